@@ -27,8 +27,8 @@ use rorqual_digest::list::{ListLine, ListLines, ListParser, escape};
 use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{
-    BlockSource, Chunk, Control, Error, Filled, Framing, Input, Pool, RunPlan, SplitError, Splitter, Stage, format_size,
-    parse_size, run,
+    BlockSource, BufferPool, Chunk, Control, Error, FilledBlock, Framing, Input, RunPlan, SplitError, Splitter, Stage,
+    format_size, parse_size, run,
 };
 use std::io::{Cursor, Write};
 use std::sync::{Arc, LazyLock};
@@ -219,7 +219,7 @@ pub fn framing(data: &[u8]) {
     }
     let line_bytes_max = 1 + usize::from(limit % 48);
     // With the fewest buffers that a run may have, so that leases that are not given back show as a hang.
-    let pool = Pool::new(buffer_bytes(line_bytes_max), 3);
+    let pool = BufferPool::new(buffer_bytes(line_bytes_max), 3);
     let input = Input::from_source("fuzz", Box::new(Blocks::new(data, cuts, &pool, line_bytes_max)));
     let plan = RunPlan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: 20 };
     let mut lines = Vec::new();
@@ -257,18 +257,18 @@ fn naive_lines(data: &[u8], line_bytes_max: usize) -> Vec<SeenLine> {
 struct Blocks {
     rest: Bytes,
     state: u8,
-    pool: Pool,
+    pool: BufferPool,
     headroom: usize,
 }
 
 impl Blocks {
-    fn new(data: &[u8], seed: u8, pool: &Pool, headroom: usize) -> Self {
+    fn new(data: &[u8], seed: u8, pool: &BufferPool, headroom: usize) -> Self {
         Self { rest: Bytes::copy_from_slice(data), state: seed, pool: pool.clone(), headroom }
     }
 }
 
 impl BlockSource for Blocks {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -277,7 +277,7 @@ impl BlockSource for Blocks {
         let mut lease = self.pool.lease().map_err(|cause| Error::io("fuzz", "cannot lease", cause))?;
         let range = self.headroom..self.headroom + piece.len();
         lease[range.clone()].copy_from_slice(&piece);
-        Ok(Some(Filled { lease, range }))
+        Ok(Some(FilledBlock { lease, range }))
     }
 }
 
@@ -298,7 +298,7 @@ const DECODED_BYTES_MAX: u64 = 4 << 20;
 /// Stored bytes, compressed or not: no panic, a bounded run, and the same answer in one piece and in many. Of damaged
 /// data only the damage must be seen both ways: how much flate2 gives before it depends on how the data arrives.
 pub fn decode(data: &[u8]) {
-    let pool = Pool::new(buffer_bytes(0), 4);
+    let pool = BufferPool::new(buffer_bytes(0), 4);
     let whole = count(Input::from_reader("fuzz", Box::new(Cursor::new(data.to_vec()))), &pool);
     let cut = count(Input::from_source("fuzz", Box::new(Blocks::new(data, data.len() as u8, &pool, 0))), &pool);
     if let (Some((whole, whole_error)), Some((cut, cut_error))) = (whole, cut) {
@@ -308,7 +308,7 @@ pub fn decode(data: &[u8]) {
 }
 
 /// What an input counts as, and what it broke off with; `None` when it was stopped as too long.
-fn count(input: Input, pool: &Pool) -> Option<((u64, u64, u64), Option<String>)> {
+fn count(input: Input, pool: &BufferPool) -> Option<((u64, u64, u64), Option<String>)> {
     let plan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 20 };
     let control = Control::default();
     let mut total = ByteCounts::default();

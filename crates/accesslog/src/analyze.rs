@@ -3,7 +3,7 @@
 use crate::Countries;
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, WORKER_BYTES};
 use crate::format::LogFormat;
-use crate::format::{Detection, Foreign, Unknown, detect};
+use crate::format::{Detection, ForeignContent, Unknown, detect};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
 use crate::report::{Guess, InputReport, LogReport, RunStats};
@@ -11,7 +11,7 @@ use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
 use rorqual_pipe::{
-    Budget, BudgetError, Control, Error, Framing, Input, Operation, Pool, ResumableRun, ResumePoint, RunPlan, run, stats,
+    Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, ResumableRun, ResumePoint, RunPlan, run, stats,
 };
 use std::fmt;
 use std::io::Write;
@@ -194,8 +194,8 @@ fn cores() -> usize {
 impl AnalysisShares {
     /// A pool for one run.
     #[must_use]
-    pub fn pool(&self) -> Pool {
-        Pool::new(buffer_bytes(self.line_bytes_max), self.buffers)
+    pub fn pool(&self) -> BufferPool {
+        BufferPool::new(buffer_bytes(self.line_bytes_max), self.buffers)
     }
 }
 
@@ -216,7 +216,7 @@ impl fmt::Display for AnalyzeError {
         let Self::UnknownFormat { name, unknown } = self;
         if let Some(foreign) = &unknown.foreign {
             write!(f, "{name}: this is {foreign}, and no access log. {}", foreign.way_on(name, "logs"))?;
-            let is_text = matches!(foreign, Foreign::Text(_));
+            let is_text = matches!(foreign, ForeignContent::Text(_));
             return unknown.lines.iter().filter(|_| is_text).take(1).try_for_each(|line| write!(f, "\n  It starts with: {line}"));
         }
         writeln!(f, "{name}: this is in none of the known log formats. It starts with:")?;
@@ -238,7 +238,7 @@ pub struct Analyzer {
     analysis: Arc<Analysis>,
     shares: AnalysisShares,
     plan: RunPlan,
-    pool: Pool,
+    pool: BufferPool,
     formats: Formats,
     options: Options,
     memory_bytes: u64,
@@ -287,7 +287,7 @@ impl Analyzer {
 
     /// The pool that all blocks are leased from.
     #[must_use]
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &BufferPool {
         &self.pool
     }
 
@@ -342,7 +342,7 @@ impl Analyzer {
 
     /// Opens a stream that is analysed by turns, from its start on or from where it was left. What is decoded of it is in blocks of `pool`.
     #[must_use]
-    pub fn open(&self, input: Input, pool: &Pool, control: &Control, left: Option<SuspendedInput>) -> LogRun {
+    pub fn open(&self, input: Input, pool: &BufferPool, control: &Control, left: Option<SuspendedInput>) -> LogRun {
         let name = input.name().to_owned();
         let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
         let course = ResumableRun::new(input, &self.plan, pool, control);
@@ -366,7 +366,7 @@ impl Analyzer {
         threads: usize,
         control: &Control,
         found: impl FnOnce(&Detection, &[u8]),
-    ) -> Result<Turned, AnalyzeError> {
+    ) -> Result<SliceEnd, AnalyzeError> {
         let LogRun { name, course, known, lines } = reading;
         let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).behind(*lines);
         course.in_place(threads == 1);
@@ -382,9 +382,9 @@ impl Analyzer {
         *lines = keeper.lines();
         match (known.unknown.take(), finish.error) {
             (Some(unknown), None) => Err(AnalyzeError::UnknownFormat { name: name.clone(), unknown }),
-            (_, Some(error)) => Ok(Turned::Failed(error)),
-            (None, None) if course.ended() || control.stopped() => Ok(Turned::Ended),
-            (None, None) => Ok(Turned::Paused),
+            (_, Some(error)) => Ok(SliceEnd::Failed(error)),
+            (None, None) if course.ended() || control.stopped() => Ok(SliceEnd::Ended),
+            (None, None) => Ok(SliceEnd::Paused),
         }
     }
 
@@ -418,7 +418,7 @@ impl Analyzer {
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {
         match &self.formats.given {
-            Some(format) => match Foreign::of_bytes(head) {
+            Some(format) => match ForeignContent::of_bytes(head) {
                 // Whatever format is given, a file that has others in it is not in it.
                 Some(foreign) => Err(Unknown { lines: Vec::new(), foreign: Some(foreign) }),
                 None => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true, unread: None }),
@@ -451,7 +451,7 @@ pub struct LogRun {
 
 /// How a turn ended.
 #[derive(Debug)]
-pub enum Turned {
+pub enum SliceEnd {
     /// There is more to come.
     Paused,
     /// Everything was analysed, or it was stopped.

@@ -16,4 +16,4 @@ mod spread;
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};
 pub use recorder::{Options, RecordedRows, Recorder, Recording, Rejected};
-pub use spread::{Adding, LogHistogram};
+pub use spread::{HistogramBuffer, LogHistogram};

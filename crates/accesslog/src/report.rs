@@ -177,14 +177,14 @@ pub struct Panel {
     pub error_max: u64,
     /// Hits of the values that had no room for rows of their own; absent where every value had.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub others: Option<Others>,
+    pub others: Option<OtherValues>,
     /// Most hits first.
     pub rows: Vec<ReportRow>,
 }
 
 /// Values without a row, together.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
-pub struct Others {
+pub struct OtherValues {
     /// Lines.
     pub hits: u64,
     /// Sum of response sizes.

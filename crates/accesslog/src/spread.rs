@@ -33,9 +33,9 @@ impl LogHistogram {
     }
 
     /// Counts many numbers, whose sums stay in registers meanwhile.
-    pub fn adding(&mut self) -> Adding<'_> {
+    pub fn adding(&mut self) -> HistogramBuffer<'_> {
         self.begin();
-        Adding { spread: self, count: 0, low: 0, high: 0, max: 0 }
+        HistogramBuffer { spread: self, count: 0, low: 0, high: 0, max: 0 }
     }
 
     #[cold]
@@ -88,7 +88,7 @@ impl LogHistogram {
 }
 
 /// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is dropped.
-pub struct Adding<'a> {
+pub struct HistogramBuffer<'a> {
     spread: &'a mut LogHistogram,
     count: u64,
     /// Sums of the numbers' halves, which can't wrap.
@@ -97,7 +97,7 @@ pub struct Adding<'a> {
     max: u64,
 }
 
-impl Adding<'_> {
+impl HistogramBuffer<'_> {
     /// Counts a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
@@ -109,7 +109,7 @@ impl Adding<'_> {
     }
 }
 
-impl Drop for Adding<'_> {
+impl Drop for HistogramBuffer<'_> {
     fn drop(&mut self) {
         self.spread.count += self.count;
         self.spread.sum += u128::from(self.low) + (u128::from(self.high) << 32);

@@ -3,7 +3,7 @@
 use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::limits::PROGRAM_BYTES;
-use rorqual_pipe::{Watch, format_size, stats, watch};
+use rorqual_pipe::{ProcessWatch, format_size, stats, watch};
 use std::time::Duration;
 
 /// How often the resident size is looked at: in that time a core touches a few megabytes.
@@ -15,7 +15,7 @@ const MARGIN_SHARE: u64 = 16;
 /// Looks at the resident size as long as it lives, and ends the process before it exceeds its memory. What is being written is then
 /// gone: it has no name yet.
 pub(crate) struct MemoryWatchdog {
-    _watch: Option<Watch>,
+    _watch: Option<ProcessWatch>,
 }
 
 impl MemoryWatchdog {

@@ -1,6 +1,6 @@
 //! A progress bar on stderr, drawn by its own thread from the run's counters.
 
-use crate::args::When;
+use crate::args::TerminalWhen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use rorqual_pipe::{Control, format_size};
 use std::fmt::Write;
@@ -16,11 +16,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Watches `control`; `total_bytes` is the stored size of all inputs where it is known.
-    pub(crate) fn start(when: When, control: &Control, total_bytes: Option<u64>) -> Self {
+    pub(crate) fn start(when: TerminalWhen, control: &Control, total_bytes: Option<u64>) -> Self {
         let show = match when {
-            When::Auto => std::io::stderr().is_terminal(),
-            When::Always => true,
-            When::Never => false,
+            TerminalWhen::Auto => std::io::stderr().is_terminal(),
+            TerminalWhen::Always => true,
+            TerminalWhen::Never => false,
         };
         Self { ticker: show.then(|| spawn(control.clone(), total_bytes)) }
     }

@@ -1,6 +1,6 @@
 //! The file of `--rejects`: appears whole at the end, or not at all.
 
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::whole_file::{OutputPath, PendingFile};
 use std::fs::File;
@@ -13,7 +13,7 @@ pub(crate) struct RejectFile {
 }
 
 impl RejectFile {
-    pub(crate) fn create(path: &Path, pool: &Pool) -> Result<Self, String> {
+    pub(crate) fn create(path: &Path, pool: &BufferPool) -> Result<Self, String> {
         let output = output(path, true);
         let (file, place) = output.create()?;
         let gather = Gather::new(file, pool).map_err(|error| output.failed(&error))?;

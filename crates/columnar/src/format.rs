@@ -5,7 +5,7 @@ use crate::limits::row_bytes_max;
 use crate::scan::ScanHead;
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
-use rorqual_accesslog::format::{Foreign, LogFormat, detect as detect_log};
+use rorqual_accesslog::format::{ForeignContent, LogFormat, detect as detect_log};
 use rorqual_pipe::{Framing, Splitter};
 use std::path::Path;
 
@@ -115,7 +115,7 @@ impl RecordFormat {
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
-            _ => Err(Foreign::of_head(&head.bytes).map_or(NO_FORMAT.to_owned(), |foreign| {
+            _ => Err(ForeignContent::of_head(&head.bytes).map_or(NO_FORMAT.to_owned(), |foreign| {
                 format!(
                     "this is {foreign}: no JSON, no access log and no table with separators. {}",
                     foreign.way_on(name, "convert")

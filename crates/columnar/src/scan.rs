@@ -2,14 +2,14 @@
 
 use crate::format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Framing, Input, Pool, RunPlan, Stage, run, run_records};
+use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
 use std::os::unix::fs::FileExt;
 
 /// With what inputs are read.
 #[derive(Debug, Clone)]
 pub struct ScanSettings {
     /// Where blocks come from: [`rorqual_pipe::limits::buffer_bytes`] of the longest record each.
-    pub pool: Pool,
+    pub pool: BufferPool,
     /// How a run is stopped and counted.
     pub control: Control,
     /// Longest record, in bytes.

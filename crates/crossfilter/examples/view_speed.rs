@@ -8,7 +8,7 @@ use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings as AnalyzerSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
-use rorqual_crossfilter::{By, Recordings, RowStore, RowStoreSettings, Stack, View, ViewParts};
+use rorqual_crossfilter::{RateGrouping, Recordings, RowStore, RowStoreSettings, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input, stats};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn one_path_and_net(store: &RowStore) {
         let view = View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
         store.view(&view, &ViewParts { top: 30, ..ViewParts::default() }, &Control::default()).expect("it can be read")
     };
-    let values = |viewed: &rorqual_crossfilter::Viewed, field: &str| -> Vec<String> {
+    let values = |viewed: &rorqual_crossfilter::ViewResult, field: &str| -> Vec<String> {
         let panel = viewed.panels.iter().find(|panel| panel.field == field).expect("a panel");
         panel.rows.iter().map(|row| row.value.clone()).collect()
     };
@@ -132,7 +132,7 @@ fn questions(store: &RowStore) {
     let explained = store.explain(&view, &View::default(), &control).expect("it can be read");
     println!("explain: {:.1} ms, {} findings, {} tried", millis(start), explained.findings.len(), explained.tried);
     let start = Instant::now();
-    let rates = store.rates(&View::default(), By::Client, 100, &[], &control).expect("it can be read");
+    let rates = store.rates(&View::default(), RateGrouping::Client, 100, &[], &control).expect("it can be read");
     println!("rates: {:.1} ms, {} clients", millis(start), rates.clients);
     let start = Instant::now();
     let format = LogFormat::named("combined").expect("a known format");

@@ -3,7 +3,7 @@
 use crate::columns::{CODED, NUMBERS, TIME};
 use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
 use crate::numbers::CodedNumbers;
-use crate::segment::{Coded, InputRun, Segment, SegmentColumns};
+use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::ABSENT;
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ pub(crate) struct SegmentBuilder {
     /// Distinct values of all columns.
     values: usize,
     runs: Vec<InputRun>,
-    coded: Vec<Growing>,
+    coded: Vec<CodeColumnBuilder>,
     numbers: [Vec<u64>; NUMBERS],
 }
 
 /// A column of codes of the segment's own, in the order in which the values came.
 #[derive(Default)]
-struct Growing {
+struct CodeColumnBuilder {
     codes: Vec<u16>,
     globals: Vec<u32>,
     locals: HashMap<u32, u16, RandomState>,
@@ -35,7 +35,7 @@ impl SegmentBuilder {
             rows_max: rows_max.clamp(1, SEGMENT_ROWS_MAX),
             values: 0,
             runs: Vec::new(),
-            coded: (0..CODED).map(|_| Growing::default()).collect(),
+            coded: (0..CODED).map(|_| CodeColumnBuilder::default()).collect(),
             numbers: Default::default(),
         }
     }
@@ -77,13 +77,13 @@ impl SegmentBuilder {
     /// The local code of a value, which has one row at least.
     #[inline]
     pub(crate) fn local(&mut self, column: usize, global: u32) -> u16 {
-        let Growing { globals, locals, .. } = &mut self.coded[column];
+        let CodeColumnBuilder { globals, locals, .. } = &mut self.coded[column];
         local_of(globals, locals, &mut self.values, global)
     }
 
     /// Appends rows of a column by somebody's own codes, of which `global` has the values, and `local` what is known of the local codes.
     pub(crate) fn append(&mut self, column: usize, codes: &[u32], global: &[u32], local: &mut [u32]) {
-        let (Growing { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
+        let (CodeColumnBuilder { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
         to.extend(codes.iter().map(|&code| {
             let local = &mut local[code as usize];
             if *local == UNKNOWN {
@@ -117,7 +117,7 @@ impl SegmentBuilder {
 
     /// The rows so far as a segment.
     pub(crate) fn segment(&self, complete: bool) -> Segment {
-        let coded = self.coded.iter().map(|column| Coded::sorted(&column.globals, &column.codes)).collect();
+        let coded = self.coded.iter().map(|column| CodedColumnRef::sorted(&column.globals, &column.codes)).collect();
         let numbers = self.numbers.iter().map(|numbers| CodedNumbers::new(numbers)).collect();
         Segment::new(self.rows(), self.runs.clone(), SegmentColumns { coded, numbers }, complete)
     }
@@ -170,8 +170,9 @@ mod tests {
                 })
                 .for_each(drop);
             assert_eq!(builder.rows(), values.div_ceil(CODED));
-            let coded =
-                |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
+            let coded = |column: &CodeColumnBuilder| {
+                column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16
+            };
             let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
             let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<InputRun>();
             let copy = builder.segment(true).bytes();

@@ -10,7 +10,7 @@ const FEW_PART: usize = 16;
 
 /// Rows and response sizes by code. A view of few rows out of millions of values then takes what its rows take, and not what the values do.
 #[derive(Debug, Clone)]
-pub(crate) enum ByCode {
+pub(crate) enum SparseCounts {
     /// Of those that were met, in ascending order up to `settled`, and behind that as they came.
     Few {
         met: Vec<(u32, RowsAndBytes)>,
@@ -20,13 +20,13 @@ pub(crate) enum ByCode {
     Many(Vec<RowsAndBytes>),
 }
 
-impl Default for ByCode {
+impl Default for SparseCounts {
     fn default() -> Self {
         Self::Many(Vec::new())
     }
 }
 
-impl ByCode {
+impl SparseCounts {
     /// None of so many codes.
     pub(crate) fn new(codes: usize) -> Self {
         if codes <= SMALL {
@@ -158,8 +158,8 @@ mod tests {
                 let row = |row: u32| (row.wrapping_mul(2_654_435_761) % codes % (rows / 2 + 1), amount(u64::from(row)));
                 let mut expected = vec![RowsAndBytes::default(); codes as usize];
                 (0..rows).map(row).for_each(|(code, amount)| expected[code as usize].add(amount));
-                let mut all = ByCode::new(codes as usize);
-                let mut halves = [ByCode::new(codes as usize), ByCode::new(codes as usize)];
+                let mut all = SparseCounts::new(codes as usize);
+                let mut halves = [SparseCounts::new(codes as usize), SparseCounts::new(codes as usize)];
                 all.add_each((0..rows).map(row));
                 all.settle();
                 for (half, rows) in halves.iter_mut().zip([0..rows / 3, rows / 3..rows]) {
@@ -168,7 +168,7 @@ mod tests {
                 }
                 let distinct = expected.iter().filter(|sum| sum.hits > 0).count() as u32;
                 let is_few = codes > 1_024 && (rows < codes / 16 || distinct <= codes / 32);
-                assert_eq!(matches!(all, ByCode::Few { .. }), is_few, "{codes} {rows}");
+                assert_eq!(matches!(all, SparseCounts::Few { .. }), is_few, "{codes} {rows}");
                 let [mut one, other] = halves;
                 one.add(&other);
                 for sums in [&all, &one] {

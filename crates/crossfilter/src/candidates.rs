@@ -1,7 +1,7 @@
 //! What may explain some rows: one value of one field, and which rows of a segment have it.
 
 use crate::bits::Bits;
-use crate::by_code::ByCode;
+use crate::by_code::SparseCounts;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::CountedViews;
@@ -190,7 +190,7 @@ impl RowStore {
                 drawn.insert(at, (key, code));
             }
         };
-        let hits = |amounts: &ByCode| -> Vec<(u32, u64)> {
+        let hits = |amounts: &SparseCounts| -> Vec<(u32, u64)> {
             amounts.iter().filter(|(code, _)| field.is_value(*code)).map(|(code, amount)| (code, amount.hits)).collect()
         };
         match field.column {
@@ -214,7 +214,7 @@ impl RowStore {
         }
     }
 
-    fn amounts_by_value(&self, field: &CandidateField, counted: &CountedViews) -> ByCode {
+    fn amounts_by_value(&self, field: &CandidateField, counted: &CountedViews) -> SparseCounts {
         match field.column {
             Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
             None => counted.sums.column(STATUS).clone(),

@@ -1,12 +1,12 @@
 //! Two views side by side.
 
-use crate::by_code::ByCode;
+use crate::by_code::SparseCounts;
 use crate::columns::{STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::{PANELS, amounts_of, shown};
 use crate::store::RowStore;
-use crate::view::{Stack, View, ViewError, ViewParts, Viewed};
+use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_accesslog::filter::{NumberColumn, TextColumn};
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -15,9 +15,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Serialize)]
 pub struct Compared {
     /// The first view.
-    pub a: Viewed,
+    pub a: ViewResult,
     /// The second view.
-    pub b: Viewed,
+    pub b: ViewResult,
     /// Whether all counts are exact: no row was dropped, and every value had room.
     pub exact: bool,
     /// Values whose shares differ most, by status first and then by panel.
@@ -64,7 +64,7 @@ impl RowStore {
             |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
         let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
-        let is_whole = |viewed: &Viewed| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
+        let is_whole = |viewed: &ViewResult| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
         let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
@@ -94,8 +94,8 @@ fn rows(counted: &CountedViews) -> u64 {
 
 /// Amounts by code of a column in both views, and all rows of these.
 struct Sides<'a> {
-    a: &'a ByCode,
-    b: &'a ByCode,
+    a: &'a SparseCounts,
+    b: &'a SparseCounts,
     rows_a: u64,
     rows_b: u64,
 }

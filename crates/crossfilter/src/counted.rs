@@ -4,11 +4,11 @@ use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
 use crate::limits::BASE_BYTES_MIN;
 use crate::page::Share;
-use crate::plan::{Meant, ViewPlan, week_hours};
+use crate::plan::{SelectedRows, ViewPlan, week_hours};
 use crate::segment::Segment;
 use crate::series::ViewSeries;
 use crate::store::{RowStore, Snapshot, lock};
-use crate::sums::{Scratch, Spreads, Sums, count};
+use crate::sums::{Distributions, Scratch, Sums, count};
 use crate::timeline::{Axis, BANDS, BucketRun, Grid};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
@@ -22,7 +22,7 @@ const SAMPLE_SEGMENTS: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct CountedViews {
     pub(crate) sums: Sums,
-    pub(crate) spreads: Spreads,
+    pub(crate) spreads: Distributions,
     pub(crate) axis: Option<Axis>,
     pub(crate) histogram: Grid,
     pub(crate) series: ViewSeries,
@@ -60,7 +60,7 @@ impl Base {
 #[derive(Clone, Default)]
 pub(crate) struct WholeLog {
     sums: Sums,
-    spreads: Spreads,
+    spreads: Distributions,
 }
 
 /// Which view something was counted for.
@@ -226,7 +226,7 @@ impl RowStore {
             plan: &plan,
             axis,
             series: fixed.as_ref(),
-            sums: Tallied::None,
+            sums: CountSource::None,
             spreads: true,
             lengths: &lengths,
             control,
@@ -236,20 +236,20 @@ impl RowStore {
             job.spreads = false;
             PartialCounts { sums, spreads, ..job.run(&snapshot.segments)? }
         } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
-            job.sums = Tallied::Others;
+            job.sums = CountSource::Others;
             let mut found = job.run(&snapshot.segments)?;
             whole.sums.subtract(&found.sums);
             found.sums = whole.sums;
             found
         } else {
-            job.sums = Tallied::Selected;
+            job.sums = CountSource::Selected;
             job.run(&snapshot.segments)?
         };
         let series = match &fixed {
             Some(fixed) => fixed.clone(),
             None => {
                 let series = ViewSeries::top(key.stack, &found.sums, &self.dictionaries);
-                let again = CountJob { series: Some(&series), sums: Tallied::None, spreads: false, ..job };
+                let again = CountJob { series: Some(&series), sums: CountSource::None, spreads: false, ..job };
                 found.histogram = again.run(&snapshot.segments)?.histogram;
                 series
             }
@@ -279,8 +279,8 @@ impl RowStore {
             }
             let rows =
                 |meant| plan.select_meant(meant, segment, &self.dictionaries, self.spill.as_ref()).map(|bits| bits.count());
-            *surely += rows(Meant::Surely)? as u64;
-            *possibly += rows(Meant::Possibly)? as u64;
+            *surely += rows(SelectedRows::Surely)? as u64;
+            *possibly += rows(SelectedRows::Possibly)? as u64;
             Ok(())
         };
         let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
@@ -340,7 +340,7 @@ impl RowStore {
             plan: &plan,
             axis: None,
             series: None,
-            sums: Tallied::Selected,
+            sums: CountSource::Selected,
             spreads: true,
             lengths,
             control,
@@ -396,7 +396,7 @@ impl Snapshot {
 
 /// What sums are taken of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tallied {
+enum CountSource {
     None,
     Selected,
     /// The rows that are not meant.
@@ -409,7 +409,7 @@ struct CountJob<'a> {
     plan: &'a ViewPlan,
     axis: Option<Axis>,
     series: Option<&'a ViewSeries>,
-    sums: Tallied,
+    sums: CountSource,
     spreads: bool,
     lengths: &'a [usize],
     control: &'a Control,
@@ -418,7 +418,7 @@ struct CountJob<'a> {
 /// What one thread finds, and in the end all of them.
 struct PartialCounts {
     sums: Sums,
-    spreads: Spreads,
+    spreads: Distributions,
     histogram: Grid,
     bands: Grid,
     scratch: Scratch,
@@ -449,8 +449,8 @@ impl CountJob<'_> {
     fn worker(&self) -> PartialCounts {
         let buckets = self.axis.map_or(0, |axis| axis.buckets);
         PartialCounts {
-            sums: if self.sums == Tallied::None { Sums::default() } else { Sums::new(self.lengths) },
-            spreads: Spreads::default(),
+            sums: if self.sums == CountSource::None { Sums::default() } else { Sums::new(self.lengths) },
+            spreads: Distributions::default(),
             histogram: Grid::new(buckets, self.series.map_or(0, ViewSeries::len)),
             bands: Grid::new(buckets, BANDS),
             scratch: Scratch::default(),
@@ -490,9 +490,9 @@ impl CountJob<'_> {
 
     fn count_sums(&self, segment: &Segment, mut bits: Bits, found: &mut PartialCounts) -> io::Result<()> {
         let rows = match self.sums {
-            Tallied::None => return Ok(()),
-            Tallied::Selected => Some(&found.selected[..]).filter(|selected| selected.len() < segment.rows),
-            Tallied::Others => {
+            CountSource::None => return Ok(()),
+            CountSource::Selected => Some(&found.selected[..]).filter(|selected| selected.len() < segment.rows),
+            CountSource::Others => {
                 bits.not();
                 found.others.clear();
                 bits.list(&mut found.others);

@@ -98,7 +98,7 @@ pub(crate) enum NotRestored {
 /// What a [`Dictionary`]'s lock holds.
 pub(crate) struct DictionaryTables {
     texts: CodedTexts,
-    derived: Vec<Derived>,
+    derived: Vec<DerivedColumn>,
     /// What sums over a value take, and in a question.
     value_bytes: (u64, u64),
     bytes_max: u64,
@@ -138,7 +138,7 @@ impl Uncoded {
 }
 
 /// A column that follows from the texts.
-struct Derived {
+struct DerivedColumn {
     column: TextColumn,
     texts: CodedTexts,
     /// For each code of the dictionary, the code of what follows from it.
@@ -235,8 +235,11 @@ impl Dictionary {
     ) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
-        let column =
-            |column: &TextColumn| Derived { column: *column, texts: CodedTexts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
+        let column = |column: &TextColumn| DerivedColumn {
+            column: *column,
+            texts: CodedTexts::new(&seed),
+            of: vec![NONE; OTHERS as usize + 1],
+        };
         let derived = derived.iter().map(column).collect();
         let reserve_bytes =
             Some(bytes_max / RESERVE_PART).filter(|reserve| reserve / UNCODED_PART >= UNCODED_BYTES_MIN).unwrap_or(0);
@@ -468,7 +471,7 @@ impl DictionaryTables {
         column.and_then(|column| self.derived(column)).map_or(&self.texts, |derived| &derived.texts)
     }
 
-    fn derived(&self, column: TextColumn) -> Option<&Derived> {
+    fn derived(&self, column: TextColumn) -> Option<&DerivedColumn> {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
@@ -515,7 +518,7 @@ impl DictionaryTables {
     /// Memory, with what sums over its values take.
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
-            |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+            |derived: &DerivedColumn| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
         let uncoded = self.uncoded.as_ref().map_or(0, |uncoded| uncoded.bytes_max);
         self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + uncoded
     }

@@ -35,7 +35,7 @@ pub struct ViewRow<'a> {
 type RunPosition = (u32, u64, usize);
 
 /// A segment whose rows come later.
-enum Later {
+enum PendingSegment {
     /// By its number.
     Complete,
     /// More rows come to it, which are not meant.
@@ -105,11 +105,11 @@ impl RowStore {
     }
 
     /// The segments by the place of their first run, the first at the end.
-    fn later(&self) -> Vec<(RunPosition, Later)> {
+    fn later(&self) -> Vec<(RunPosition, PendingSegment)> {
         let first = |(number, segment): (usize, Arc<Segment>)| {
             let run = segment.runs.first()?;
             let place = (run.input, run.offset, number);
-            Some((place, if segment.complete { Later::Complete } else { Later::Growing(segment) }))
+            Some((place, if segment.complete { PendingSegment::Complete } else { PendingSegment::Growing(segment) }))
         };
         let mut later: Vec<_> = self.snapshot().segments.into_iter().enumerate().filter_map(first).collect();
         later.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
@@ -117,10 +117,10 @@ impl RowStore {
     }
 
     /// `None` where no row is meant.
-    fn open(&self, number: usize, segment: Later, plan: &ViewPlan) -> io::Result<Option<OpenRuns>> {
+    fn open(&self, number: usize, segment: PendingSegment, plan: &ViewPlan) -> io::Result<Option<OpenRuns>> {
         let segment = match segment {
-            Later::Complete => self.segment(number),
-            Later::Growing(segment) => segment,
+            PendingSegment::Complete => self.segment(number),
+            PendingSegment::Growing(segment) => segment,
         };
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();

@@ -50,11 +50,11 @@ pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use each::ViewRow;
 pub use explain::{Explained, Finding, UnknownField};
 pub use page::{PageRow, RowPage};
-pub use rates::{By, ClientRate, Limit, LimitEffect, Per, Rates};
+pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
 pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
     Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, TimeRange, View, ViewError,
-    ViewHistogram, ViewParts, Viewed,
+    ViewHistogram, ViewParts, ViewResult,
 };

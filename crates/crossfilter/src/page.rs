@@ -9,7 +9,7 @@ use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{ViewPlan, joined};
-use crate::segment::{Coded, InputRun, Segment, unbiased};
+use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::view::{View, ViewError};
 use rorqual_accesslog::filter::TextColumn;
@@ -193,7 +193,7 @@ fn count_run(bits: &Bits, run: &InputRun) -> usize {
 /// All columns of a segment.
 struct RowReader<'a> {
     store: &'a RowStore,
-    coded: Vec<Cow<'a, Coded>>,
+    coded: Vec<Cow<'a, CodedColumnRef>>,
     numbers: Vec<Cow<'a, crate::numbers::CodedNumbers>>,
 }
 

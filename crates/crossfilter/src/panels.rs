@@ -1,6 +1,6 @@
 //! Panels: the values of a column with most rows.
 
-use crate::by_code::ByCode;
+use crate::by_code::SparseCounts;
 use crate::columns::source;
 use crate::counted::CountedViews;
 use crate::dictionary::{DictionaryTables, OTHERS};
@@ -10,7 +10,7 @@ use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted};
 use memchr::memmem::Finder;
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::{Distinct, Others, Panel, ReportRow};
+use rorqual_accesslog::report::{Distinct, OtherValues, Panel, ReportRow};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -41,12 +41,16 @@ pub(crate) fn shown(text: &[u8]) -> String {
 }
 
 /// Amounts by code of a derived column, or as they are.
-pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &DictionaryTables, derived: Option<TextColumn>) -> Cow<'a, ByCode> {
+pub(crate) fn amounts_of<'a>(
+    counted: &'a SparseCounts,
+    tables: &DictionaryTables,
+    derived: Option<TextColumn>,
+) -> Cow<'a, SparseCounts> {
     let Some(column) = derived else { return Cow::Borrowed(counted) };
     let classes = tables.classes(column);
     // What there was no room for belongs to nothing that is known, and what came since is of no row that was counted.
     let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
-    let mut amounts = ByCode::new(tables.len_of(derived));
+    let mut amounts = SparseCounts::new(tables.len_of(derived));
     amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
     amounts.settle();
     Cow::Owned(amounts)
@@ -95,7 +99,7 @@ impl RowStore {
         &self,
         counted: &CountedViews,
         column: TextColumn,
-        with: impl FnOnce(&ByCode, &DictionaryTables) -> T,
+        with: impl FnOnce(&SparseCounts, &DictionaryTables) -> T,
     ) -> T {
         let (index, derived) = source(column);
         let tables = self.dictionaries[index].lock();
@@ -159,7 +163,7 @@ impl RowStore {
                 hits: hits + others,
                 exact: exact && counted.exact,
                 error_max: most.max(merged) + counted.doubtful(),
-                others: (others > 0).then_some(Others { hits: others, bytes: without.bytes }),
+                others: (others > 0).then_some(OtherValues { hits: others, bytes: without.bytes }),
                 found,
                 rows: top.iter().skip(wanted.offset).map(row).collect(),
             }

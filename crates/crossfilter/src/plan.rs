@@ -6,7 +6,7 @@ use crate::columns::{AGENT, BYTES, DICTIONARIES, FLAW, PATH, QUERY, REJECTED, RE
 use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
 use crate::dictionary::{Dictionary, NONE, OTHERS};
 use crate::passed::CodeSet;
-use crate::segment::{Coded, Segment, biased, unbiased};
+use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, NO_BUCKET, stretches};
 use crate::view::View;
@@ -37,7 +37,7 @@ pub(crate) struct ViewPlan {
 
 /// Which rows of a plan are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum SelectedRows {
     /// Those that are meant where values without room meet no condition.
     Known,
     /// Those that are meant whatever these values are.
@@ -99,20 +99,20 @@ impl ViewPlan {
 
     /// The rows of a segment that are meant; when it is cancelled, any.
     pub(crate) fn select(&self, segment: &Segment, dictionaries: &[Dictionary], spill: Option<&Spill>) -> io::Result<Bits> {
-        self.select_meant(Meant::Known, segment, dictionaries, spill)
+        self.select_meant(SelectedRows::Known, segment, dictionaries, spill)
     }
 
     /// The same of the rows that are meant in any case, or possibly.
     pub(crate) fn select_meant(
         &self,
-        meant: Meant,
+        meant: SelectedRows,
         segment: &Segment,
         dictionaries: &[Dictionary],
         spill: Option<&Spill>,
     ) -> io::Result<Bits> {
         let node = match (meant, &self.bounds) {
-            (Meant::Surely, Some((surely, _))) => surely,
-            (Meant::Possibly, Some((_, possibly))) => possibly,
+            (SelectedRows::Surely, Some((surely, _))) => surely,
+            (SelectedRows::Possibly, Some((_, possibly))) => possibly,
             _ => &self.node,
         };
         let reader = PlanReader { segment, dictionaries, spill, control: &self.control };
@@ -351,7 +351,7 @@ fn keep_hours(passed: &[bool], absent: bool, reader: &PlanReader<'_>, bits: &mut
 const STRETCHES_MAX: usize = 4;
 
 /// Leaves the rows whose code in all segments passes.
-pub(crate) fn keep_codes(column: &Coded, passed: &CodeSet, bits: &mut Bits) {
+pub(crate) fn keep_codes(column: &CodedColumnRef, passed: &CodeSet, bits: &mut Bits) {
     if bits.are_few() {
         let passes = |local: usize| passed.has(column.globals[local]);
         return with_codes!(

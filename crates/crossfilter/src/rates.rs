@@ -23,7 +23,7 @@ const MINUTE_US: i64 = 60_000_000;
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum RateGrouping {
     /// A client address.
     Client,
     /// A network: /24, or /48.
@@ -36,14 +36,14 @@ pub struct Limit {
     /// Requests let through.
     pub requests: u64,
     /// In each of what.
-    pub per: Per,
+    pub per: RateUnit,
 }
 
 /// A stretch of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
-pub enum Per {
+pub enum RateUnit {
     Second,
     Minute,
 }
@@ -92,7 +92,7 @@ pub struct LimitEffect {
     /// Requests let through in each second or minute of each client.
     pub requests: u64,
     /// Which of these.
-    pub per: Per,
+    pub per: RateUnit,
     /// Requests beyond it.
     pub blocked: u64,
     /// Clients with at least one of these.
@@ -109,10 +109,10 @@ struct Peak {
 }
 
 impl Peak {
-    fn most(&self, per: Per) -> u64 {
+    fn most(&self, per: RateUnit) -> u64 {
         u64::from(match per {
-            Per::Second => self.second.0,
-            Per::Minute => self.minute.0,
+            RateUnit::Second => self.second.0,
+            RateUnit::Minute => self.minute.0,
         })
     }
 }
@@ -123,11 +123,18 @@ impl RowStore {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn rates(&self, view: &View, by: By, top: usize, limits: &[Limit], control: &Control) -> Result<Rates, ViewError> {
+    pub fn rates(
+        &self,
+        view: &View,
+        by: RateGrouping,
+        top: usize,
+        limits: &[Limit],
+        control: &Control,
+    ) -> Result<Rates, ViewError> {
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();
-        let derived = (by == By::Net).then_some(TextColumn::Net);
+        let derived = (by == RateGrouping::Net).then_some(TextColumn::Net);
         let classes = derived.map(|column| clients.classes(column).to_vec());
         let (values, has_cut) = (clients.len_of(derived), clients.has_cut());
         drop(clients);
@@ -326,14 +333,14 @@ fn fold(keys: &mut Vec<ClientSecond>) {
 }
 
 impl RateFindings {
-    fn counts(&self, per: Per) -> &BTreeMap<u32, u64> {
+    fn counts(&self, per: RateUnit) -> &BTreeMap<u32, u64> {
         match per {
-            Per::Second => &self.seconds,
-            Per::Minute => &self.minutes,
+            RateUnit::Second => &self.seconds,
+            RateUnit::Minute => &self.minutes,
         }
     }
 
-    fn blocked(&self, per: Per, hits: u32) -> u64 {
+    fn blocked(&self, per: RateUnit, hits: u32) -> u64 {
         self.limit.filter(|limit| limit.per == per).map_or(0, |limit| beyond(hits, &limit))
     }
 
@@ -343,13 +350,13 @@ impl RateFindings {
             let ClientSecond { client, second: at, .. } = minute[0];
             let hits = minute.iter().fold(0, |hits: u32, key| hits.saturating_add(key.hits));
             *self.minutes.entry(hits).or_default() += 1;
-            let mut blocked = self.blocked(Per::Minute, hits);
+            let mut blocked = self.blocked(RateUnit::Minute, hits);
             let peak = &mut self.peaks[client as usize];
             peak.hits += u64::from(hits);
             raise(&mut peak.minute, (hits, at.div_euclid(60) * 60));
             for key in minute {
                 *self.seconds.entry(key.hits).or_default() += 1;
-                blocked += self.blocked(Per::Second, key.hits);
+                blocked += self.blocked(RateUnit::Second, key.hits);
                 raise(&mut self.peaks[client as usize].second, (key.hits, key.second));
             }
             self.peaks[client as usize].blocked += blocked;

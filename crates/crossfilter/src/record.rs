@@ -6,7 +6,7 @@
 use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
 use crate::limits::SEGMENT_ROWS_MAX;
 use crate::numbers::CodedNumbers;
-use crate::segment::{Coded, InputRun, Segment, SegmentColumns};
+use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
 use lz4_flex::block::{compress, decompress};
 use std::io;
 
@@ -188,7 +188,7 @@ pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, Segment
         *bytes = rest;
         unpacked(own, column_bytes_max(meta.rows)).ok()
     };
-    let coded = (0..CODED).map(|index| Coded::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let coded = (0..CODED).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let numbers = (CODED..COLUMNS).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
     let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);

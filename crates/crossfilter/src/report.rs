@@ -1,7 +1,7 @@
 //! What of a report is made of rows.
 
 use crate::store::RowStore;
-use crate::view::{Stack, View, ViewError, ViewParts, Viewed};
+use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::filter::CLASSES;
 use rorqual_accesslog::report::{BUCKETS_DEFAULT, LogReport, PANELS, Panel, ReportSeries, TimeHistogram, TimeSpan};
@@ -59,7 +59,7 @@ fn wanted(top: usize) -> ViewParts {
     ViewParts { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class }
 }
 
-fn put(report: &mut LogReport, viewed: Viewed, zone_seconds: i32) {
+fn put(report: &mut LogReport, viewed: ViewResult, zone_seconds: i32) {
     report.rows_dropped = viewed.rows.dropped;
     report.bytes_sent = viewed.bytes_sent;
     report.time = viewed.time.map(|time| TimeSpan { first: time.first, last: time.last, zone_seconds });

@@ -26,7 +26,7 @@ pub(crate) struct InputRun {
 
 /// A column of codes, and what each code is in all segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Coded {
+pub(crate) struct CodedColumnRef {
     /// In ascending order.
     pub(crate) globals: Vec<u32>,
     /// Indices into `globals`.
@@ -52,7 +52,7 @@ pub(crate) struct Segment {
 /// All columns of a segment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SegmentColumns {
-    pub(crate) coded: Vec<Coded>,
+    pub(crate) coded: Vec<CodedColumnRef>,
     pub(crate) numbers: Vec<CodedNumbers>,
 }
 
@@ -76,15 +76,15 @@ impl Segment {
     }
 
     /// A column of codes, read back where it was spilled.
-    pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Coded>> {
+    pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, CodedColumnRef>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
-            None => self.read(index, spill, Coded::read).map(Cow::Owned),
+            None => self.read(index, spill, CodedColumnRef::read).map(Cow::Owned),
         }
     }
 
     /// A column of codes, where it is in memory.
-    pub(crate) fn coded_here(&self, index: usize) -> Option<&Coded> {
+    pub(crate) fn coded_here(&self, index: usize) -> Option<&CodedColumnRef> {
         self.columns.as_ref().map(|columns| &columns.coded[index])
     }
 
@@ -172,14 +172,15 @@ impl Segment {
 
 impl SegmentColumns {
     fn bytes(&self) -> u64 {
-        let coded = |coded: &Coded| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
-        let fixed = size_of::<Self>() + CODED * size_of::<Coded>() + NUMBERS * size_of::<CodedNumbers>() + ALLOCATED_BYTES;
+        let coded = |coded: &CodedColumnRef| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
+        let fixed =
+            size_of::<Self>() + CODED * size_of::<CodedColumnRef>() + NUMBERS * size_of::<CodedNumbers>() + ALLOCATED_BYTES;
         let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
         self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
     }
 }
 
-impl Coded {
+impl CodedColumnRef {
     /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the others in order.
     pub(crate) fn sorted(globals: &[u32], codes: &[u16]) -> Self {
         let mut order: Vec<u64> =
@@ -203,7 +204,7 @@ impl Coded {
         self.codes.write(out);
     }
 
-    /// Reads what [`Coded::write`] wrote for `rows` rows; `None` where that is something else.
+    /// Reads what [`CodedColumnRef::write`] wrote for `rows` rows; `None` where that is something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (len, bytes) = bytes.split_first_chunk()?;
         let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;

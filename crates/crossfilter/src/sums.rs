@@ -1,11 +1,11 @@
 //! What is counted of a view, and how.
 
-use crate::by_code::ByCode;
+use crate::by_code::SparseCounts;
 use crate::codes::{Codes, ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
 use crate::numbers::CodedNumbers;
 use crate::plan::WEEK_HOURS;
-use crate::segment::{Coded, Segment};
+use crate::segment::{CodedColumnRef, Segment};
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;
@@ -35,32 +35,32 @@ impl RowsAndBytes {
 /// Amounts by code in all segments, for each of [`COUNTED`], and of all rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
-    pub(crate) columns: Vec<ByCode>,
+    pub(crate) columns: Vec<SparseCounts>,
     pub(crate) all: RowsAndBytes,
 }
 
 impl Sums {
     /// Sums of dictionaries that are so long.
     pub(crate) fn new(lengths: &[usize]) -> Self {
-        Self { columns: lengths.iter().map(|length| ByCode::new(*length)).collect(), all: RowsAndBytes::default() }
+        Self { columns: lengths.iter().map(|length| SparseCounts::new(*length)).collect(), all: RowsAndBytes::default() }
     }
 
     /// Makes room for values that came since.
     pub(crate) fn grow(&mut self, lengths: &[usize]) {
-        self.columns.resize_with(lengths.len(), ByCode::default);
+        self.columns.resize_with(lengths.len(), SparseCounts::default);
         self.columns.iter_mut().zip(lengths).for_each(|(column, length)| column.grow(*length));
     }
 
     /// Amounts by code of a coded column, one of [`COUNTED`].
-    pub(crate) fn column(&self, index: usize) -> &ByCode {
-        static NOTHING: ByCode = ByCode::Many(Vec::new());
+    pub(crate) fn column(&self, index: usize) -> &SparseCounts {
+        static NOTHING: SparseCounts = SparseCounts::Many(Vec::new());
         let at = COUNTED.iter().position(|counted| *counted == index);
         at.and_then(|at| self.columns.get(at)).unwrap_or(&NOTHING)
     }
 
     /// Ends adding rows.
     pub(crate) fn settle(&mut self) {
-        self.columns.iter_mut().for_each(ByCode::settle);
+        self.columns.iter_mut().for_each(SparseCounts::settle);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -74,7 +74,7 @@ impl Sums {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.columns.iter().map(ByCode::bytes).sum()
+        self.columns.iter().map(SparseCounts::bytes).sum()
     }
 }
 
@@ -144,7 +144,7 @@ impl Scratch {
     }
 }
 
-fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut ByCode) {
+fn count_few(column: &CodedColumnRef, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut SparseCounts) {
     let mask = if is_packed { PACKED_MASK } else { u64::MAX };
     let amount = |local: usize, weight: &u64| (column.globals[local], RowsAndBytes { hits: 1, bytes: weight & mask });
     let rows = rows.iter().zip(&scratch.weights);
@@ -155,7 +155,7 @@ fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, s
     );
 }
 
-fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
+fn count_packed(column: &CodedColumnRef, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut SparseCounts) {
     let Scratch { weights, packed, .. } = scratch;
     packed.clear();
     packed.resize(column.globals.len(), 0);
@@ -165,7 +165,7 @@ fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sum
     sums.add_each(met.map(|(global, sum)| (*global, amount(*sum))));
 }
 
-fn count_wide(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
+fn count_wide(column: &CodedColumnRef, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut SparseCounts) {
     let Scratch { weights, wide, .. } = scratch;
     wide.clear();
     wide.resize(column.globals.len(), RowsAndBytes::default());
@@ -187,7 +187,7 @@ fn add_all<C: ColumnCode, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64],
 
 /// Distributions of the numbers, and rows by hour of the week.
 #[derive(Debug, Clone)]
-pub(crate) struct Spreads {
+pub(crate) struct Distributions {
     pub(crate) bytes: LogHistogram,
     pub(crate) request_time: LogHistogram,
     pub(crate) upstream_time: LogHistogram,
@@ -196,14 +196,14 @@ pub(crate) struct Spreads {
     pub(crate) times: Option<(u64, u64)>,
 }
 
-impl Default for Spreads {
+impl Default for Distributions {
     fn default() -> Self {
         let [bytes, request_time, upstream_time] = std::array::from_fn(|_| LogHistogram::default());
         Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
     }
 }
 
-impl Spreads {
+impl Distributions {
     pub(crate) fn take(&mut self, other: &Self) {
         self.bytes.take(&other.bytes);
         self.request_time.take(&other.request_time);

@@ -32,7 +32,7 @@ impl ViewQuestion<'_> {
         Ok(workers.into_iter().reduce(TestCounts::joined).unwrap_or_else(empty))
     }
 
-    fn present(&self, segment: &Segment, asked: &SegmentRows, tests: &[CandidateTest]) -> io::Result<Vec<Present>> {
+    fn present(&self, segment: &Segment, asked: &SegmentRows, tests: &[CandidateTest]) -> io::Result<Vec<MatchingRows>> {
         let mut present = Vec::new();
         for (test, value) in tests.iter().enumerate() {
             if let Some(mut all) = value.select(segment, self.store)? {
@@ -43,7 +43,7 @@ impl ViewQuestion<'_> {
                     within.and(inside);
                     within
                 });
-                present.push(Present { test, all, inside });
+                present.push(MatchingRows { test, all, inside });
             }
         }
         Ok(present)
@@ -51,7 +51,7 @@ impl ViewQuestion<'_> {
 }
 
 /// Rows of a segment that pass a test.
-struct Present {
+struct MatchingRows {
     test: usize,
     all: Bits,
     /// Those asked about, where there are any.
@@ -64,7 +64,7 @@ impl TestCounts {
         Self { tests, rows_in: 0, rows_all: 0, pairs }
     }
 
-    fn add(&mut self, present: &[Present], with_pairs: bool) {
+    fn add(&mut self, present: &[MatchingRows], with_pairs: bool) {
         let tests = self.tests.len();
         for (place, a) in present.iter().enumerate() {
             let others = if with_pairs { &present[place..] } else { &present[place..=place] };

@@ -3,7 +3,7 @@
 use crate::codes::{ColumnCode, with_codes};
 use crate::limits::SERIES_MAX;
 use crate::numbers::CodedNumbers;
-use crate::segment::{Coded, unbiased};
+use crate::segment::{CodedColumnRef, unbiased};
 use std::ops::Range;
 
 /// Widths of a bucket in seconds; each divides the next.
@@ -138,7 +138,7 @@ impl Grid {
     }
 
     /// Adds rows in `places`, each in the series of its code.
-    pub(crate) fn add_series(&mut self, places: &[BucketRun], rows: &[u16], column: &Coded, series_of: &[u8]) {
+    pub(crate) fn add_series(&mut self, places: &[BucketRun], rows: &[u16], column: &CodedColumnRef, series_of: &[u8]) {
         let rest = (self.columns - 1) as u8;
         let local: Vec<u8> =
             column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();

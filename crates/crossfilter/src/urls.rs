@@ -12,14 +12,14 @@ use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::{Distinct, Others, ReportRow};
+use rorqual_accesslog::report::{Distinct, OtherValues, ReportRow};
 use rorqual_pipe::{Control, Error, each};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
 /// Codes of a path and a query.
-type Pair = (u32, u32);
+type PathQueryPair = (u32, u32);
 
 /// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of the first part.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ struct HashPartition {
 }
 
 impl HashPartition {
-    fn has(self, (path, query): Pair) -> bool {
+    fn has(self, (path, query): PathQueryPair) -> bool {
         // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads neighbours.
         let mixed = (u64::from(path) << 32 | u64::from(query)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         mixed % u64::from(self.parts) == u64::from(self.part)
@@ -39,7 +39,7 @@ impl HashPartition {
 /// What one worker has counted of a part.
 #[derive(Default)]
 struct Pairs {
-    amounts: HashMap<Pair, RowsAndBytes, RandomState>,
+    amounts: HashMap<PathQueryPair, RowsAndBytes, RandomState>,
     /// Without a query, by path.
     alone: Vec<RowsAndBytes>,
     /// Of values that there was no room for.
@@ -55,7 +55,7 @@ struct UrlList {
     found: u64,
     hits: u64,
     others: RowsAndBytes,
-    rows: Vec<(Pair, RowsAndBytes)>,
+    rows: Vec<(PathQueryPair, RowsAndBytes)>,
 }
 
 impl RowStore {
@@ -87,7 +87,7 @@ impl RowStore {
             hits: listed.hits + others,
             exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,
             error_max: others + doubtful,
-            others: (!exact).then_some(Others { hits: others, bytes }),
+            others: (!exact).then_some(OtherValues { hits: others, bytes }),
             found: listed.found,
             rows: rows.collect(),
         })
@@ -98,7 +98,7 @@ impl RowStore {
         self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
     }
 
-    fn url(&self, (path, query): Pair) -> Vec<u8> {
+    fn url(&self, (path, query): PathQueryPair) -> Vec<u8> {
         // One lock after the other: nobody holds two.
         let path = self.dictionaries[PATH].lock().text(path).to_vec();
         joined(&path, self.dictionaries[QUERY].lock().text(query))
@@ -210,12 +210,13 @@ impl RowStore {
     }
 
     /// Leaves the rows with most hits, ties by text.
-    fn trim_urls(&self, rows: &mut Vec<(Pair, RowsAndBytes)>, most: usize) {
+    fn trim_urls(&self, rows: &mut Vec<(PathQueryPair, RowsAndBytes)>, most: usize) {
         let (paths, queries) = (self.dictionaries[PATH].lock(), self.dictionaries[QUERY].lock());
         let mark = |query: u32| if query == NONE { &b""[..] } else { b"?" };
-        let text = |(path, query): Pair| paths.text(path).iter().chain(mark(query)).chain(queries.text(query));
-        let order =
-            |a: &(Pair, RowsAndBytes), b: &(Pair, RowsAndBytes)| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)));
+        let text = |(path, query): PathQueryPair| paths.text(path).iter().chain(mark(query)).chain(queries.text(query));
+        let order = |a: &(PathQueryPair, RowsAndBytes), b: &(PathQueryPair, RowsAndBytes)| {
+            b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
+        };
         if rows.len() > most && most > 0 {
             rows.select_nth_unstable_by(most - 1, order);
         }

@@ -10,7 +10,7 @@ use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use rorqual_accesslog::filter::{Filter, NumberColumn, TextColumn};
-use rorqual_accesslog::report::{Distinct, Others, Panel, PercentileSet, ReportRow, StatusRow};
+use rorqual_accesslog::report::{Distinct, OtherValues, Panel, PercentileSet, ReportRow, StatusRow};
 use rorqual_pipe::{Control, Error};
 use serde::Serialize;
 use std::fmt;
@@ -89,7 +89,7 @@ impl std::error::Error for ViewError {}
 
 /// A view, counted. What a report has too is as there.
 #[derive(Debug, Clone, Serialize)]
-pub struct Viewed {
+pub struct ViewResult {
     /// The filter, as it is written.
     pub filter: String,
     /// What there is to look at.
@@ -222,14 +222,14 @@ pub struct PanelPage {
     pub error_max: u64,
     /// Rows of values that there was no room for; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub others: Option<Others>,
+    pub others: Option<OtherValues>,
     /// Values that have what was searched for.
     pub found: u64,
     /// Most hits first.
     pub rows: Vec<ReportRow>,
 }
 
-impl Viewed {
+impl ViewResult {
     /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
     #[must_use]
     pub fn status_panel(&self, top: usize) -> Option<Panel> {
@@ -244,13 +244,13 @@ impl RowStore {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<Viewed, ViewError> {
+    pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<ViewResult, ViewError> {
         let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
         Ok(self.viewed(view, &counted, wanted.top))
     }
 
     /// What was counted of a view, as it is shown.
-    pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> Viewed {
+    pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> ViewResult {
         let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
         let lines = self.outcomes(counted);
@@ -258,7 +258,7 @@ impl RowStore {
         let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
-        Viewed {
+        ViewResult {
             filter: view.filter.to_string(),
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,

@@ -4,7 +4,7 @@ use crate::tree::{Tree, TreeStage};
 use crate::zeros::zeros;
 use crate::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Framing, Input, Operation, Pool, RunPlan, Stage, run};
+use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan, Stage, run};
 
 /// Nothing is decoded, so that the window means nothing.
 const PLAN: RunPlan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 0 };
@@ -21,7 +21,7 @@ const PLAN: RunPlan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 0 
 ///
 /// # Errors
 /// When reading fails, or [`ErrorClass::Stopped`] when `control` asked to stop: there is no digest of a part.
-pub fn digest(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control, threads: usize) -> Result<Digest, Error> {
+pub fn digest(input: Input, algorithm: Algorithm, pool: &BufferPool, control: &Control, threads: usize) -> Result<Digest, Error> {
     let operation = Operation::start("hash");
     let input = input.stored();
     let (name, size_bytes) = (input.name().to_owned(), input.size_bytes());
@@ -56,9 +56,9 @@ fn stopped(name: String) -> Error {
     Error::new(ErrorClass::Stopped, name, "stopped before its end")
 }
 
-fn in_order(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control) -> Result<(Digest, u64), Error> {
+fn in_order(input: Input, algorithm: Algorithm, pool: &BufferPool, control: &Control) -> Result<(Digest, u64), Error> {
     let name = input.name().to_owned();
-    let stages = vec![InOrder { hasher: Hasher::new(algorithm), control: control.clone() }];
+    let stages = vec![SequentialHasher { hasher: Hasher::new(algorithm), control: control.clone() }];
     let mut bytes = 0;
     let sum = |length| {
         bytes += length;
@@ -73,12 +73,12 @@ fn in_order(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control) 
 }
 
 /// Hashes one chunk after the other.
-struct InOrder {
+struct SequentialHasher {
     hasher: Hasher,
     control: Control,
 }
 
-impl Stage for InOrder {
+impl Stage for SequentialHasher {
     type Output = u64;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<u64, Error> {
@@ -89,7 +89,7 @@ impl Stage for InOrder {
     }
 }
 
-fn tree(input: Input, pool: &Pool, control: &Control, threads: usize) -> Result<(Digest, u64), Error> {
+fn tree(input: Input, pool: &BufferPool, control: &Control, threads: usize) -> Result<(Digest, u64), Error> {
     let name = input.name().to_owned();
     let stages = (0..threads).map(|_| TreeStage(control.clone())).collect();
     let mut tree = Tree::default();

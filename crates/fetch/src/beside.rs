@@ -1,11 +1,11 @@
 //! What runs beside the transfers, on blocking threads: the digest and the keeper.
 
-use crate::board::{Board, PrefixAnswer};
+use crate::board::{PrefixAnswer, RangeBoard};
 use crate::error::FetchError;
 use crate::limits::{BLOCK_BYTES, SYNC_BYTES, SYNC_EVERY};
 use crate::part::Ledger;
 use rorqual_digest::Hasher;
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,10 +15,10 @@ use std::os::unix::fs::FileExt;
 /// So one way serves every order in which pieces come, a resumed part is digested from its start, and what is verified is
 /// what is in the file.
 pub(crate) fn digest(
-    board: &Board,
+    board: &RangeBoard,
     file: &File,
     mut hashers: Vec<Hasher>,
-    pool: &Pool,
+    pool: &BufferPool,
 ) -> Result<Option<Vec<Hasher>>, FetchError> {
     let failed = |cause: io::Error| FetchError::local("cannot read the part back", &cause);
     let mut buffer = pool.lease().map_err(failed)?;
@@ -41,7 +41,7 @@ pub(crate) fn digest(
 
 /// Flushes the part and then writes down what it holds, again and again until the end of the transfer. That also starts the
 /// disk early, so that the last flush has little left to do.
-pub(crate) fn keep(board: &Board, ledger: &Ledger) -> Result<(), FetchError> {
+pub(crate) fn keep(board: &RangeBoard, ledger: &Ledger) -> Result<(), FetchError> {
     while let Some(done) = board.wait_unkept(SYNC_BYTES, SYNC_EVERY) {
         ledger.keep(&done)?;
     }

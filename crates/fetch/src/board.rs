@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Shared by the transfers, which claim and report, and by the digest and the keeper, which wait.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct RangeBoard {
     state: Mutex<BoardState>,
     /// For the digest: the prefix has grown to what it waits for.
     grown: Condvar,
@@ -39,7 +39,7 @@ pub(crate) enum PrefixAnswer {
     Ended,
 }
 
-impl Board {
+impl RangeBoard {
     pub(crate) fn new(done: Ranges, size_bytes: Option<u64>) -> Self {
         let state = BoardState { done, size_bytes, ..BoardState::default() };
         Self { state: Mutex::new(state), grown: Condvar::new(), unkept: Condvar::new() }

@@ -41,4 +41,4 @@ mod transfer;
 
 pub use error::{FetchError, FetchErrorKind};
 pub use name::file_name;
-pub use settings::{ExpectedDigest, Fetch, FetchEvent, FetchTarget, Fetched};
+pub use settings::{ExpectedDigest, Fetch, FetchEvent, FetchResult, FetchTarget};

@@ -57,7 +57,7 @@ pub(crate) enum NextStep {
 
 /// What was tried so far, which bounds what is tried still.
 #[derive(Debug, Clone)]
-pub(crate) struct Tries {
+pub(crate) struct AttemptLimits {
     retries: u32,
     retry_delay: Duration,
     /// Failures since the last progress.
@@ -73,7 +73,7 @@ pub(crate) struct Tries {
 /// Retry, resume, start over or give up: one clause for each outcome.
 ///
 /// `resumable` says that what has arrived can be gone on from: there is a strong validator, and the server did not refuse ranges.
-pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut Tries, resumable: bool) -> NextStep {
+pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut AttemptLimits, resumable: bool) -> NextStep {
     match outcome {
         // Trying again changes nothing about these.
         AttemptOutcome::Local(_) | AttemptOutcome::Stopped | AttemptOutcome::TimeUp(_) => NextStep::GiveUp,
@@ -108,7 +108,7 @@ pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut Tries, resumable: boo
     }
 }
 
-impl Tries {
+impl AttemptLimits {
     pub(crate) fn new(retries: u32, retry_delay: Duration) -> Self {
         Self { retries, retry_delay, row: 0, start_overs: 0, losses: 0, failures: 0, row_bytes: 0 }
     }
@@ -278,8 +278,8 @@ fn deepest(error: &(dyn StdError + 'static)) -> String {
 mod tests {
     use super::*;
 
-    fn tries(retries: u32) -> Tries {
-        Tries::new(retries, Duration::from_secs(1))
+    fn tries(retries: u32) -> AttemptLimits {
+        AttemptLimits::new(retries, Duration::from_secs(1))
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_thrown_away_are_no_progress() {
-        let mut tries = Tries::new(5, Duration::from_millis(1));
+        let mut tries = AttemptLimits::new(5, Duration::from_millis(1));
         let broken = AttemptOutcome::Broken("cut".to_owned());
         let again = (1..100).find(|attempt| {
             tries.received(attempt * 2 * PROGRESS_BYTES);

@@ -1,7 +1,7 @@
 //! A fetch from its start to its end: rounds, the digest and the keeper beside them, and the end of the part.
 
 use crate::beside;
-use crate::board::Board;
+use crate::board::RangeBoard;
 use crate::client::client;
 use crate::error::{FetchError, FetchErrorKind};
 use crate::limits::{BLOCK_BYTES, BLOCKING_THREADS, PARALLEL_MAX, WATCH_EVERY};
@@ -9,13 +9,13 @@ use crate::name::{parse, shown};
 use crate::outcome::{AttemptOutcome, NextStep, decide};
 use crate::part::PartFile;
 use crate::ranges::Ranges;
-use crate::settings::{Fetch, FetchEvent, FetchTarget, Fetched};
+use crate::settings::{Fetch, FetchEvent, FetchResult, FetchTarget};
 use crate::sidecar::Validator;
 use crate::sink::{FetchSink, HashedWriter};
-use crate::transfer::{FetchJob, RemoteFile, Round, RoundEnd};
+use crate::transfer::{FetchJob, RemoteFile, RoundEnd, RoundState};
 use futures_util::future::{Either, select};
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{Control, Operation, Pool, Semaphore};
+use rorqual_pipe::{BufferPool, Control, Operation, Semaphore};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Fetch {
         gate: &Semaphore,
         control: &Control,
         observe: &mut dyn FnMut(FetchEvent),
-    ) -> Result<Fetched, FetchError> {
+    ) -> Result<FetchResult, FetchError> {
         let _pass = gate.enter();
         let operation = Operation::start("fetch");
         let result = self.run_now(control, observe);
@@ -50,7 +50,7 @@ impl Fetch {
         result
     }
 
-    fn run_now(&mut self, control: &Control, observe: &mut dyn FnMut(FetchEvent)) -> Result<Fetched, FetchError> {
+    fn run_now(&mut self, control: &Control, observe: &mut dyn FnMut(FetchEvent)) -> Result<FetchResult, FetchError> {
         let url = parse(&self.url)?;
         self.parallel = self.parallel.clamp(1, PARALLEL_MAX);
         let target = std::mem::replace(&mut self.target, FetchTarget::Writer(Box::new(std::io::sink())));
@@ -103,7 +103,7 @@ struct RoundTarget {
     digests: Vec<Digest>,
 }
 
-async fn to_file(job: &FetchJob<'_>, path: &Path, replace: bool) -> Result<Fetched, FetchError> {
+async fn to_file(job: &FetchJob<'_>, path: &Path, replace: bool) -> Result<FetchResult, FetchError> {
     let sink = FetchSink::Part(PartFile::open(path, &shown(&job.url), replace)?);
     let FetchSink::Part(part) = &sink else { return Err(FetchError::new(FetchErrorKind::Local, "no part")) };
     let (mut start, mut whole) = (Start::of(part), false);
@@ -111,7 +111,7 @@ async fn to_file(job: &FetchJob<'_>, path: &Path, replace: bool) -> Result<Fetch
         let resumed_bytes = start.done.bytes();
         let ended = match file_round(job, part, &sink, start, whole).await {
             Ok(done) => match part.finish(done.size_bytes) {
-                Ok(()) => return part.file().map(|file| Fetched { file: Some(file), ..fetched(job, done, resumed_bytes) }),
+                Ok(()) => return part.file().map(|file| FetchResult { file: Some(file), ..fetched(job, done, resumed_bytes) }),
                 Err(error) => RoundEnd::Failed(AttemptOutcome::Local(error)),
             },
             Err(ended) => ended,
@@ -157,7 +157,7 @@ async fn file_round(
     whole: bool,
 ) -> Result<RoundTarget, RoundEnd> {
     let resumed = start.done.bytes() > 0;
-    let board = Arc::new(Board::new(start.done, start.size_bytes));
+    let board = Arc::new(RangeBoard::new(start.done, start.size_bytes));
     let keeper = spawn_blocking({
         let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
         move || beside::keep(&board, &ledger)
@@ -165,10 +165,10 @@ async fn file_round(
     let hashers = job.fetch.hashers();
     let digester = (!hashers.is_empty()).then(|| {
         let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
-        spawn_blocking(move || beside::digest(&board, &ledger.file, hashers, &Pool::new(BLOCK_BYTES, 1)))
+        spawn_blocking(move || beside::digest(&board, &ledger.file, hashers, &BufferPool::new(BLOCK_BYTES, 1)))
     });
     let round =
-        Round { job, board: &board, sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: start.validator, whole };
+        RoundState { job, board: &board, sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: start.validator, whole };
     let mut result = received(job, &round, digester, resumed).await;
     board.end();
     let kept = keeper.await.unwrap_or_else(|error| Err(crashed(&error)));
@@ -183,13 +183,13 @@ async fn file_round(
     }
 }
 
-type Digesting = JoinHandle<Result<Option<Vec<Hasher>>, FetchError>>;
+type PrefixDigest = JoinHandle<Result<Option<Vec<Hasher>>, FetchError>>;
 
 /// Everything that is to be received, and its digests, which are the right ones.
 async fn received(
     job: &FetchJob<'_>,
-    round: &Round<'_, '_>,
-    digester: Option<Digesting>,
+    round: &RoundState<'_, '_>,
+    digester: Option<PrefixDigest>,
     resumed: bool,
 ) -> Result<(u64, Vec<Digest>), RoundEnd> {
     watched(job, round.run()).await?;
@@ -220,13 +220,13 @@ fn check(job: &FetchJob<'_>, hashers: Vec<Hasher>, resumed: bool) -> Result<Vec<
     Ok(digests)
 }
 
-async fn to_writer(job: &FetchJob<'_>, writer: Box<dyn Write + Send>) -> Result<Fetched, FetchError> {
+async fn to_writer(job: &FetchJob<'_>, writer: Box<dyn Write + Send>) -> Result<FetchResult, FetchError> {
     let sink = FetchSink::Writer(RefCell::new(HashedWriter { writer, hashers: job.fetch.hashers() }));
     let mut whole = false;
     loop {
-        let board = Board::new(Ranges::default(), None);
+        let board = RangeBoard::new(Ranges::default(), None);
         let round =
-            Round { job, board: &board, sink: &sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: None, whole };
+            RoundState { job, board: &board, sink: &sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: None, whole };
         let result = watched(job, round.run()).await.and_then(|()| written(job, &sink));
         let over = match result {
             Ok(digests) => match round.source.into_inner() {
@@ -252,9 +252,9 @@ fn written(job: &FetchJob<'_>, sink: &FetchSink) -> Result<Vec<Digest>, RoundEnd
     check(job, std::mem::take(&mut stream.hashers), false)
 }
 
-fn fetched(job: &FetchJob<'_>, whole: RoundTarget, resumed_bytes: u64) -> Fetched {
+fn fetched(job: &FetchJob<'_>, whole: RoundTarget, resumed_bytes: u64) -> FetchResult {
     let RoundTarget { source, size_bytes, digests } = whole;
-    Fetched {
+    FetchResult {
         url: shown(&source.url),
         size_bytes,
         received_bytes: job.received_bytes.get(),

@@ -116,7 +116,7 @@ pub enum FetchEvent {
 
 /// A fetch that is done.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchResult {
     /// Where the redirects led; without a password.
     pub url: String,
     /// The size of the file.

@@ -4,10 +4,10 @@
 //! validator the other workers join in; each claims the first stretch that nobody has, asks for it, and checks that the answer is about
 //! the same file. A worker that fails gives its claim back and pauses, so that its stretch is the next to be claimed.
 
-use crate::board::Board;
+use crate::board::RangeBoard;
 use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
-use crate::outcome::{AttemptOutcome, NextStep, Tries, decide};
+use crate::outcome::{AttemptLimits, AttemptOutcome, NextStep, decide};
 use crate::settings::{Fetch, FetchEvent};
 use crate::sidecar::Validator;
 use crate::sink::FetchSink;
@@ -28,7 +28,7 @@ pub(crate) struct FetchJob<'a> {
     pub(crate) client: Client,
     pub(crate) control: &'a Control,
     pub(crate) observe: RefCell<&'a mut dyn FnMut(FetchEvent)>,
-    pub(crate) tries: RefCell<Tries>,
+    pub(crate) tries: RefCell<AttemptLimits>,
     pub(crate) received_bytes: Cell<u64>,
     pub(crate) started: Instant,
     /// Time for which this thread was blocked by the file or the rate limit; the server is not to blame for it.
@@ -43,7 +43,7 @@ impl<'a> FetchJob<'a> {
         control: &'a Control,
         observe: &'a mut dyn FnMut(FetchEvent),
     ) -> Self {
-        let tries = RefCell::new(Tries::new(fetch.retries, fetch.retry_delay));
+        let tries = RefCell::new(AttemptLimits::new(fetch.retries, fetch.retry_delay));
         let (received_bytes, blocked) = (Cell::new(0), Cell::default());
         Self {
             fetch,
@@ -91,9 +91,9 @@ pub(crate) enum RoundEnd {
 }
 
 /// One round's state.
-pub(crate) struct Round<'r, 'j> {
+pub(crate) struct RoundState<'r, 'j> {
     pub(crate) job: &'r FetchJob<'j>,
-    pub(crate) board: &'r Board,
+    pub(crate) board: &'r RangeBoard,
     pub(crate) sink: &'r FetchSink,
     pub(crate) source: SetOnce<RemoteFile>,
     /// Nothing is left to claim.
@@ -104,7 +104,7 @@ pub(crate) struct Round<'r, 'j> {
     pub(crate) whole: bool,
 }
 
-impl Round<'_, '_> {
+impl RoundState<'_, '_> {
     pub(crate) async fn run(&self) -> Result<(), RoundEnd> {
         let helpers = if self.whole { 0 } else { self.job.fetch.parallel.saturating_sub(1) };
         let helpers = (0..helpers).map(|_| self.worker(false));

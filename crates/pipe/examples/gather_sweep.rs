@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use rorqual_pipe::gather::{Gather, GatherSettings, OutputFd};
-use rorqual_pipe::{Control, Pool, Sink};
+use rorqual_pipe::{BufferPool, Control, Sink};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
@@ -51,7 +51,7 @@ fn measured(target: &str, piece_bytes: usize, pieces: usize, mode: &str, time: D
     let copy_bytes_max = if mode == "copy" { usize::MAX } else { 0 };
     let settings = GatherSettings { copy_bytes_max, write_bytes: BUFFER_BYTES, shared_bytes_max: usize::MAX };
     let mut gather =
-        Gather::with_settings(OutputFd::new(file, &Control::default()), &Pool::new(BUFFER_BYTES, 1), settings).unwrap();
+        Gather::with_settings(OutputFd::new(file, &Control::default()), &BufferPool::new(BUFFER_BYTES, 1), settings).unwrap();
     // As many different pieces as a write has, as a page's would be.
     let made: Vec<Bytes> = (0..pieces).map(|number| Bytes::from(vec![number as u8; piece_bytes])).collect();
     let (start, mut bytes) = (Instant::now(), 0_u64);

@@ -18,7 +18,7 @@ pub struct ByteCounts {
     tail: u64,
     /// The longest line that lies between two newlines.
     inner: u64,
-    words: Words,
+    words: WordCounts,
     characters: Characters,
 }
 
@@ -81,14 +81,14 @@ impl ByteCounts {
             head: 0,
             tail: 0,
             inner: self.longest_bytes().max(other.longest_bytes()),
-            words: Words { count: words, ..Words::default() },
+            words: WordCounts { count: words, ..WordCounts::default() },
             characters: Characters { count: characters, ..Characters::default() },
         }
     }
 
     fn of_zeros(length: u64) -> Self {
         // One word, however long, and as many characters: a NUL is neither white space nor part of a longer character.
-        let words = Words { count: u64::from(length > 0), starts_in: length > 0, ends_in: length > 0 };
+        let words = WordCounts { count: u64::from(length > 0), starts_in: length > 0, ends_in: length > 0 };
         let characters = Characters { count: length, continues: length == 0, ..Characters::default() };
         Self { bytes: length, head: length, tail: length, words, characters, ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl ByteCounts {
     fn of(bytes: &[u8], counter: Counter) -> Self {
         let newlines = bytecount::count(bytes, b'\n') as u64;
         let length = bytes.len() as u64;
-        let words = if counter.words { Words::of(bytes) } else { Words::default() };
+        let words = if counter.words { WordCounts::of(bytes) } else { WordCounts::default() };
         let characters = if counter.characters { Characters::of(bytes) } else { Characters::default() };
         let whole = Self { newlines, bytes: length, head: length, tail: length, words, characters, ..Self::default() };
         if !counter.longest {
@@ -116,13 +116,13 @@ impl ByteCounts {
 
 /// Words of a stretch, and whether one may go on before or after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Words {
+struct WordCounts {
     count: u64,
     starts_in: bool,
     ends_in: bool,
 }
 
-impl Words {
+impl WordCounts {
     fn of(bytes: &[u8]) -> Self {
         let (mut count, mut before) = (0, true);
         for byte in bytes {

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::Error;
 use crate::input::{Input, InputBody};
-use crate::pool::Pool;
+use crate::pool::BufferPool;
 use crate::run::{Finish, FirstFailure, Stage, run_beside};
 use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, DecodedSource, ReadSource, ResumePoint};
@@ -25,11 +25,17 @@ pub struct ResumableRun {
 impl ResumableRun {
     /// The course of a stream, or of a file as a stream.
     #[must_use]
-    pub fn new(input: Input, plan: &RunPlan, pool: &Pool, control: &Control) -> Self {
+    pub fn new(input: Input, plan: &RunPlan, pool: &BufferPool, control: &Control) -> Self {
         Self::of(input.sequential(), None, plan, pool, control)
     }
 
-    pub(crate) fn of(input: Input, splitter: Option<Box<dyn Splitter>>, plan: &RunPlan, pool: &Pool, control: &Control) -> Self {
+    pub(crate) fn of(
+        input: Input,
+        splitter: Option<Box<dyn Splitter>>,
+        plan: &RunPlan,
+        pool: &BufferPool,
+        control: &Control,
+    ) -> Self {
         let (behind_long, undo, framing) = (input.behind_long, input.undo, plan.framing);
         let name = input.name.clone();
         let source = source(input, framing, pool, control);
@@ -161,7 +167,7 @@ fn run_here<S: Stage>(
 }
 
 /// What fills blocks with the bytes of a stream, as they are stored.
-pub(crate) fn source(input: Input, framing: Framing, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
+pub(crate) fn source(input: Input, framing: Framing, pool: &BufferPool, control: &Control) -> Box<dyn BlockSource> {
     let (name, headroom) = (input.name, framing.headroom());
     let count = Some(control.clone());
     match input.body {

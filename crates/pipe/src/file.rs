@@ -4,7 +4,7 @@ use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
 use crate::error::{Error, ErrorClass};
 use crate::limits::{BLOCK_BYTES, FIRST_LINE_BYTES_MAX, OVERREAD_BYTES};
-use crate::pool::{Lease, Pool};
+use crate::pool::{BufferPool, Lease};
 use bytes::Bytes;
 use memchr::{memchr, memrchr};
 use rustix::fs::SeekFrom;
@@ -116,12 +116,12 @@ impl SharedFile {
         0
     }
 
-    pub(crate) fn first_stretch(&self, pool: &Pool) -> Result<Bytes, Error> {
+    pub(crate) fn first_stretch(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         self.stretch_at(pool, 0)
     }
 
     /// As [`SharedFile::first_stretch`], but what is behind the first line where that one is longer than the stretch.
-    pub(crate) fn first_stretch_behind_long(&self, pool: &Pool) -> Result<Bytes, Error> {
+    pub(crate) fn first_stretch_behind_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
             let stretch = self.stretch_at(pool, offset)?;
@@ -139,7 +139,7 @@ impl SharedFile {
         self.first_stretch(pool)
     }
 
-    fn stretch_at(&self, pool: &Pool, offset: u64) -> Result<Bytes, Error> {
+    fn stretch_at(&self, pool: &BufferPool, offset: u64) -> Result<Bytes, Error> {
         let mut lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let wanted = self.size_bytes.saturating_sub(offset).min(BLOCK_BYTES as u64) as usize;
         let read = self.read(&mut lease[..wanted], offset)?;

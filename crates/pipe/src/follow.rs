@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// What happened to a followed file; clones share one state.
 #[derive(Debug, Clone, Default)]
-pub struct Followed {
+pub struct FollowStatus {
     shared: Arc<FollowEvents>,
 }
 
@@ -27,7 +27,7 @@ struct FollowEvents {
     missing: AtomicBool,
 }
 
-impl Followed {
+impl FollowStatus {
     /// How often it became shorter than what was read of it, and was begun anew.
     #[must_use]
     pub fn truncations(&self) -> u64 {
@@ -49,13 +49,13 @@ impl Followed {
 
 /// An open file, and the name under which the next one will appear.
 #[derive(Debug)]
-pub(crate) struct Following {
+pub(crate) struct FollowedFile {
     path: PathBuf,
     file: File,
-    followed: Followed,
+    followed: FollowStatus,
 }
 
-impl Following {
+impl FollowedFile {
     pub(crate) fn new(path: &Path, file: File) -> Result<Self, Error> {
         let name = path.to_string_lossy();
         let mut head = [0; MAGIC_BYTES];
@@ -68,10 +68,10 @@ impl Following {
             let message = "is UTF-16, of which only whole files are read: leave out --follow";
             return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
-        Ok(Self { path: path.to_owned(), file, followed: Followed::default() })
+        Ok(Self { path: path.to_owned(), file, followed: FollowStatus::default() })
     }
 
-    pub(crate) fn followed(&self) -> Followed {
+    pub(crate) fn followed(&self) -> FollowStatus {
         self.followed.clone()
     }
 
@@ -91,7 +91,7 @@ pub(crate) struct FollowReader {
     file: File,
     /// How much of the file was read.
     place: u64,
-    followed: Followed,
+    followed: FollowStatus,
     control: Control,
     /// There was nothing more when it was read last.
     at_end: bool,

@@ -3,7 +3,7 @@
 use crate::control::Control;
 use crate::error::reason;
 use crate::limits::{STOP_CHECK, STOPPED_PATIENCE};
-use crate::pool::{Lease, Pool};
+use crate::pool::{BufferPool, Lease};
 use crate::sink::Sink;
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -86,7 +86,7 @@ impl<W: Write> Gather<W> {
     ///
     /// # Errors
     /// When the system has no memory for the buffer.
-    pub fn new(writer: W, pool: &Pool) -> io::Result<Self> {
+    pub fn new(writer: W, pool: &BufferPool) -> io::Result<Self> {
         Self::with_settings(writer, pool, GatherSettings::default())
     }
 
@@ -94,7 +94,7 @@ impl<W: Write> Gather<W> {
     ///
     /// # Errors
     /// As [`Gather::new`].
-    pub fn with_settings(writer: W, pool: &Pool, settings: GatherSettings) -> io::Result<Self> {
+    pub fn with_settings(writer: W, pool: &BufferPool, settings: GatherSettings) -> io::Result<Self> {
         let small = pool.lease()?;
         Ok(Self {
             writer,

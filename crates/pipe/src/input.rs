@@ -3,14 +3,14 @@
 use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
 use crate::course::source;
-use crate::decode::Undo;
+use crate::decode::DecodeDepth;
 use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorClass};
 use crate::file::{FileRanges, SharedFile};
-use crate::follow::{Followed, Following};
+use crate::follow::{FollowStatus, FollowedFile};
 use crate::limits::BLOCK_BYTES;
-use crate::pool::Pool;
-use crate::stream::{BlockSource, Enough};
+use crate::pool::BufferPool;
+use crate::stream::{BlockSource, EnoughForDetection};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
 use std::io::{Cursor, Read};
@@ -21,7 +21,7 @@ use std::path::Path;
 const STDIN: &str = "standard input";
 
 /// Bytes as they are.
-const STORED: Undo = Undo { compression: false, charset: false };
+const STORED: DecodeDepth = DecodeDepth { compression: false, charset: false };
 
 const STDIN_PATH: &str = "/proc/self/fd/0";
 
@@ -30,11 +30,11 @@ pub struct Input {
     pub(crate) name: String,
     pub(crate) body: InputBody,
     /// What of how it is stored is undone.
-    pub(crate) undo: Undo,
+    pub(crate) undo: DecodeDepth,
     size_bytes: Option<u64>,
     /// What of a stream was read ahead.
     pub(crate) prefix: Vec<u8>,
-    pub(crate) enough: Option<Enough>,
+    pub(crate) enough: Option<EnoughForDetection>,
     /// `start` is given lines behind a first one that is over-long.
     pub(crate) behind_long: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) enum InputBody {
     /// A pipe, a FIFO, a device or a compressed file.
     Descriptor(File),
     /// A plain file that is read on as it grows.
-    Following(Following),
+    Following(FollowedFile),
     /// A stream of stored bytes, which may be compressed.
     Read(Box<dyn Read + Send>),
     /// The same, in buffers that are filled elsewhere.
@@ -72,7 +72,7 @@ impl Input {
             return Ok(opened);
         }
         let body = match opened.body {
-            InputBody::File { file, .. } | InputBody::Descriptor(file) => InputBody::Following(Following::new(path, file)?),
+            InputBody::File { file, .. } | InputBody::Descriptor(file) => InputBody::Following(FollowedFile::new(path, file)?),
             other => other,
         };
         Ok(Self { body, undo: STORED, size_bytes: None, ..opened })
@@ -80,7 +80,7 @@ impl Input {
 
     /// What happens to a file that is followed; `None` of others.
     #[must_use]
-    pub fn followed(&self) -> Option<Followed> {
+    pub fn followed(&self) -> Option<FollowStatus> {
         if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
     }
 
@@ -142,7 +142,7 @@ impl Input {
             return Ok(Self {
                 name,
                 body: InputBody::File { file, size_bytes },
-                undo: Undo { compression: decode, charset: false },
+                undo: DecodeDepth { compression: decode, charset: false },
                 size_bytes: Some(0),
                 prefix: Vec::new(),
                 enough: None,
@@ -157,7 +157,7 @@ impl Input {
             return Ok(Self {
                 name,
                 body: InputBody::Descriptor(file),
-                undo: Undo { compression: decode, charset: false },
+                undo: DecodeDepth { compression: decode, charset: false },
                 size_bytes: None,
                 prefix: Vec::new(),
                 enough: None,
@@ -170,7 +170,7 @@ impl Input {
             _ if !decode => InputBody::File { file, size_bytes },
             _ => InputBody::Descriptor(file),
         };
-        let undo = Undo { compression: decode, charset: false };
+        let undo = DecodeDepth { compression: decode, charset: false };
         Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
     }
 
@@ -180,7 +180,7 @@ impl Input {
         Self {
             name: name.into(),
             body: InputBody::Read(reader),
-            undo: Undo { compression: true, charset: false },
+            undo: DecodeDepth { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
@@ -194,7 +194,7 @@ impl Input {
         Self {
             name: name.into(),
             body: InputBody::Source(source),
-            undo: Undo { compression: true, charset: false },
+            undo: DecodeDepth { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
@@ -225,7 +225,7 @@ impl Input {
         if let InputBody::Following(_) = self.body {
             return self;
         }
-        let undo = Undo { charset: true, ..self.undo };
+        let undo = DecodeDepth { charset: true, ..self.undo };
         let body = match self.body {
             InputBody::File { file, size_bytes } => {
                 // What can't be read here fails where it is read.
@@ -246,7 +246,7 @@ impl Input {
     /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run is given it. What is stored is counted, and
     /// no encoding is undone. A stop ends it as its end would.
     #[must_use]
-    pub fn into_blocks(self, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
+    pub fn into_blocks(self, pool: &BufferPool, control: &Control) -> Box<dyn BlockSource> {
         source(self, Framing::Bytes, pool, control)
     }
 
@@ -332,7 +332,7 @@ impl Input {
     ///
     /// # Errors
     /// When there is no memory for a block, or it is no plain file.
-    pub fn into_chunk(self, plan: &RunPlan, pool: &Pool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
+    pub fn into_chunk(self, plan: &RunPlan, pool: &BufferPool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
         let InputBody::File { file, size_bytes } = self.body else {
             return Err(Error::new(ErrorClass::Io, self.name, "is no plain file"));
         };

@@ -4,7 +4,7 @@
 //! * A [`Stage`] turns one [`Chunk`] after another into an output; there is one stage a worker.
 //! * A sink takes the outputs in the order of the input, whichever worker finished first.
 //!
-//! [`run`] joins the three. All payload memory is leased from one [`Pool`]; a lease waits while the pool is
+//! [`run`] joins the three. All payload memory is leased from one [`BufferPool`]; a lease waits while the pool is
 //! empty, and that wait is the back pressure. This crate opens no socket, starts no async runtime and
 //! prints nothing.
 
@@ -43,12 +43,12 @@ pub use course::ResumableRun;
 pub use error::{Error, ErrorClass, reason};
 pub use escape::{escaped, escaped_args, escaped_line, escaped_path};
 pub use file::FileRanges;
-pub use follow::Followed;
+pub use follow::FollowStatus;
 pub use input::Input;
 pub use operation::{Operation, Permit, Semaphore};
-pub use pool::{Lease, Pool};
-pub use run::{Background, Finish, Stage, Watch, beside, each, run, run_records, watch};
+pub use pool::{BufferPool, Lease};
+pub use run::{Background, Finish, ProcessWatch, Stage, beside, each, run, run_records, watch};
 pub use sink::Sink;
 pub use size::{ParseSizeError, format_size, parse_size};
 pub use splitter::{RecordEnds, SplitError, Splitter};
-pub use stream::{BlockReader, BlockSource, Blocks, Filled, ResumePoint};
+pub use stream::{BlockReader, BlockSource, Blocks, FilledBlock, ResumePoint};

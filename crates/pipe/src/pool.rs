@@ -17,7 +17,7 @@ use std::time::Instant;
 
 /// A fixed number of buffers of one size, shared by everyone who holds a clone.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub struct BufferPool {
     shared: Arc<PoolShared>,
 }
 
@@ -48,7 +48,7 @@ pub struct Lease {
     shared: Arc<PoolShared>,
 }
 
-impl Pool {
+impl BufferPool {
     /// A pool of `buffers_max` buffers of `buffer_bytes` each. Buffers come into being at their first
     /// lease and stay; a pool never holds more than the product.
     ///
@@ -90,15 +90,15 @@ impl Pool {
     /// A buffer, or `None` when all are lent.
     ///
     /// # Errors
-    /// As [`Pool::lease`].
+    /// As [`BufferPool::lease`].
     pub fn try_lease(&self) -> io::Result<Option<Lease>> {
         self.take(&mut self.shared.lock())
     }
 
-    /// As [`Pool::lease`], for async code. Dropping the future gives up the wait.
+    /// As [`BufferPool::lease`], for async code. Dropping the future gives up the wait.
     ///
     /// # Errors
-    /// As [`Pool::lease`].
+    /// As [`BufferPool::lease`].
     pub async fn lease_async(&self) -> io::Result<Lease> {
         let mut waiting_since = None;
         poll_fn(move |context| {

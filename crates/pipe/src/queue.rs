@@ -31,25 +31,25 @@ pub(crate) enum Received<T> {
 }
 
 /// Closes the queue when its giver leaves; what waits is still taken.
-pub(crate) struct Giver<'a, T>(pub(crate) &'a Queue<T>);
+pub(crate) struct QueueSender<'a, T>(pub(crate) &'a Queue<T>);
 
 /// Closes the queue when this taker leaves, which happens after the end, or when the run has failed: nobody needs what
 /// still waits then, and the giver may be waiting for its buffers.
-pub(crate) struct Taker<'a, T>(pub(crate) &'a Queue<T>);
+pub(crate) struct QueueReceiver<'a, T>(pub(crate) &'a Queue<T>);
 
-impl<T> Drop for Giver<'_, T> {
+impl<T> Drop for QueueSender<'_, T> {
     fn drop(&mut self) {
         self.0.close(false);
     }
 }
 
-impl<T> Drop for Taker<'_, T> {
+impl<T> Drop for QueueReceiver<'_, T> {
     fn drop(&mut self) {
         self.0.close(true);
     }
 }
 
-impl<T> Giver<'_, T> {
+impl<T> QueueSender<'_, T> {
     /// Puts `item` behind the others, waiting for room; `false` when the takers have left.
     pub(crate) fn put(&self, item: T) -> bool {
         let queue = self.0;
@@ -64,7 +64,7 @@ impl<T> Giver<'_, T> {
     }
 }
 
-impl<T> Taker<'_, T> {
+impl<T> QueueReceiver<'_, T> {
     /// The first item, waiting for at most `patience`.
     pub(crate) fn take(&self, patience: Duration) -> Received<T> {
         let queue = self.0;

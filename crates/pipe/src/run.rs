@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::file::SharedFile;
 use crate::input::{Input, InputBody};
 use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
-use crate::pool::Pool;
-use crate::queue::{Giver, Queue, Received, Taker};
+use crate::pool::BufferPool;
+use crate::queue::{Queue, QueueReceiver, QueueSender, Received};
 use crate::sequence::ReorderBuffer;
 use crate::splitter::Splitter;
 use bytes::Bytes;
@@ -51,7 +51,7 @@ pub struct Finish<S> {
 pub fn run<S: Stage>(
     input: Input,
     plan: &RunPlan,
-    pool: &Pool,
+    pool: &BufferPool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
@@ -65,7 +65,7 @@ pub fn run_records<S: Stage>(
     input: Input,
     splitter: Box<dyn Splitter>,
     plan: &RunPlan,
-    pool: &Pool,
+    pool: &BufferPool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
@@ -78,7 +78,7 @@ fn run_with<S: Stage>(
     input: Input,
     plan: &RunPlan,
     splitter: Option<Box<dyn Splitter>>,
-    pool: &Pool,
+    pool: &BufferPool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
@@ -177,7 +177,7 @@ pub(crate) fn run_beside<S: Stage>(
     let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
     std::thread::scope(|scope| {
         for stage in stages {
-            let (taker, sequence) = (Taker(&queue), &sequence);
+            let (taker, sequence) = (QueueReceiver(&queue), &sequence);
             scope.spawn(move || {
                 let mut guard = AbortOnDrop(Some(sequence));
                 loop {
@@ -191,7 +191,7 @@ pub(crate) fn run_beside<S: Stage>(
                 guard.0 = None;
             });
         }
-        let giver = Giver(&queue);
+        let giver = QueueSender(&queue);
         for (number, chunk) in (0..).zip(chunks) {
             let chunk = Chunk { number, ..chunk };
             if !giver.put((number, chunk)) || failure.stopping() {
@@ -204,7 +204,7 @@ pub(crate) fn run_beside<S: Stage>(
 fn run_file<S: Stage>(
     file: &SharedFile,
     first: Result<Bytes, Error>,
-    pool: &Pool,
+    pool: &BufferPool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
@@ -243,7 +243,7 @@ fn run_file<S: Stage>(
 
 fn file_worker<S, F>(
     file: &SharedFile,
-    pool: &Pool,
+    pool: &BufferPool,
     stage: &mut S,
     sequence: &ReorderBuffer<S::Output, F>,
     failure: &FirstFailure<'_>,
@@ -351,23 +351,23 @@ impl<T> Drop for Background<T> {
 
 /// Something that looks at the process every so often, until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ProcessWatch {
     ended: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Calls `look` again and again, with a pause of `every`.
-pub fn watch(every: Duration, mut look: impl FnMut() + Send + 'static) -> Watch {
+pub fn watch(every: Duration, mut look: impl FnMut() + Send + 'static) -> ProcessWatch {
     let (ended, end) = channel();
     let thread = std::thread::spawn(move || {
         while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             look();
         }
     });
-    Watch { ended: Some(ended), thread: Some(thread) }
+    ProcessWatch { ended: Some(ended), thread: Some(thread) }
 }
 
-impl Drop for Watch {
+impl Drop for ProcessWatch {
     fn drop(&mut self) {
         self.ended = None;
         if let Some(thread) = self.thread.take() {

@@ -25,7 +25,7 @@ struct ReorderState<O> {
 }
 
 /// The sequence was aborted; the reason is with whoever aborted it.
-pub(crate) struct Aborted;
+pub(crate) struct ReorderAborted;
 
 impl<O, F: FnMut(O) -> Result<(), Error>> ReorderBuffer<O, F> {
     pub(crate) fn new(window: usize, sink: F) -> Self {
@@ -37,23 +37,23 @@ impl<O, F: FnMut(O) -> Result<(), Error>> ReorderBuffer<O, F> {
     ///
     /// # Errors
     /// `Err(Ok(Aborted))` after an abort; `Err(Err(_))` when the sink failed, which aborts as well.
-    pub(crate) fn submit(&self, number: u64, output: O) -> Result<(), Result<Aborted, Error>> {
+    pub(crate) fn submit(&self, number: u64, output: O) -> Result<(), Result<ReorderAborted, Error>> {
         let mut state = self.lock();
         while !state.aborted && number >= state.next + self.window {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.aborted {
-            return Err(Ok(Aborted));
+            return Err(Ok(ReorderAborted));
         }
         state.pending.insert(number, output);
         if state.draining { Ok(()) } else { self.drain(state) }
     }
 
-    fn drain<'a>(&'a self, mut state: MutexGuard<'a, ReorderState<O>>) -> Result<(), Result<Aborted, Error>> {
+    fn drain<'a>(&'a self, mut state: MutexGuard<'a, ReorderState<O>>) -> Result<(), Result<ReorderAborted, Error>> {
         state.draining = true;
         let result = loop {
             if state.aborted {
-                break Err(Ok(Aborted));
+                break Err(Ok(ReorderAborted));
             }
             let next = state.next;
             let Some(output) = state.pending.remove(&next) else { break Ok(()) };

@@ -2,11 +2,11 @@
 
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
-use crate::decode::{MAGIC_BYTES, Undo, decoder_of, describe};
+use crate::decode::{DecodeDepth, MAGIC_BYTES, decoder_of, describe};
 use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
 use crate::limits::BLOCK_BYTES;
-use crate::pool::{Lease, Pool};
+use crate::pool::{BufferPool, Lease};
 use crate::splitter::{SplitError, Splitter, Terminated};
 use bytes::Bytes;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A leased buffer with data in `range`. `range.start` is at least the longest line: the room before it is
 /// where the end of the last block's unfinished line is put, so that no block is ever copied.
 #[derive(Debug)]
-pub struct Filled {
+pub struct FilledBlock {
     /// The buffer.
     pub lease: Lease,
     /// Where the data is.
@@ -30,7 +30,7 @@ pub trait BlockSource: Send {
     ///
     /// # Errors
     /// When the source fails; it is not asked again.
-    fn next_block(&mut self) -> Result<Option<Filled>, Error>;
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error>;
 
     /// Whether the `None` that was just given is no end: more comes when it is asked again, in another [`ResumableRun::run`]. A source of
     /// compressed data never pauses, as a decoder takes that for the end of its data.
@@ -45,31 +45,31 @@ pub trait BlockSource: Send {
 type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
 
 /// Whether a first block that is not full yet is enough for those who will be given it.
-pub(crate) type Enough = Box<dyn FnMut(&[u8]) -> bool + Send>;
+pub(crate) type EnoughForDetection = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
 /// Fills buffers from anything that reads.
 pub(crate) struct ReadSource<R> {
     reader: R,
     name: String,
-    pool: Pool,
+    pool: BufferPool,
     headroom: usize,
     offset: u64,
     failed: Option<Error>,
     describe: Describe,
     count: Option<Control>,
     /// Asked about the first block until it is enough.
-    enough: Option<Enough>,
+    enough: Option<EnoughForDetection>,
 }
 
 impl<R: PollableRead> ReadSource<R> {
     /// `count` is told of the bytes as they are read, when they are the stored ones.
-    pub(crate) fn new(reader: R, name: &str, pool: &Pool, headroom: usize, count: Option<Control>) -> Self {
+    pub(crate) fn new(reader: R, name: &str, pool: &BufferPool, headroom: usize, count: Option<Control>) -> Self {
         let describe = Box::new(|name: &str, cause| Error::io(name, "cannot read", cause));
         Self { reader, name: name.into(), pool: pool.clone(), headroom, offset: 0, failed: None, describe, count, enough: None }
     }
 
     /// The same with a first block that is handed on only when it is `enough`, or full, or the end.
-    pub(crate) fn with_first(self, enough: Option<Enough>) -> Self {
+    pub(crate) fn with_first(self, enough: Option<EnoughForDetection>) -> Self {
         Self { enough, ..self }
     }
 
@@ -80,7 +80,7 @@ impl<R: PollableRead> ReadSource<R> {
 }
 
 impl<R: PollableRead> BlockSource for ReadSource<R> {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
@@ -106,7 +106,7 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
         match (end > start, self.failed.take()) {
             (true, failed) => {
                 self.failed = failed;
-                Ok(Some(Filled { lease, range: start..end }))
+                Ok(Some(FilledBlock { lease, range: start..end }))
             }
             (false, Some(error)) => Err(error),
             (false, None) => Ok(None),
@@ -168,22 +168,22 @@ pub(crate) struct DecodedSource {
     inner: Option<Box<dyn BlockSource>>,
     decided: Option<Box<dyn BlockSource>>,
     name: String,
-    pool: Pool,
+    pool: BufferPool,
     headroom: usize,
     window_log_max: u32,
-    undo: Undo,
+    undo: DecodeDepth,
 }
 
 /// Gives back a block that was looked at, and the failure that came after it.
 struct PushedBack {
-    first: Option<Filled>,
+    first: Option<FilledBlock>,
     failed: Option<Error>,
     rest: Box<dyn BlockSource>,
 }
 
 impl PushedBack {
     /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may begin with one byte.
-    fn new(mut rest: Box<dyn BlockSource>, name: &str, undo: Undo) -> Result<Self, Error> {
+    fn new(mut rest: Box<dyn BlockSource>, name: &str, undo: DecodeDepth) -> Result<Self, Error> {
         let mut first = rest.next_block()?;
         let mut failed = None;
         while let Some(filled) = first.as_mut().filter(|filled| is_short(filled, undo)) {
@@ -204,11 +204,11 @@ impl PushedBack {
     }
 }
 
-fn is_short(filled: &Filled, undo: Undo) -> bool {
+fn is_short(filled: &FilledBlock, undo: DecodeDepth) -> bool {
     filled.range.len() < undo.head_bytes(&filled.lease[filled.range.clone()])
 }
 
-fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
+fn append(filled: &mut FilledBlock, next: &FilledBlock, name: &str) -> Result<(), Error> {
     let bytes = &next.lease[next.range.clone()];
     let end = filled.range.end + bytes.len();
     let room = filled.lease.get_mut(filled.range.end..end);
@@ -219,7 +219,7 @@ fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
 }
 
 impl BlockSource for PushedBack {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         match (self.first.take(), self.failed.take()) {
             (Some(filled), failed) => {
                 self.failed = failed;
@@ -239,10 +239,10 @@ impl DecodedSource {
     pub(crate) fn new(
         source: Box<dyn BlockSource>,
         name: &str,
-        pool: &Pool,
+        pool: &BufferPool,
         headroom: usize,
         window_log_max: u32,
-        undo: Undo,
+        undo: DecodeDepth,
     ) -> Self {
         Self { inner: Some(source), decided: None, name: name.into(), pool: pool.clone(), headroom, window_log_max, undo }
     }
@@ -266,7 +266,7 @@ impl DecodedSource {
 }
 
 impl BlockSource for DecodedSource {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         if let Some(source) = self.inner.take() {
             self.decided = Some(self.decide(source)?);
         }
@@ -392,16 +392,16 @@ impl Blocks {
         Some(Chunk { bytes: rest, unfinished: true, ..Chunk::empty(offset, self.framing.piece_bytes_max()) })
     }
 
-    fn whole(&mut self, filled: Filled) -> Chunk {
+    fn whole(&mut self, filled: FilledBlock) -> Chunk {
         let offset = self.offset;
         self.offset += filled.range.len() as u64;
         Chunk::of_bytes(offset, Bytes::from_owner(filled.lease).slice(filled.range))
     }
 
     /// Whole lines or records of the block with the carried start of the first one before them; the rest is carried.
-    fn cut(&mut self, filled: Filled) -> Result<Option<Chunk>, Error> {
+    fn cut(&mut self, filled: FilledBlock) -> Result<Option<Chunk>, Error> {
         let piece_bytes_max = self.framing.piece_bytes_max();
-        let Filled { mut lease, range: block } = filled;
+        let FilledBlock { mut lease, range: block } = filled;
         let split = match self.splitter.split(&lease[block.clone()]) {
             Ok(split) => split,
             Err(fault) => {

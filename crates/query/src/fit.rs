@@ -25,10 +25,10 @@ pub(crate) struct QueryFit {
 /// What a table holds while it is read.
 struct TableReader {
     name: String,
-    what: What,
+    what: TableUse,
 }
 
-enum What {
+enum TableUse {
     /// Streams: blocks, decoder, rows of the threads.
     Streams,
     /// Row groups of so many bytes, by each partition.
@@ -86,8 +86,8 @@ impl QueryFit {
 impl TableReader {
     fn bytes(&self, partitions: usize, shares: &QueryShares) -> u64 {
         let each = match self.what {
-            What::Streams => shares.stream_bytes(shares.stream_threads(partitions)),
-            What::Groups(bytes) => bytes,
+            TableUse::Streams => shares.stream_bytes(shares.stream_threads(partitions)),
+            TableUse::Groups(bytes) => bytes,
         };
         each.saturating_mul(partitions as u64)
     }
@@ -99,11 +99,11 @@ fn reader(scan: &TableScan) -> Result<(Option<TableReader>, u64)> {
     let provider: &dyn Any = provider.as_ref();
     let name = scan.table_name.table();
     if let Some(table) = provider.downcast_ref::<RecordTable>() {
-        let streams = TableReader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: What::Streams };
+        let streams = TableReader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: TableUse::Streams };
         return Ok((table.has_streams().then_some(streams), 0));
     }
     let Some(table) = provider.downcast_ref::<ColumnsTable>() else { return Ok((None, 0)) };
     let columns = scan.projection.as_ref();
-    let groups = TableReader { name: format!("row groups of {name}"), what: What::Groups(table.widths.group_bytes(columns)) };
+    let groups = TableReader { name: format!("row groups of {name}"), what: TableUse::Groups(table.widths.group_bytes(columns)) };
     Ok((Some(groups), table.widths.row_bytes(columns)))
 }

@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use rorqual_pipe::gather::{Gather, OutputFd};
-use rorqual_pipe::{Control, Pool, Sink};
+use rorqual_pipe::{BufferPool, Control, Sink};
 use rorqual_render::{PageInput, RenderError, RowBatch, RowCell, RowSequence, Source, Templates, Value};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -41,7 +41,7 @@ fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Optio
     let page = PageInput { context, rows, ..PageInput::default() };
     for engine in ["emitter", "minijinja"] {
         let (file, reader) = opened(target);
-        let mut sink = Gather::new(OutputFd::new(file, &Control::default()), &Pool::new(BUFFER_BYTES, 1)).unwrap();
+        let mut sink = Gather::new(OutputFd::new(file, &Control::default()), &BufferPool::new(BUFFER_BYTES, 1)).unwrap();
         let (start, cpu) = (Instant::now(), cpu_nanos());
         match engine {
             "emitter" => drop(templates.render(name, &page, &mut sink).unwrap()),

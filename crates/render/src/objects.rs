@@ -107,13 +107,13 @@ impl Object for TemplateRow {
 
 /// `loop`, as it is at one moment.
 #[derive(Debug)]
-pub(crate) struct Loop {
+pub(crate) struct LoopVariable {
     pub(crate) index0: u64,
     pub(crate) length: Option<u64>,
     pub(crate) last: bool,
 }
 
-impl Object for Loop {
+impl Object for LoopVariable {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.get_value_by_str(key.as_str()?)
     }

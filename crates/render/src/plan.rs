@@ -73,13 +73,13 @@ pub(crate) enum VarSlot {
 }
 
 pub(crate) struct If<'a> {
-    pub(crate) condition: Condition<'a>,
+    pub(crate) condition: TemplateCondition<'a>,
     pub(crate) yes: Vec<TemplateNode<'a>>,
     pub(crate) no: Vec<TemplateNode<'a>>,
 }
 
 /// A condition: by the short way where it has one and that knows the answer, or else by MiniJinja.
-pub(crate) struct Condition<'a> {
+pub(crate) struct TemplateCondition<'a> {
     pub(crate) short: Option<TemplateTest<'a>>,
     pub(crate) exact: Box<DelegatedCode<'a>>,
 }
@@ -127,7 +127,7 @@ pub(crate) struct For<'a> {
     /// Variables of the body, the target among them: each iteration begins without them.
     pub(crate) slots: Range<usize>,
     /// Items that do not meet it are left out; variables of its own, the target among them.
-    pub(crate) filter: Option<(Range<usize>, AssignTarget<'a>, Condition<'a>)>,
+    pub(crate) filter: Option<(Range<usize>, AssignTarget<'a>, TemplateCondition<'a>)>,
     pub(crate) body: Vec<TemplateNode<'a>>,
     pub(crate) otherwise: Vec<TemplateNode<'a>>,
     pub(crate) number: usize,

@@ -1,7 +1,7 @@
 //! Templates by name, and what they are rendered with.
 
 use crate::chains;
-use crate::compile::{self, Escape, No};
+use crate::compile::{self, Escape, NotCompilable};
 use crate::emit::{self, RenderInput};
 use crate::error::RenderError;
 use crate::folder::{self, TemplateFolder};
@@ -113,8 +113,8 @@ impl Templates {
         let root = page.root(&failed);
         let plan = match compile::plan(&self.env, self.escape, name, page.rows.is_some()) {
             Ok(plan) => plan,
-            Err(No::Failed(error)) => return Err(error),
-            Err(No::Unknown) => {
+            Err(NotCompilable::Failed(error)) => return Err(error),
+            Err(NotCompilable::Unknown) => {
                 let rendered = vm::render(&self.env, name, root, &failed, &page.control, sink);
                 return page.ended(rendered).map(|()| RenderedBy::MiniJinja);
             }

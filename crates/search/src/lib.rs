@@ -22,6 +22,6 @@ mod searcher;
 
 pub use hits::{ChunkHits, HitRange};
 pub use matches::{LongMatches, each_match};
-pub use pattern::{Case, Expression, LineEnd, PatternError, SearchPattern};
+pub use pattern::{CaseMatching, Expression, LineEnd, PatternError, SearchPattern};
 pub use report::{LineSink, LongPiece, ReportSettings, RereadInput, SearchReport, ShownLines, Summary};
 pub use searcher::{SearchMode, Searcher};

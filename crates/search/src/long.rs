@@ -338,11 +338,11 @@ impl StateSet {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::{Case, Expression, LineEnd, SearchPattern};
+    use crate::{CaseMatching, Expression, LineEnd, SearchPattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
-    fn expression(pattern: &str, word: bool, whole_line: bool, case: Case) -> Expression {
+    fn expression(pattern: &str, word: bool, whole_line: bool, case: CaseMatching) -> Expression {
         let patterns = vec![pattern.as_bytes().to_vec()];
         Expression::new(SearchPattern {
             patterns,
@@ -401,7 +401,7 @@ mod tests {
             whole_line in any::<bool>(),
         ) {
             let line = parts.concat();
-            let mut expression = expression(pattern, word, whole_line, Case::Sensitive);
+            let mut expression = expression(pattern, word, whole_line, CaseMatching::Sensitive);
             let expected = expression.matcher().is_match(&line).unwrap();
             prop_assert_eq!(in_pieces(&mut expression, &line, piece), expected, "{} in {:?}", pattern, line);
         }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn smart_case_is_the_same_for_both() {
         for (pattern, line) in [("ab", "AB"), ("aB", "AB"), (r"\pL", "AB"), ("[a-c]b", "AB"), ("[A-C]b", "AB")] {
-            let mut ours = expression(pattern, false, false, Case::Smart);
+            let mut ours = expression(pattern, false, false, CaseMatching::Smart);
             let theirs = grep_regex::RegexMatcherBuilder::new().case_smart(true).build(pattern).unwrap();
             let expected = theirs.is_match(line.as_bytes()).unwrap();
             assert_eq!(ours.matcher().is_match(line.as_bytes()).unwrap(), expected, "{pattern}");
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn zeros_without_end_cost_nothing_once_they_change_nothing() {
-        let mut expression = expression(r"\x00x", true, false, Case::Sensitive);
+        let mut expression = expression(r"\x00x", true, false, CaseMatching::Sensitive);
         let long = expression.long().unwrap();
         long.start();
         long.feed(b"head");

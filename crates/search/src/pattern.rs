@@ -13,7 +13,7 @@ const PATTERN_CHARS_SHOWN: usize = 200;
 
 /// Whether letters match their other case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Case {
+pub enum CaseMatching {
     /// They do not.
     Sensitive,
     /// They do.
@@ -41,7 +41,7 @@ pub struct SearchPattern {
     /// They are texts, not regular expressions.
     pub fixed: bool,
     /// Whether letters match their other case.
-    pub case: Case,
+    pub case: CaseMatching,
     /// A match starts and ends where a word does.
     pub word: bool,
     /// A match is a whole line.
@@ -111,7 +111,7 @@ impl SearchPattern {
     /// Most memory that compiling may take, in bytes, where what is compiled may take `bytes_max`.
     #[must_use]
     pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
-        let as_it_is = self.case == Case::Sensitive && !self.word && !self.whole_line;
+        let as_it_is = self.case == CaseMatching::Sensitive && !self.word && !self.whole_line;
         let factor =
             if as_it_is && self.patterns.iter().all(|pattern| self.is_text(pattern)) { WORD_FACTOR } else { TEXT_FACTOR };
         // Each is a string of its own.
@@ -152,16 +152,16 @@ impl Syntax {
         let mut letters = Letters::default();
         let texts = patterns.into_iter().enumerate().map(|(index, bytes)| {
             let text = if as_text { String::from_utf8_lossy(&bytes).into_owned() } else { expression(bytes, fixed, index)? };
-            if case == Case::Smart {
+            if case == CaseMatching::Smart {
                 letters.see_all(&if as_text { regex_syntax::escape(&text) } else { text.clone() });
             }
             Ok(if borders { format!("^(?:{text})$") } else { text })
         });
         let patterns = texts.collect::<Result<Vec<_>, _>>()?;
         let insensitive = match case {
-            Case::Sensitive => false,
-            Case::Insensitive => true,
-            Case::Smart => letters.any && !letters.upper,
+            CaseMatching::Sensitive => false,
+            CaseMatching::Insensitive => true,
+            CaseMatching::Smart => letters.any && !letters.upper,
         };
         Ok(Self { patterns, fixed: as_text, insensitive, word, whole_line: whole_line && !borders, line_end, bytes_max })
     }
@@ -330,7 +330,7 @@ impl ast::Visitor for InClass {
     }
 }
 
-/// What letters a pattern has, for [`Case::Smart`].
+/// What letters a pattern has, for [`CaseMatching::Smart`].
 #[derive(Default)]
 struct Letters {
     any: bool,

@@ -3,8 +3,8 @@
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowBounds, RowPage, RowStore, Stack,
-    UnknownField, Viewed,
+    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, RateGrouping, Rates, RowBounds, RowPage, RowStore,
+    Stack, UnknownField, ViewResult,
 };
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ struct LatencyAnswer {
 
 impl ViewAnswer {
     /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with the log's clock and `top` rows a panel.
-    pub(crate) fn new(viewed: Viewed, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
+    pub(crate) fn new(viewed: ViewResult, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
         let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
         let all = rows.dropped == 0;
@@ -157,7 +157,7 @@ fn stack_name(stack: Stack) -> &'static str {
 
 /// An answer, and what would make it better.
 #[derive(Serialize)]
-pub(crate) struct Hinted<T> {
+pub(crate) struct AnswerWithHint<T> {
     #[serde(flatten)]
     pub(crate) answer: T,
     pub(crate) hint: Option<String>,
@@ -261,7 +261,7 @@ struct AnswerPart {
 
 impl From<Compared> for CompareAnswer {
     fn from(compared: Compared) -> Self {
-        let total = |viewed: &Viewed| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
+        let total = |viewed: &ViewResult| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
         let (a, b) = (total(&compared.a), total(&compared.b));
         let row = |row: ComparedRow| {
             let part = |hits: u64, bytes, of: Amounts| AnswerPart { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
@@ -390,10 +390,10 @@ struct Blocked {
 }
 
 impl RatesAnswer {
-    pub(crate) fn new(rates: Rates, by: By, seconds: f64) -> Self {
+    pub(crate) fn new(rates: Rates, by: RateGrouping, seconds: f64) -> Self {
         let by = match by {
-            By::Client => "client",
-            By::Net => "net",
+            RateGrouping::Client => "client",
+            RateGrouping::Net => "net",
         };
         let row = |rate: ClientRate| RateRow {
             value: rate.value,

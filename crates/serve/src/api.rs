@@ -10,12 +10,12 @@ use crate::live::{LiveState, ServerView, events};
 use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
-use crate::reports::{Capped, capped_json};
-use crate::session::{self, Announced, Session};
+use crate::reports::{CappedWriter, capped_json};
+use crate::session::{self, NewUpload, Session};
 use crate::sessions::Sessions;
-use crate::tickets::{BodyTicket, Holder};
+use crate::tickets::{BodyTicket, PermitOwner};
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use crate::upload::{self, Intake};
 use crate::views;
 use crate::{oneshot, socket, tus};
@@ -115,17 +115,17 @@ impl<S: Send + Sync> FromRequestParts<S> for PathKey {
 }
 
 /// Who asks about rows: a connection that may leave, and may have tickets.
-pub(crate) struct Asker {
-    pub(crate) twin: Twin,
-    pub(crate) holder: Holder,
+pub(crate) struct Requester {
+    pub(crate) twin: DisconnectWatch,
+    pub(crate) holder: PermitOwner,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asker {
+impl<S: Send + Sync> FromRequestParts<S> for Requester {
     type Rejection = ExtensionRejection;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
-        let Extension(twin) = Extension::<Twin>::from_request_parts(parts, state).await?;
-        let Extension(holder) = Extension::<Holder>::from_request_parts(parts, state).await?;
+        let Extension(twin) = Extension::<DisconnectWatch>::from_request_parts(parts, state).await?;
+        let Extension(holder) = Extension::<PermitOwner>::from_request_parts(parts, state).await?;
         Ok(Self { twin, holder })
     }
 }
@@ -143,7 +143,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for SessionQuery<T> {
 }
 
 /// What a body of JSON asks for, and the ticket that it has for as long as it is there.
-pub(crate) async fn body_json<T: DeserializeOwned>(holder: &Holder, body: Body) -> Result<(T, BodyTicket), ApiError> {
+pub(crate) async fn body_json<T: DeserializeOwned>(holder: &PermitOwner, body: Body) -> Result<(T, BodyTicket), ApiError> {
     let ticket = holder.body_ticket(body.size_hint().exact()).await;
     let late = |_elapsed| {
         let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
@@ -174,19 +174,19 @@ struct NewSession {
 
 async fn create(
     State(sessions): ServerState,
-    Extension(holder): Extension<Holder>,
+    Extension(holder): Extension<PermitOwner>,
     body: Body,
 ) -> Result<(StatusCode, Json<session::SessionView>), ApiError> {
     let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
-    let announced = Announced::upload(name, wanted.size)?.with_fingerprint(wanted.fingerprint)?;
+    let announced = NewUpload::upload(name, wanted.size)?.with_fingerprint(wanted.fingerprint)?;
     let session = if wanted.sample { start_sample(&sessions).await? } else { sessions.begin(announced, format).await? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
 
 async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError> {
-    let session = sessions.begin(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
+    let session = sessions.begin(NewUpload::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
     let running = Arc::clone(&session);
     tokio::spawn(async move {
         let turn = running.own_turn(true).await;
@@ -201,10 +201,10 @@ async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError
 }
 
 /// The newest sessions, as many as a list has.
-async fn list(State(sessions): ServerState, Extension(holder): Extension<Holder>) -> Response {
+async fn list(State(sessions): ServerState, Extension(holder): Extension<PermitOwner>) -> Response {
     let ticket = holder.ticket().await;
     let all = sessions.list();
-    let mut json = Capped::default();
+    let mut json = CappedWriter::default();
     let mut listed = 0;
     // One that does not fit is the first that is left out.
     let _ = json.write_all(b"{\"sessions\":[");
@@ -225,7 +225,7 @@ async fn list(State(sessions): ServerState, Extension(holder): Extension<Holder>
 async fn show(
     State(sessions): ServerState,
     PathSession(session): PathSession,
-    Extension(holder): Extension<Holder>,
+    Extension(holder): Extension<PermitOwner>,
 ) -> LiveState {
     LiveState::new(&sessions, &session, &holder).await
 }
@@ -262,7 +262,11 @@ async fn cancel(State(sessions): ServerState, PathSession(session): PathSession)
     Json(session.view(sessions.idle_max()))
 }
 
-async fn live(State(sessions): ServerState, PathSession(session): PathSession, Extension(holder): Extension<Holder>) -> Response {
+async fn live(
+    State(sessions): ServerState,
+    PathSession(session): PathSession,
+    Extension(holder): Extension<PermitOwner>,
+) -> Response {
     events(sessions, session, holder)
 }
 
@@ -276,7 +280,7 @@ struct HistogramSpan {
 
 async fn histogram(
     PathSession(session): PathSession,
-    asker: Asker,
+    asker: Requester,
     SessionQuery(span): SessionQuery<HistogramSpan>,
 ) -> Result<Response, ApiError> {
     let second = |time: Option<f64>| match time {

@@ -4,12 +4,12 @@
 //! the reader goes away, the channel closes, and the work ends with its next piece, or, where it makes none, when it next looks at its
 //! control. When what is sent is no longer there to be read, a thread that waits for its reader is woken, and ends too.
 
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_pipe::gather::COPY_BYTES_MAX;
-use rorqual_pipe::{Control, Lease, Pool, Sink};
+use rorqual_pipe::{BufferPool, Control, Lease, Sink};
 use rorqual_render::RenderError;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,19 +19,19 @@ use tokio::sync::watch;
 
 /// Places for work that a connection and a thread do together, with the blocks of those that are free, those used last at the end.
 pub(crate) struct BodyPermits {
-    free: Mutex<Vec<Pool>>,
+    free: Mutex<Vec<BufferPool>>,
     count: usize,
 }
 
 /// A place for one such work, given back when its thread ends.
 pub(crate) struct BodyWorkPermit {
-    pub(crate) pool: Pool,
+    pub(crate) pool: BufferPool,
     places: Arc<BodyPermits>,
 }
 
 impl BodyPermits {
     pub(crate) fn new(count: usize, block_bytes: usize, blocks: usize) -> Arc<Self> {
-        let free = (0..count).map(|_| Pool::new(block_bytes, blocks)).collect();
+        let free = (0..count).map(|_| BufferPool::new(block_bytes, blocks)).collect();
         Arc::new(Self { free: Mutex::new(free), count })
     }
 
@@ -51,7 +51,7 @@ impl BodyPermits {
         Some(BodyWorkPermit { pool: free.remove(at), places: Arc::clone(self) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<BufferPool>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn tell(sender: &Sender<BodyPiece>, ended: Result<(), RenderError>) {
 
 /// Pieces on their way into the body of an answer.
 pub(crate) struct BodySink {
-    pool: Pool,
+    pool: BufferPool,
     block: Option<Lease>,
     used: usize,
     sender: Sender<BodyPiece>,
@@ -162,7 +162,7 @@ impl Write for BodySink {
 pub(crate) struct DisconnectStop {
     pub(crate) pieces: Receiver<BodyPiece>,
     pub(crate) control: Control,
-    pub(crate) twin: Twin,
+    pub(crate) twin: DisconnectWatch,
 }
 
 impl DisconnectStop {

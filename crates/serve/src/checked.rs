@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use rorqual_crossfilter::Reservation;
 use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Lease, Pool};
+use rorqual_pipe::{BufferPool, Lease};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 pub(crate) type ChecksumBuffer = Arc<Semaphore>;
 
 /// Whose memory a part has.
-enum Room {
+enum ChecksumMemory {
     /// Of the session's rows.
     Lent { _lent: Reservation },
     /// Of all sessions, who may wait for it.
@@ -28,16 +28,16 @@ enum Room {
 
 /// A part in blocks of its own.
 pub(crate) struct ChecksummedPart {
-    pool: Pool,
+    pool: BufferPool,
     blocks: Vec<Lease>,
     bytes: usize,
     /// Bytes that were given away.
     given: usize,
-    room: Room,
+    room: ChecksumMemory,
 }
 
 /// Why a part is not taken.
-pub(crate) enum Failed {
+pub(crate) enum PartError {
     /// It is not what its checksum says.
     Mismatch,
     /// It is too long, or there is no memory for it.
@@ -57,41 +57,41 @@ impl ChecksummedPart {
         let store = session.rows().hold().await?.store;
         let lend = move || store.as_ref().and_then(|store| store.lend((wanted * BLOCK_BYTES) as u64));
         let (blocks, room) = match tokio::task::spawn_blocking(lend).await.ok().flatten() {
-            Some(lent) => (wanted, Room::Lent { _lent: lent }),
+            Some(lent) => (wanted, ChecksumMemory::Lent { _lent: lent }),
             None => (blocks(CHECKED_SPARE_BYTES), spare(session.spare(), length).await?),
         };
-        Ok(Self { pool: Pool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, room })
+        Ok(Self { pool: BufferPool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, room })
     }
 
     /// Takes a body to its end, and compares.
-    pub(crate) async fn take(&mut self, body: &mut BodyTransport, hasher: Hasher, expected: Digest) -> Result<(), Failed> {
+    pub(crate) async fn take(&mut self, body: &mut BodyTransport, hasher: Hasher, expected: Digest) -> Result<(), PartError> {
         match self.room {
-            Room::Lent { .. } => self.take_all(body, hasher, expected).await,
-            Room::Spare { .. } => {
+            ChecksumMemory::Lent { .. } => self.take_all(body, hasher, expected).await,
+            ChecksumMemory::Spare { .. } => {
                 let taken = timeout(CHECKED_SPARE_TIME_MAX, self.take_all(body, hasher, expected));
-                taken.await.unwrap_or_else(|_elapsed| Err(Failed::Refused(too_slow())))
+                taken.await.unwrap_or_else(|_elapsed| Err(PartError::Refused(too_slow())))
             }
         }
     }
 
-    async fn take_all(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), Failed> {
+    async fn take_all(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), PartError> {
         loop {
             let ready =
-                timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(Failed::Interrupted)?;
+                timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(PartError::Interrupted)?;
             if ready == 0 {
-                return if hasher.finish() == expected { Ok(()) } else { Err(Failed::Mismatch) };
+                return if hasher.finish() == expected { Ok(()) } else { Err(PartError::Mismatch) };
             }
             self.hold(body, ready, &mut hasher)?;
         }
     }
 
-    fn hold(&mut self, body: &mut BodyTransport, mut ready: usize, hasher: &mut Hasher) -> Result<(), Failed> {
+    fn hold(&mut self, body: &mut BodyTransport, mut ready: usize, hasher: &mut Hasher) -> Result<(), PartError> {
         while ready > 0 {
             let used = self.bytes % BLOCK_BYTES;
             if used == 0 {
-                let no_memory = |_| Failed::Interrupted(Interruption::NoMemory);
+                let no_memory = |_| PartError::Interrupted(Interruption::NoMemory);
                 let block = self.pool.try_lease().map_err(no_memory)?;
-                self.blocks.push(block.ok_or_else(|| Failed::Refused(self.too_long()))?);
+                self.blocks.push(block.ok_or_else(|| PartError::Refused(self.too_long()))?);
             }
             let Some(block) = self.blocks.last_mut() else { return Ok(()) };
             let length = ready.min(BLOCK_BYTES - used);
@@ -106,8 +106,8 @@ impl ChecksummedPart {
 
     fn too_long(&self) -> ApiError {
         match self.room {
-            Room::Lent { .. } => too_long(CHECKED_BYTES_MAX, ""),
-            Room::Spare { .. } => too_long(CHECKED_SPARE_BYTES, NO_ROOM),
+            ChecksumMemory::Lent { .. } => too_long(CHECKED_BYTES_MAX, ""),
+            ChecksumMemory::Spare { .. } => too_long(CHECKED_SPARE_BYTES, NO_ROOM),
         }
     }
 }
@@ -116,7 +116,7 @@ impl ChecksummedPart {
 const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
-async fn spare(spare: &ChecksumBuffer, length: Option<u64>) -> Result<Room, ApiError> {
+async fn spare(spare: &ChecksumBuffer, length: Option<u64>) -> Result<ChecksumMemory, ApiError> {
     if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
         return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
     }
@@ -127,7 +127,7 @@ async fn spare(spare: &ChecksumBuffer, length: Option<u64>) -> Result<Room, ApiE
                        (--memory, --sessions, --temp-max)";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
     })?;
-    Ok(Room::Spare { _place: place })
+    Ok(ChecksumMemory::Spare { _place: place })
 }
 
 impl Transport for ChecksummedPart {
@@ -147,7 +147,7 @@ impl Transport for ChecksummedPart {
 
     /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare must not wait for the turn.
     fn waits(&self) -> bool {
-        matches!(self.room, Room::Lent { .. })
+        matches!(self.room, ChecksumMemory::Lent { .. })
     }
 }
 
@@ -305,6 +305,6 @@ mod tests {
         let mut body = BodyTransport::new(Body::from_stream(pending::<Result<Vec<u8>, Infallible>>()), TransferEnd::Part);
         let never = Hasher::new(Algorithm::Sha256).finish();
         let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), never).await;
-        assert!(matches!(taken, Err(Failed::Refused(error)) if error.code() == "too_slow"));
+        assert!(matches!(taken, Err(PartError::Refused(error)) if error.code() == "too_slow"));
     }
 }

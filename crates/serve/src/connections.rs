@@ -33,12 +33,12 @@ pub(crate) struct ConnectionSlot {
     wide: Option<OwnedSemaphorePermit>,
     /// It showed the token, and waits for a place among the known.
     waits: OnceLock<()>,
-    answers: Mutex<Answers>,
+    answers: Mutex<AnswerKind>,
     leave: Notify,
 }
 
 /// What a connection is asked for.
-struct Answers {
+struct AnswerKind {
     /// Requests whose answers are not sent yet.
     open: usize,
     /// Since when there are none.
@@ -52,7 +52,7 @@ struct Answers {
 }
 
 /// A request, until its answer is sent.
-pub(crate) struct Answering(Arc<ConnectionSlot>);
+pub(crate) struct RequestInFlight(Arc<ConnectionSlot>);
 
 /// A place that is given back when its connection ends.
 pub(crate) struct SlotGuard {
@@ -181,17 +181,17 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ConnectionSlot {
     fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
-        let answers = Mutex::new(Answers { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
+        let answers = Mutex::new(AnswerKind { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
         Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
     }
 
     /// A request came; it is open until what is given is dropped.
-    pub(crate) fn asked(self: &Arc<Self>) -> Answering {
+    pub(crate) fn asked(self: &Arc<Self>) -> RequestInFlight {
         let mut answers = lock(&self.answers);
         answers.open += 1;
         answers.begun = true;
         answers.pass = None;
-        Answering(Arc::clone(self))
+        RequestInFlight(Arc::clone(self))
     }
 
     /// Whether it was never asked for anything.
@@ -258,7 +258,7 @@ impl Drop for SlotGuard {
     }
 }
 
-impl Drop for Answering {
+impl Drop for RequestInFlight {
     fn drop(&mut self) {
         let mut answers = lock(&self.0.answers);
         answers.open -= 1;

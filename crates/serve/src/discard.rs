@@ -42,14 +42,14 @@ impl Tests {
 
 async fn discard(State(tests): State<Arc<Tests>>, body: Body) -> Result<Json<Value>, ApiError> {
     let _place = tests.begin()?;
-    Discarded::default().take(&mut BodyTransport::new(body, TransferEnd::Log)).await.map(Json)
+    DiscardedBytes::default().take(&mut BodyTransport::new(body, TransferEnd::Log)).await.map(Json)
 }
 
 /// Bytes that were dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Discarded(AtomicU64);
+pub(crate) struct DiscardedBytes(AtomicU64);
 
-impl Discarded {
+impl DiscardedBytes {
     /// Takes what a transport brings to its end; how much it was, and how long it took.
     pub(crate) async fn take(&self, transport: &mut impl Transport) -> Result<Value, ApiError> {
         let begun = Instant::now();
@@ -70,7 +70,7 @@ impl Discarded {
     }
 }
 
-impl TransferProgress for Discarded {
+impl TransferProgress for DiscardedBytes {
     fn offset(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -13,7 +13,7 @@ pub(crate) struct Drain {
 }
 
 /// One connection's part in it; its end is noticed by the drop.
-pub(crate) struct Draining {
+pub(crate) struct DrainGuard {
     ending: watch::Receiver<bool>,
 }
 
@@ -22,8 +22,8 @@ impl Drain {
         Arc::new(Self { ending: watch::Sender::new(false) })
     }
 
-    pub(crate) fn join(&self) -> Draining {
-        Draining { ending: self.ending.subscribe() }
+    pub(crate) fn join(&self) -> DrainGuard {
+        DrainGuard { ending: self.ending.subscribe() }
     }
 
     /// Whether the server is about to end.
@@ -51,7 +51,7 @@ impl Drain {
     }
 }
 
-impl Draining {
+impl DrainGuard {
     /// Comes back when the server is to end.
     pub(crate) async fn ending(&mut self) {
         // Its sender lives as long as the server.

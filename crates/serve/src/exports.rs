@@ -11,7 +11,7 @@ use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, 
 use crate::rows::{self, RowsGuard};
 use crate::session::{Session, SessionState};
 use crate::sessions::Sessions;
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use crate::views::{panel_column, span};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
@@ -55,14 +55,14 @@ pub struct ShownView {
 struct PendingExport {
     sessions: Arc<Sessions>,
     session: Arc<Session>,
-    twin: Twin,
+    twin: DisconnectWatch,
     place: BodyWorkPermit,
 }
 
 /// One that has rows, and memory of theirs.
-struct Granted {
+struct ReadyExport {
     place: BodyWorkPermit,
-    twin: Twin,
+    twin: DisconnectWatch,
     held: RowsGuard,
     lent: Reservation,
 }
@@ -88,7 +88,7 @@ pub(crate) struct RowsExport {
 pub(crate) async fn rows(
     State(sessions): State<Arc<Sessions>>,
     PathSession(session): PathSession,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     SessionQuery(asked): SessionQuery<RowsExport>,
 ) -> Result<Response, ApiError> {
     let view = span(&session, asked.from, asked.to, asked.filter)?;
@@ -212,7 +212,7 @@ pub(crate) struct PanelExport {
 pub(crate) async fn panel(
     State(sessions): State<Arc<Sessions>>,
     PathSession(session): PathSession,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     SessionQuery(asked): SessionQuery<PanelExport>,
 ) -> Result<Response, ApiError> {
     let column = panel_column(&asked.field)?;
@@ -258,7 +258,7 @@ pub(crate) struct ReportAsked {
 pub(crate) async fn report(
     State(sessions): State<Arc<Sessions>>,
     PathSession(session): PathSession,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     SessionQuery(asked): SessionQuery<ReportAsked>,
 ) -> Result<Response, ApiError> {
     let (from, to) = (asked.from, asked.to);
@@ -287,7 +287,7 @@ pub(crate) async fn report(
 }
 
 impl PendingExport {
-    fn begin(sessions: Arc<Sessions>, session: Arc<Session>, twin: Twin) -> Result<Self, ApiError> {
+    fn begin(sessions: Arc<Sessions>, session: Arc<Session>, twin: DisconnectWatch) -> Result<Self, ApiError> {
         let places = sessions.exports();
         let place = places.take().ok_or_else(|| full(format!("all {} places for exports are taken", places.count())))?;
         Ok(Self { sessions, session, twin, place })
@@ -297,7 +297,7 @@ impl PendingExport {
     async fn grant<T: Send + 'static>(
         self,
         prepare: impl FnOnce(&RowStore) -> Option<(Reservation, T)> + Send + 'static,
-    ) -> Result<(Granted, T), ApiError> {
+    ) -> Result<(ReadyExport, T), ApiError> {
         let Self { session, twin, place, .. } = self;
         let held = session.rows().hold().await?;
         let prepared = tokio::task::spawn_blocking(move || {
@@ -309,11 +309,11 @@ impl PendingExport {
                 "this session has no room for an export beside its rows: give more --memory or --temp-max, or fewer --sessions";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
         })?;
-        Ok((Granted { place, twin, held, lent }, prepared))
+        Ok((ReadyExport { place, twin, held, lent }, prepared))
     }
 }
 
-impl Granted {
+impl ReadyExport {
     /// An answer that leaves while a thread makes it of the rows.
     async fn answer(
         self,

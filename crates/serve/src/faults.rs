@@ -4,9 +4,9 @@
 use crate::exports::ViewPage;
 use crate::feed::Interruption;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{Announced, Session, SessionContext, SessionState};
+use crate::session::{NewUpload, Session, SessionContext, SessionState};
 use crate::sessions::Sessions;
-use crate::shares::Allotment;
+use crate::shares::SessionMemory;
 use crate::state::StateDir;
 use crate::transport::{TransferEnd, Transport};
 use crate::upload::Intake;
@@ -63,7 +63,7 @@ fn one_of(
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = store(rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads));
-    let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
+    let announced = NewUpload::upload("test.log".to_owned(), size).expect("a short name");
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, shared))
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
     let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
-    let allotment = Allotment { shares, question_bytes: 7 << 20, segment_rows };
+    let allotment = SessionMemory { shares, question_bytes: 7 << 20, segment_rows };
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());
     Arc::new(Sessions::new(settings, allotment, (spill, state), sessions_max, None, Duration::MAX, page))
@@ -301,7 +301,7 @@ impl Transport for Trickle {
 async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_it() {
     let sessions = sessions(1, None);
     let log = log(1_000);
-    let announced = Announced::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
+    let announced = NewUpload::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
     let session = sessions.create(announced, None).expect("there is room");
     let intake = Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it");
     let told = Arc::new(Semaphore::new(0));

@@ -5,14 +5,14 @@ use crate::limits::{
     CHECKPOINT_EVERY, FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES,
     UPLOAD_IDLE_MAX,
 };
-use crate::session::{Lapped, Session};
+use crate::session::{Session, SliceOutcome};
 use crate::transport::Transport;
 use crate::turns::WorkerGrant;
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease};
+use rorqual_pipe::{BlockSource, Control, Error, FilledBlock, Lease};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -30,24 +30,24 @@ pub(crate) struct Feed {
     /// The place of a head, or of the start of a line, that is longer than any session may hold.
     held: Option<OwnedSemaphorePermit>,
     /// The run, while it has its turn.
-    lap: Option<Lap>,
+    lap: Option<WorkSlice>,
 }
 
 /// A run that has its turn.
-struct Lap {
-    sender: Sender<Fed>,
-    running: JoinHandle<Lapped>,
+struct WorkSlice {
+    sender: Sender<FeedItem>,
+    running: JoinHandle<SliceOutcome>,
     turn: Arc<WorkerGrant>,
     headroom: usize,
     begun: Instant,
-    current: Option<Filling>,
+    current: Option<FillingBlock>,
     taken: u64,
     /// What is not paid yet of a limited rate.
     debt: Duration,
 }
 
 /// A block that is being filled.
-struct Filling {
+struct FillingBlock {
     lease: Lease,
     used: usize,
     /// When to hand it on although it is not full.
@@ -55,15 +55,15 @@ struct Filling {
 }
 
 /// What a run is fed.
-enum Fed {
-    Block(Filled),
+enum FeedItem {
+    Block(FilledBlock),
     /// The log ends here.
     End,
 }
 
 /// Where a source finds what it is fed, a turn at a time.
 #[derive(Clone, Default)]
-pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<Fed>>>>);
+pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<FeedItem>>>>);
 
 /// The reading end: the source of a run.
 pub(crate) struct FeedSource {
@@ -110,7 +110,7 @@ impl Inlet {
         FeedSource { inlet: self.clone(), control: control.clone(), paused: false, ended: false }
     }
 
-    fn put(&self, receiver: Receiver<Fed>) {
+    fn put(&self, receiver: Receiver<FeedItem>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
     }
 
@@ -119,19 +119,19 @@ impl Inlet {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn next(&self) -> Option<Fed> {
+    fn next(&self) -> Option<FeedItem> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.blocking_recv()
     }
 }
 
 impl BlockSource for FeedSource {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         // A decoder asks again behind the end.
-        let fed = if self.ended { Some(Fed::End) } else { self.inlet.next() };
+        let fed = if self.ended { Some(FeedItem::End) } else { self.inlet.next() };
         self.paused = fed.is_none() && !self.control.stopped();
         match fed {
-            Some(Fed::Block(filled)) if !self.control.stopped() => return Ok(Some(filled)),
-            Some(Fed::End) => self.ended = true,
+            Some(FeedItem::Block(filled)) if !self.control.stopped() => return Ok(Some(filled)),
+            Some(FeedItem::End) => self.ended = true,
             _ => {}
         }
         Ok(None)
@@ -193,7 +193,7 @@ impl Feed {
         // Where no format was told the run says so.
         self.begin(session, waits).await?;
         let Some(lap) = self.lap.take() else { return Ok(()) };
-        lap.sender.send(Fed::End).await.map_err(|_| Interruption::RunEnded)?;
+        lap.sender.send(FeedItem::End).await.map_err(|_| Interruption::RunEnded)?;
         let _ = lap.running.await;
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Feed {
             self.forget_head(session);
             return Err(Interruption::NoTurn);
         };
-        let mut lap = Lap::new(session, turn, self.headroom);
+        let mut lap = WorkSlice::new(session, turn, self.headroom);
         self.formats = None;
         lap.put(session, &self.head).await?;
         (self.head, self.held) = (Vec::new(), None);
@@ -284,7 +284,7 @@ impl Feed {
     async fn pause(&mut self, session: &Arc<Session>) -> Result<(), Interruption> {
         let Some(lap) = self.lap.take_if(|lap| !lap.turn.is_own()) else { return Ok(()) };
         drop(lap.sender);
-        let Ok(Lapped::Paused { held_bytes }) = lap.running.await else { return Err(Interruption::RunEnded) };
+        let Ok(SliceOutcome::Paused { held_bytes }) = lap.running.await else { return Err(Interruption::RunEnded) };
         if held_bytes <= HELD_BYTES_FREE {
             self.held = None;
         } else if self.held.is_none() {
@@ -300,7 +300,7 @@ impl Feed {
     }
 }
 
-impl Lap {
+impl WorkSlice {
     /// Starts the run of a session on a thread of its own.
     fn new(session: &Arc<Session>, turn: WorkerGrant, headroom: usize) -> Self {
         let (sender, receiver) = channel(FEED_QUEUE);
@@ -376,9 +376,9 @@ impl Lap {
     async fn place(&mut self) -> Result<&mut [u8], Interruption> {
         if self.current.is_none() {
             let lease = self.turn.pool.lease_async().await.map_err(|_| Interruption::NoMemory)?;
-            self.current = Some(Filling { lease, used: 0, due: Instant::now() + FEED_PATIENCE });
+            self.current = Some(FillingBlock { lease, used: 0, due: Instant::now() + FEED_PATIENCE });
         }
-        let Some(Filling { lease, used, .. }) = &mut self.current else { return Err(Interruption::NoMemory) };
+        let Some(FillingBlock { lease, used, .. }) = &mut self.current else { return Err(Interruption::NoMemory) };
         Ok(&mut lease[self.headroom + *used..self.headroom + BLOCK_BYTES])
     }
 
@@ -390,10 +390,10 @@ impl Lap {
     }
 
     async fn hand_on(&mut self, session: &Session) -> Result<(), Interruption> {
-        let Some(Filling { lease, used, .. }) = self.current.take() else { return Ok(()) };
+        let Some(FillingBlock { lease, used, .. }) = self.current.take() else { return Ok(()) };
         self.debt = session.stored(used as u64);
         let range = self.headroom..self.headroom + used;
-        self.sender.send(Fed::Block(Filled { lease, range })).await.map_err(|_| Interruption::RunEnded)
+        self.sender.send(FeedItem::Block(FilledBlock { lease, range })).await.map_err(|_| Interruption::RunEnded)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::api::{PathSession, body_json};
 use crate::error::ApiError;
 use crate::limits::{FORMAT_BYTES_MAX, TRIED_LINES_MAX};
 use crate::reports::capped_json;
-use crate::tickets::Holder;
+use crate::tickets::PermitOwner;
 use crate::views;
 use axum::body::Body;
 use axum::extract::Extension;
@@ -65,7 +65,7 @@ fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, seriali
 
 pub(crate) async fn try_format(
     PathSession(session): PathSession,
-    Extension(holder): Extension<Holder>,
+    Extension(holder): Extension<PermitOwner>,
     body: Body,
 ) -> Result<Response, ApiError> {
     let (asked, _ticket): (TryAsked, _) = body_json(&holder, body).await?;

@@ -5,13 +5,13 @@ use crate::access::Access;
 use crate::guard::{Auth, RequestGate};
 use crate::reception::Acceptor;
 use crate::server::{Config, Server, keep_watch};
-use crate::session::Announced;
+use crate::session::NewUpload;
 use crate::sessions::Sessions;
 use crate::socket;
 use crate::store::conditions::{RangeRequest, wanted};
 use crate::token::AccessToken;
 use crate::tus::headers::{Metadata, announced, checksum};
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method};
@@ -45,7 +45,7 @@ const TICK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a client does when it has said all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum ClientEnding {
     /// It says that this was all, and reads what comes.
     Ends,
     /// It reads what comes within some minutes, and leaves.
@@ -108,16 +108,16 @@ impl Surface {
     /// # Panics
     /// When the connection is not over long after its client left.
     #[must_use]
-    pub fn exchange(&self, writes: &[&[u8]], then: Then) -> Vec<u8> {
+    pub fn exchange(&self, writes: &[&[u8]], then: ClientEnding) -> Vec<u8> {
         self.runtime.block_on(async {
             let (near, far) = duplex(PIPE_BYTES);
             let taken = self.gate.connections.admit().await;
             let reception = self.reception.clone();
             let connection = tokio::spawn(async move {
                 taken.place().begin();
-                reception.answer(near, None, Twin::none(), taken).await;
+                reception.answer(near, None, DisconnectWatch::none(), taken).await;
             });
-            let clock = (then == Then::Waits).then(FuzzClock::start);
+            let clock = (then == ClientEnding::Waits).then(FuzzClock::start);
             let answer = talk(far, writes, then).await;
             patiently("a connection does not end when its client has left", connection).await.expect("no panic");
             drop(clock);
@@ -129,7 +129,7 @@ impl Surface {
     #[must_use]
     pub fn socket(&self, reads: Vec<Vec<u8>>, size: Option<u64>) -> (u64, Vec<u8>) {
         self.runtime.block_on(async {
-            let announced = Announced::upload("socket.log".to_owned(), size).expect("a short name");
+            let announced = NewUpload::upload("socket.log".to_owned(), size).expect("a short name");
             let session = self.sessions.create(announced, None).expect("there is room");
             let upload = socket::fuzzing::upload(&self.sessions, Arc::clone(&session), reads);
             let said = patiently("an upload does not end with its client", upload).await;
@@ -191,17 +191,17 @@ async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 /// A client.
-async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: Then) -> Vec<u8> {
+async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: ClientEnding) -> Vec<u8> {
     for write in writes {
         // A connection that is over takes no more.
         let _ = patiently("it is neither read nor refused", far.write_all(write)).await;
         yield_now().await;
     }
     let mut answer = Vec::new();
-    if then == Then::Ends {
+    if then == ClientEnding::Ends {
         let _ = far.shutdown().await;
     }
-    if then != Then::Leaves {
+    if then != ClientEnding::Leaves {
         // An answer that lives on has no end.
         let _ = timeout(SILENCE, far.read_to_end(&mut answer)).await;
     }
@@ -242,9 +242,9 @@ impl Drop for FuzzClock {
 }
 
 /// Who may ask, with a token of its own.
-pub struct Door(Auth);
+pub struct AuthDoor(Auth);
 
-impl Door {
+impl AuthDoor {
     /// The guard of a server at this address.
     #[must_use]
     pub fn new(address: std::net::SocketAddr) -> Self {

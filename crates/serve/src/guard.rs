@@ -25,7 +25,7 @@ pub(crate) struct Auth {
 
 /// How a request showed that it may ask.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Credential {
     /// The token, in a header that only programs and scripts of our own page set.
     Bearer,
     /// The session key, in a cookie, which browsers send along whoever asks, and to every port of the host.
@@ -75,7 +75,7 @@ impl Auth {
         self.check_host(request)?;
         self.check_site(request)?;
         let (shown, pass) = self.shown(request).ok_or_else(no_token)?;
-        if shown == Shown::Cookie && changes(request) && !self.is_of_our_page(request.headers()) {
+        if shown == Credential::Cookie && changes(request) && !self.is_of_our_page(request.headers()) {
             let message =
                 "a cookie alone changes nothing: the browser has to say by Origin or Sec-Fetch-Site that our own page asks";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", message));
@@ -114,12 +114,12 @@ impl Auth {
         headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
     }
 
-    fn shown(&self, request: &Request) -> Option<(Shown, AccessGrant)> {
+    fn shown(&self, request: &Request) -> Option<(Credential, AccessGrant)> {
         let headers = request.headers();
         let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         if let Some(pass) = bearer.and_then(|(_, given)| self.token.pass(given)) {
-            return Some((Shown::Bearer, pass));
+            return Some((Credential::Bearer, pass));
         }
         let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut cookies = cookies
@@ -128,9 +128,9 @@ impl Auth {
             .filter(|(name, _)| *name == self.cookie)
             .map(|(_, value)| value);
         if let Some(pass) = cookies.find_map(|given| self.token.pass_of_key(given)) {
-            return Some((Shown::Cookie, pass));
+            return Some((Credential::Cookie, pass));
         }
-        self.opens(request).map(|pass| (Shown::Link, pass))
+        self.opens(request).map(|pass| (Credential::Link, pass))
     }
 
     /// `GET /?token=…`

@@ -13,20 +13,20 @@ use tokio::time::timeout;
 
 /// A request's body that is read on when it is dropped before its end, within limits: many clients send everything before
 /// they read, and would find their connection reset instead of the refusal that was on its way.
-pub(crate) struct Lingering {
+pub(crate) struct LingeringBody {
     body: Option<Incoming>,
     /// The client sends only when asked to, and was not asked yet.
     held_back: bool,
 }
 
-impl Lingering {
+impl LingeringBody {
     pub(crate) fn wrap(request: Request<Incoming>) -> Request<Self> {
         let held_back = request.headers().contains_key(EXPECT);
         request.map(|body| Self { body: Some(body), held_back })
     }
 }
 
-impl Body for Lingering {
+impl Body for LingeringBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -49,7 +49,7 @@ impl Body for Lingering {
     }
 }
 
-impl Drop for Lingering {
+impl Drop for LingeringBody {
     fn drop(&mut self) {
         let unread = self.body.take().filter(|body| !self.held_back && !body.is_end_stream());
         if let (Some(body), Ok(runtime)) = (unread, Handle::try_current()) {

@@ -3,7 +3,7 @@
 use crate::limits::LIVE_INTERVAL;
 use crate::session::{Session, SessionState, SessionView};
 use crate::sessions::Sessions;
-use crate::tickets::Holder;
+use crate::tickets::PermitOwner;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -52,7 +52,7 @@ impl ServerView {
 
 impl LiveState {
     /// What is known now, with a ticket for as long as its client has not taken it.
-    pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &Holder) -> Self {
+    pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &PermitOwner) -> Self {
         let ticket = holder.ticket().await;
         // Seen before the report is: what is shown as finished has its last report.
         let view = session.view(sessions.idle_max());
@@ -83,16 +83,16 @@ impl IntoResponse for LiveState {
 }
 
 /// Somebody who watches a session.
-struct Watching(Arc<Session>);
+struct LiveWatcher(Arc<Session>);
 
-impl Watching {
+impl LiveWatcher {
     fn new(session: Arc<Session>) -> Self {
         session.reports().watch();
         Self(session)
     }
 }
 
-impl Drop for Watching {
+impl Drop for LiveWatcher {
     fn drop(&mut self) {
         self.0.reports().unwatch();
     }
@@ -104,16 +104,16 @@ enum LiveStep {
 }
 
 /// Lives of a session until it has ended, and then `end`, as `text/event-stream`.
-pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>, holder: Holder) -> Response {
+pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>, holder: PermitOwner) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     let parts = event_parts(sessions, session, holder).flat_map(|parts| iter(parts.map(Ok::<_, Infallible>)));
     (headers, Body::from_stream(parts)).into_response()
 }
 
 /// Made only when the client has taken the one before: the latest wins, and a slow client has no more than one.
-fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>, holder: Holder) -> impl Stream<Item = [Bytes; 3]> {
+fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>, holder: PermitOwner) -> impl Stream<Item = [Bytes; 3]> {
     let changes = session.changes();
-    let watching = Watching::new(session);
+    let watching = LiveWatcher::new(session);
     unfold((LiveStep::Show(None), changes), move |(step, mut changes)| {
         let (sessions, session, holder) = (Arc::clone(&sessions), Arc::clone(&watching.0), holder.clone());
         async move {

@@ -3,7 +3,7 @@
 use crate::api::{PathKey, SessionQuery};
 use crate::error::ApiError;
 use crate::formats;
-use crate::session::{Announced, SessionView};
+use crate::session::{NewUpload, SessionView};
 use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, TransferEnd};
 use crate::upload::{Intake, check_encoding, detached};
@@ -55,7 +55,7 @@ async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap,
     check_encoding(headers)?;
     let format = asked.format.as_deref().map(formats::parse).transpose()?;
     let length = body.size_hint().exact();
-    let announced = Announced::upload(asked.name.unwrap_or_else(|| "upload".to_owned()), length)?;
+    let announced = NewUpload::upload(asked.name.unwrap_or_else(|| "upload".to_owned()), length)?;
     let session = sessions.begin(announced, format).await?;
     let intake = Intake::claim(Arc::clone(&session), 0, length)?;
     let taken = detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await;

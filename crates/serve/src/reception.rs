@@ -1,13 +1,13 @@
 //! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
 
-use crate::connections::{Answering, ConnectionSlot, SlotGuard};
+use crate::connections::{ConnectionSlot, RequestInFlight, SlotGuard};
 use crate::error::ApiError;
 use crate::guard::RequestGate;
 use crate::limits::{HEAD_TIME_MAX, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY};
-use crate::linger::Lingering;
-use crate::stall::{self, Stalling};
+use crate::linger::LingeringBody;
+use crate::stall::{self, WriteTimeout};
 use crate::tls::Tls;
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use crate::wire::{PromisedFiles, SendfileStream};
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -81,7 +81,7 @@ impl Acceptor {
     async fn serve(self, stream: TcpStream, taken: SlotGuard) {
         taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
-        let Ok((stream, twin)) = Twin::of(stream) else { return };
+        let Ok((stream, twin)) = DisconnectWatch::of(stream) else { return };
         stall::set_up(&stream);
         match &self.tls {
             None => {
@@ -110,7 +110,7 @@ impl Acceptor {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         files: Option<PromisedFiles>,
-        twin: Twin,
+        twin: DisconnectWatch,
         taken: SlotGuard,
     ) {
         let mut draining = self.gate.drain.join();
@@ -126,7 +126,7 @@ impl Acceptor {
             request.extensions_mut().insert(twin.clone());
             request.extensions_mut().insert(Arc::clone(&drain));
             files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
-            answered(answer.call(Lingering::wrap(request)), asked)
+            answered(answer.call(LingeringBody::wrap(request)), asked)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -134,7 +134,7 @@ impl Acceptor {
             .max_buf_size(buffer_bytes)
             // A client that has sent all it has to say may still read.
             .half_close(true)
-            .serve_connection(TokioIo::new(Stalling::new(stream)), service)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
         let mut revoked = pin!(revoked(self.gate.guard.token.changes(), Arc::clone(taken.place())));
@@ -212,7 +212,7 @@ impl Refusals {
 /// An answer that knows when it was sent.
 async fn answered(
     answer: impl Future<Output = Result<Response<Body>, Infallible>>,
-    asked: Answering,
+    asked: RequestInFlight,
 ) -> Result<Response<AnswerBody>, Infallible> {
     Ok(answer.await?.map(|body| AnswerBody { body, _asked: asked }))
 }
@@ -220,7 +220,7 @@ async fn answered(
 /// The body of an answer; its end is the end of what was asked.
 struct AnswerBody {
     body: Body,
-    _asked: Answering,
+    _asked: RequestInFlight,
 }
 
 impl HttpBody for AnswerBody {
@@ -262,7 +262,7 @@ mod tests {
     use crate::guard::{Auth, RequestGate};
     use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
     use crate::token::AccessToken;
-    use crate::twin::Twin;
+    use crate::twin::DisconnectWatch;
     use axum::Router;
     use axum::body::Body;
     use axum::routing::get;
@@ -292,7 +292,7 @@ mod tests {
         let (reception, taken) = reception(Router::new().route("/", get(endless))).await;
         let (near, mut far) = duplex(1 << 10);
         far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
-        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, Twin::none(), taken)).await;
+        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, DisconnectWatch::none(), taken)).await;
         assert!(answered.is_ok(), "it is still waited for");
     }
 
@@ -300,7 +300,7 @@ mod tests {
     async fn what_came_while_answers_backed_up_is_answered() {
         let (reception, taken) = reception(Router::new().route("/", get(|| async { "x".repeat(700) }))).await;
         let (near, mut far) = duplex(4 << 10);
-        let connection = tokio::spawn(async move { reception.answer(near, None, Twin::none(), taken).await });
+        let connection = tokio::spawn(async move { reception.answer(near, None, DisconnectWatch::none(), taken).await });
         let body = "x".repeat(120);
         let requests = format!("GET / HTTP/1.1\r\nHost: logs\r\nContent-Length: 120\r\n\r\n{body}").repeat(20);
         for piece in requests.as_bytes().chunks(7) {

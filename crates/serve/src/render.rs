@@ -6,7 +6,7 @@ use crate::api::PathKey;
 use crate::body::{self, BodyPermits, BodyPiece, BodySink, DisconnectStop};
 use crate::error::ApiError;
 use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -142,7 +142,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Answers with a template.
 pub(crate) async fn render(
     State(renders): State<Arc<Renders>>,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     PathKey(name): PathKey,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
 ) -> Result<Response, ApiError> {

@@ -17,14 +17,14 @@ const QUIET_FACTOR: u32 = 5;
 #[derive(Default)]
 pub(crate) struct ReportCache {
     /// By the number of their session, those that were asked for last in front.
-    latest: Mutex<VecDeque<(u64, Latest)>>,
+    latest: Mutex<VecDeque<(u64, LatestReports)>>,
     numbers: AtomicU64,
     /// Sessions that somebody watches.
     watched: AtomicUsize,
 }
 
 #[derive(Clone)]
-struct Latest {
+struct LatestReports {
     json: Bytes,
     made: Instant,
     /// Time it took to make.
@@ -36,7 +36,7 @@ struct Latest {
 }
 
 impl ReportCache {
-    fn get(&self, number: u64) -> Option<Latest> {
+    fn get(&self, number: u64) -> Option<LatestReports> {
         let mut all = self.lock();
         let at = all.iter().position(|(other, _)| *other == number)?;
         let found = all.remove(at)?;
@@ -44,7 +44,7 @@ impl ReportCache {
         Some(found.1)
     }
 
-    fn put(&self, number: u64, latest: Latest) {
+    fn put(&self, number: u64, latest: LatestReports) {
         let mut all = self.lock();
         all.retain(|(other, _)| *other != number);
         all.push_front((number, latest));
@@ -60,7 +60,7 @@ impl ReportCache {
         self.lock().retain(|(other, _)| *other != number);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, Latest)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, LatestReports)>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +104,7 @@ impl Reports {
     pub(crate) fn make(&self, bytes: u64, last: bool, report: impl FnOnce() -> LogReport) -> Option<Bytes> {
         let begun = Instant::now();
         let json = to_json(report())?;
-        let latest = Latest { json: json.clone(), made: Instant::now(), cost: begun.elapsed(), bytes, last };
+        let latest = LatestReports { json: json.clone(), made: Instant::now(), cost: begun.elapsed(), bytes, last };
         metrics::histogram!("rorqual_report_seconds").record(latest.cost);
         self.kept.put(self.number, latest);
         Some(json)
@@ -153,7 +153,7 @@ fn to_json(mut report: LogReport) -> Option<Bytes> {
 pub(crate) fn capped_json<T: Serialize>(value: &mut T, rows: usize, mut cut: impl FnMut(&mut T, usize)) -> Option<Bytes> {
     let mut rows = rows;
     loop {
-        let mut json = Capped::default();
+        let mut json = CappedWriter::default();
         if serde_json::to_writer(&mut json, value).is_ok() {
             return Some(json.into_bytes());
         }
@@ -167,11 +167,11 @@ pub(crate) fn capped_json<T: Serialize>(value: &mut T, rows: usize, mut cut: imp
 
 /// Takes no more than [`REPORT_BYTES_MAX`].
 #[derive(Default)]
-pub(crate) struct Capped {
+pub(crate) struct CappedWriter {
     json: Vec<u8>,
 }
 
-impl Capped {
+impl CappedWriter {
     /// The few last bytes, which have room always.
     pub(crate) fn end(&mut self, bytes: &[u8]) {
         self.json.extend_from_slice(bytes);
@@ -183,7 +183,7 @@ impl Capped {
     }
 }
 
-impl Write for Capped {
+impl Write for CappedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.json.len() + bytes.len() > REPORT_BYTES_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -199,7 +199,7 @@ impl Write for Capped {
 
 #[cfg(test)]
 mod tests {
-    use super::{Latest, ReportCache};
+    use super::{LatestReports, ReportCache};
     use crate::limits::{REPORT_BYTES_MAX, REPORTS_KEPT_BYTES};
     use bytes::Bytes;
     use std::time::{Duration, Instant};
@@ -209,7 +209,7 @@ mod tests {
         let kept = ReportCache::default();
         let latest = || {
             let json = Bytes::from(vec![b' '; REPORT_BYTES_MAX]);
-            Latest { json, made: Instant::now(), cost: Duration::ZERO, bytes: 0, last: false }
+            LatestReports { json, made: Instant::now(), cost: Duration::ZERO, bytes: 0, last: false }
         };
         let fitting = (REPORTS_KEPT_BYTES / REPORT_BYTES_MAX) as u64;
         (0..fitting).for_each(|number| kept.put(number, latest()));

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use axum::http::StatusCode;
 use metrics::histogram;
 use rorqual_crossfilter::{RowStore, ViewError};
@@ -18,16 +18,16 @@ pub(crate) struct SharedRowStore {
     /// One question of these rows waits for the turn that all sessions share; the others wait for that one. So sessions take turns, however much is
     /// asked of one of them.
     next: tokio::sync::Mutex<()>,
-    turn: SharedTurn,
+    turn: QuerySemaphore,
     /// The latest question of each page.
     asking: Mutex<VecDeque<LatestQuestion>>,
     /// All that is done with the rows; `None` once they are to go.
-    works: Arc<Mutex<Option<Works>>>,
+    works: Arc<Mutex<Option<RowsWorks>>>,
 }
 
 /// One question at a time, of all sessions: each has all threads, and the memory of a view and of an answer in the making, which are counted
 /// once. Who has it waits for nobody.
-pub(crate) type SharedTurn = Arc<tokio::sync::Mutex<()>>;
+pub(crate) type QuerySemaphore = Arc<tokio::sync::Mutex<()>>;
 
 /// The latest question of a page.
 struct LatestQuestion {
@@ -39,21 +39,21 @@ struct LatestQuestion {
 }
 
 #[derive(Default)]
-struct Works {
+struct RowsWorks {
     controls: Vec<Control>,
     /// Dropped when the rows are to go: who sends them slowly then ends.
     ended: watch::Sender<()>,
 }
 
 /// Something that is done with the rows: it is stopped when they are to go, or when nobody waits for it any longer.
-pub(crate) struct Work {
+pub(crate) struct RowsWork {
     pub(crate) control: Control,
     /// Closes when the rows are to go.
     pub(crate) ended: watch::Receiver<()>,
-    works: Arc<Mutex<Option<Works>>>,
+    works: Arc<Mutex<Option<RowsWorks>>>,
 }
 
-impl Work {
+impl RowsWork {
     /// Done when the rows are to go.
     async fn ended(&self) {
         let mut ended = self.ended.clone();
@@ -66,7 +66,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for RowsWork {
     fn drop(&mut self) {
         self.control.stop();
         if let Some(works) = lock(&self.works).as_mut() {
@@ -78,7 +78,7 @@ impl Drop for Work {
 /// Rows that stay for as long as somebody holds them, who must end with his work.
 pub(crate) struct RowsGuard {
     pub(crate) store: OwnedRwLockReadGuard<Option<Arc<RowStore>>>,
-    pub(crate) work: Work,
+    pub(crate) work: RowsWork,
 }
 
 /// Rows that nobody takes away meanwhile.
@@ -90,13 +90,13 @@ pub(crate) struct QueryPermit {
 }
 
 impl SharedRowStore {
-    pub(crate) fn new(store: Arc<RowStore>, turn: SharedTurn) -> Self {
+    pub(crate) fn new(store: Arc<RowStore>, turn: QuerySemaphore) -> Self {
         Self {
             store: Arc::new(RwLock::new(Some(store))),
             next: tokio::sync::Mutex::default(),
             turn,
             asking: Mutex::default(),
-            works: Arc::new(Mutex::new(Some(Works::default()))),
+            works: Arc::new(Mutex::new(Some(RowsWorks::default()))),
         }
     }
 
@@ -146,12 +146,12 @@ impl SharedRowStore {
         if store.is_some() { Ok(RowsGuard { store, work }) } else { Err(gone()) }
     }
 
-    fn work(&self) -> Result<Work, ApiError> {
+    fn work(&self) -> Result<RowsWork, ApiError> {
         let control = Control::default();
         let mut works = lock(&self.works);
         let begun = works.as_mut().ok_or_else(gone)?;
         begun.controls.push(control.clone());
-        Ok(Work { control, ended: begun.ended.subscribe(), works: Arc::clone(&self.works) })
+        Ok(RowsWork { control, ended: begun.ended.subscribe(), works: Arc::clone(&self.works) })
     }
 
     /// Waits for the turn of those who ask.
@@ -168,7 +168,7 @@ impl SharedRowStore {
     /// ends one with a lower one.
     pub(crate) async fn ask<H, T: Send + 'static>(
         &self,
-        twin: &Twin,
+        twin: &DisconnectWatch,
         page: Option<(String, u64)>,
         held: impl Future<Output = H>,
         ask: impl FnOnce(&RowStore, &Control) -> Result<T, ViewError> + Send + 'static,
@@ -263,7 +263,7 @@ pub(crate) fn gone() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiError, RowStore, SharedRowStore, SharedTurn};
+    use super::{ApiError, QuerySemaphore, RowStore, SharedRowStore};
     use futures_util::future::{join, join_all};
     use rorqual_crossfilter::RowStoreSettings;
     use rorqual_crossfilter::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
@@ -273,7 +273,7 @@ mod tests {
     use std::task::{Context, Waker};
     use tokio::runtime::{Builder, Runtime};
 
-    fn rows(turn: &SharedTurn) -> SharedRowStore {
+    fn rows(turn: &QuerySemaphore) -> SharedRowStore {
         SharedRowStore::new(
             RowStore::new(RowStoreSettings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed"),
             turn.clone(),
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn sessions_take_turns_however_much_is_asked_of_one() {
-        let turn = SharedTurn::default();
+        let turn = QuerySemaphore::default();
         let (busy, other) = (rows(&turn), rows(&turn));
         let (told, heard) = channel();
         runtime().block_on(async {
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_ticket_has_no_turn_and_a_newer_question_ends_it() {
-        let turn = SharedTurn::default();
+        let turn = QuerySemaphore::default();
         let (stuck, other) = (rows(&turn), rows(&turn));
         runtime().block_on(async {
             let page = |turn| Some(("page".to_owned(), turn));
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn rows_stay_for_as_long_as_somebody_has_them() {
-        let rows = rows(&SharedTurn::default());
+        let rows = rows(&QuerySemaphore::default());
         runtime().block_on(async {
             let store = rows.store().expect("nobody takes them");
             let mut release = Box::pin(rows.release());

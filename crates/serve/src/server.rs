@@ -13,11 +13,11 @@ use crate::limits::{
 use crate::measures::recorded;
 use crate::reception::Acceptor;
 use crate::render::{Rendering, Renders};
-use crate::session::Announced;
+use crate::session::NewUpload;
 use crate::sessions::Sessions;
 use crate::shares::{allot, connections_max};
 use crate::state::StateDir;
-use crate::store::{self, Shelf};
+use crate::store::{self, StoreService};
 use crate::tickets::ResponsePermits;
 use crate::tls::Tls;
 use crate::token::AccessToken;
@@ -224,7 +224,7 @@ impl Server {
         for (path, file) in files {
             let name = path.to_string_lossy().into_owned();
             let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
-            let made = self.sessions.create(Announced::file(name.clone(), size), None);
+            let made = self.sessions.create(NewUpload::file(name.clone(), size), None);
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             queue.push((session, name, file));
         }
@@ -239,7 +239,7 @@ impl Server {
     pub fn follow(&self, inputs: Vec<Input>) -> Result<(), String> {
         for input in inputs {
             let name = input.name().to_owned();
-            let made = self.sessions.create(Announced::file(name.clone(), None), None);
+            let made = self.sessions.create(NewUpload::file(name.clone(), None), None);
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             tokio::task::spawn_blocking(move || session.run_following(input));
         }
@@ -285,7 +285,7 @@ impl Server {
     /// What answers on connections; `encrypted` ones read entries of the store through the program.
     fn reception(&mut self, encrypted: bool) -> Acceptor {
         let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
-        let shelf = self.store.take().map(|store| Shelf::new(store, encrypted));
+        let shelf = self.store.take().map(|store| StoreService::new(store, encrypted));
         let beside = [Some(vitals), self.renders.take().map(render_router), shelf.map(store::router)];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
         let carriers = std::mem::take(&mut self.carriers);
@@ -361,7 +361,7 @@ mod tests {
     async fn an_upload_that_never_ends_is_kept_and_on_the_disk_before_long() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
-        let announced = Announced::upload("test.log".to_owned(), None).expect("a short name");
+        let announced = NewUpload::upload("test.log".to_owned(), None).expect("a short name");
         let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
         send(&session, &log(1_000), 10_000, 2).await.expect_err("it breaks off");
         let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));

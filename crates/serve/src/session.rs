@@ -6,7 +6,7 @@ mod runs;
 mod shown;
 mod uploads;
 
-pub(crate) use runs::Lapped;
+pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
 pub(crate) use uploads::too_long;
 
@@ -17,7 +17,7 @@ use crate::feed::{Feed, Inlet};
 use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, WAITING_GRACE};
 use crate::pace::Pace;
 use crate::reports::{ReportCache, Reports};
-use crate::rows::{SharedRowStore, SharedTurn};
+use crate::rows::{QuerySemaphore, SharedRowStore};
 use crate::state::Checkpoints;
 use crate::turns::{Scheduler, WorkerGrant as ParseTurn};
 use axum::http::StatusCode;
@@ -27,7 +27,7 @@ use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Guess, InputReport, RunStats};
 use rorqual_crossfilter::{Recordings, RowStore};
-use rorqual_pipe::{Control, Followed, format_size};
+use rorqual_pipe::{Control, FollowStatus, format_size};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ impl SessionState {
 }
 
 /// What a session is to be of.
-pub(crate) struct Announced {
+pub(crate) struct NewUpload {
     pub(crate) name: String,
     pub(crate) size: Option<u64>,
     /// The server reads it; nobody uploads.
@@ -74,7 +74,7 @@ pub(crate) struct Announced {
     pub(crate) fingerprint: Option<String>,
 }
 
-impl Announced {
+impl NewUpload {
     /// What is uploaded under a name; of a size, where that is known.
     pub(crate) fn upload(name: String, size: Option<u64>) -> Result<Self, ApiError> {
         if name.len() > NAME_BYTES_MAX {
@@ -154,7 +154,7 @@ struct SessionInner {
     /// Why it was stopped, where nobody asked for it.
     stopped_by: Option<Value>,
     /// The file that is followed.
-    followed: Option<Followed>,
+    followed: Option<FollowStatus>,
     /// What the run came to, once it is over; where the session has finished, that is told a little later.
     ran: Option<RunOutcome>,
 }
@@ -170,7 +170,7 @@ struct RunOutcome {
 pub(crate) struct SessionContext {
     sessions_max: usize,
     /// The turn of those who ask, or make a report.
-    turn: SharedTurn,
+    turn: QuerySemaphore,
     /// Their reports.
     kept: Arc<ReportCache>,
     /// For a part that no session's rows have room for.
@@ -184,7 +184,7 @@ impl SessionContext {
     pub(crate) fn new(shares: &AnalysisShares, sessions_max: usize) -> Self {
         Self {
             sessions_max,
-            turn: SharedTurn::default(),
+            turn: QuerySemaphore::default(),
             spare: Arc::new(Semaphore::new(1)),
             kept: Arc::default(),
             turns: Scheduler::new(shares, sessions_max),
@@ -195,7 +195,7 @@ impl SessionContext {
 impl Session {
     pub(crate) fn new(
         id: String,
-        Announced { name, size, is_file, metadata, fingerprint }: Announced,
+        NewUpload { name, size, is_file, metadata, fingerprint }: NewUpload,
         settings: &AnalyzeSettings,
         shares: AnalysisShares,
         (store, checkpoints): (Arc<RowStore>, Option<Checkpoints>),

@@ -4,8 +4,8 @@ use crate::body::BodyPermits;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{Announced, Session, SessionContext};
-use crate::shares::Allotment;
+use crate::session::{NewUpload, Session, SessionContext};
+use crate::shares::SessionMemory;
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use crate::token::random_text;
 use crate::turns::Scheduler;
@@ -54,7 +54,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: AnalyzeSettings,
-        Allotment { shares, question_bytes, segment_rows }: Allotment,
+        SessionMemory { shares, question_bytes, segment_rows }: SessionMemory,
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         sessions_max: usize,
         rate_limit: Option<u64>,
@@ -144,7 +144,7 @@ impl Sessions {
     /// A new session; a place is made for it where one can be. On a thread that may block, as it makes files.
     pub(crate) async fn begin(
         self: &Arc<Self>,
-        announced: Announced,
+        announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         let _room = self.make_room().await;
@@ -157,7 +157,7 @@ impl Sessions {
     /// A new session, if there is room for one more that runs. Blocks.
     pub(crate) fn create(
         &self,
-        announced: Announced,
+        announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         self.check_room(&self.lock())?;
@@ -184,7 +184,7 @@ impl Sessions {
     }
 
     /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
-    fn made(&self, announced: Announced, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
+    fn made(&self, announced: NewUpload, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
         let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
@@ -195,7 +195,7 @@ impl Sessions {
     fn session<E>(
         &self,
         id: String,
-        announced: Announced,
+        announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
         store: impl FnOnce(&str, rorqual_crossfilter::RowStoreSettings) -> Result<Arc<RowStore>, E>,
     ) -> Result<Session, E> {
@@ -275,7 +275,7 @@ impl Sessions {
 
     fn restored(&self, found: StoredSession) -> io::Result<Session> {
         let (id, saved) = (found.id.clone(), &found.saved);
-        let announced = Announced {
+        let announced = NewUpload {
             name: saved.name.clone(),
             size: saved.size,
             is_file: false,
@@ -496,12 +496,12 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use crate::faults::sessions;
-    use crate::session::Announced;
+    use crate::session::NewUpload;
     use crate::state::StateDir;
     use std::fs::read_dir;
 
-    fn announced() -> Announced {
-        Announced::upload("test.log".to_owned(), None).expect("a short name")
+    fn announced() -> NewUpload {
+        NewUpload::upload("test.log".to_owned(), None).expect("a short name")
     }
 
     #[test]

@@ -17,7 +17,7 @@ use rorqual_pipe::limits::buffer_bytes;
 
 /// What is shared out for the sessions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allotment {
+pub(crate) struct SessionMemory {
     pub(crate) shares: AnalysisShares,
     /// What one question may take beside its threads.
     pub(crate) question_bytes: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Allotment {
 }
 
 /// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of its rows.
-pub(crate) fn allot(config: &mut Config) -> Result<Allotment, StartError> {
+pub(crate) fn allot(config: &mut Config) -> Result<SessionMemory, StartError> {
     // Some shares grow with the memory: what a refusal names has to be enough for them as they are then.
     let mut measured_bytes = config.settings.memory_bytes.max(MEASURED_BYTES_MIN);
     loop {
@@ -39,14 +39,14 @@ pub(crate) fn allot(config: &mut Config) -> Result<Allotment, StartError> {
 
 /// The largest segments for which there is memory in their recorders and, some of them, in a session's rows. Where there is too little for any,
 /// what takes the least is named.
-fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<Allotment, BudgetError> {
+fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<SessionMemory, BudgetError> {
     // More no session gets.
     let most = segment_rows(measured_bytes / config.sessions_max as u64);
     let sizes = std::iter::successors(Some(most), |rows| (*rows > SEGMENT_ROWS_MIN).then(|| (rows / 2).max(SEGMENT_ROWS_MIN)));
-    let mut of = |rows: usize| -> Result<Allotment, BudgetError> {
+    let mut of = |rows: usize| -> Result<SessionMemory, BudgetError> {
         config.settings.kept = Some(kept(config, rows));
         let shares = shares_by(config, measured_bytes)?;
-        Ok(Allotment { shares, question_bytes: question_bytes(config), segment_rows: rows })
+        Ok(SessionMemory { shares, question_bytes: question_bytes(config), segment_rows: rows })
     };
     let mut least: Option<BudgetError> = None;
     for rows in sizes {

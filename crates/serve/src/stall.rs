@@ -19,13 +19,13 @@ pub(crate) fn set_up(stream: &TcpStream) {
 }
 
 /// A connection that breaks when its peer takes nothing of what is sent to it for [`STALL_TIME_MAX`].
-pub(crate) struct Stalling<S> {
+pub(crate) struct WriteTimeout<S> {
     inner: S,
     /// When the peer is taken for gone; set while it takes nothing.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Stalling<S> {
+impl<S> WriteTimeout<S> {
     pub(crate) fn new(inner: S) -> Self {
         Self { inner, deadline: None }
     }
@@ -53,13 +53,13 @@ impl<S> Stalling<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_read(context, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
         self.watch(context, written)
@@ -91,7 +91,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::Stalling;
+    use super::WriteTimeout;
     use crate::limits::STALL_TIME_MAX;
     use std::io::ErrorKind;
     use std::time::Duration;
@@ -101,7 +101,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_nothing_is_dropped_and_a_slow_one_is_not() {
         let (near, mut far) = duplex(10);
-        let mut near = Stalling::new(near);
+        let mut near = WriteTimeout::new(near);
         let writer = tokio::spawn(async move {
             near.write_all(&[7; 100]).await.expect("it is taken, if slowly");
             let stalled_at = Instant::now();

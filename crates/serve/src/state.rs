@@ -43,7 +43,7 @@ fn checksum(parts: &[&[u8]]) -> String {
 
 /// All of a session but its rows.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Saved {
+pub(crate) struct SavedSession {
     version: u32,
     pub(crate) name: String,
     pub(crate) size: Option<u64>,
@@ -94,13 +94,13 @@ pub(crate) struct SessionCandidate {
 /// A session as it was kept.
 pub(crate) struct StoredSession {
     pub(crate) id: String,
-    pub(crate) saved: Saved,
+    pub(crate) saved: SavedSession,
     /// The head of its rows.
     pub(crate) head: Vec<u8>,
     pub(crate) journal: File,
 }
 
-impl Saved {
+impl SavedSession {
     pub(crate) fn new(name: &str, created: SystemTime, counts: AnalysisCounts) -> Self {
         Self {
             version: VERSION,
@@ -172,7 +172,7 @@ mod tests {
 
     fn try_write(checkpoints: &Checkpoints, lines: u64) -> io::Result<()> {
         let counts = Analysis::new(1 << 20, SpanFilter::default(), None).counts();
-        let saved = Saved { lines, ..Saved::new("test.log", SystemTime::UNIX_EPOCH, counts) };
+        let saved = SavedSession { lines, ..SavedSession::new("test.log", SystemTime::UNIX_EPOCH, counts) };
         checkpoints.write(&saved, || Ok(b"head".to_vec()))
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct ResponsePermits {
 
 /// One connection, which may have some of them.
 #[derive(Clone)]
-pub(crate) struct Holder {
+pub(crate) struct PermitOwner {
     answers: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     own: Arc<Semaphore>,
@@ -46,8 +46,8 @@ impl ResponsePermits {
     }
 
     /// For a connection that was just made.
-    pub(crate) fn holder(&self) -> Holder {
-        Holder { answers: Arc::clone(&self.answers), bodies: Arc::clone(&self.bodies), own: Arc::new(Semaphore::new(1)) }
+    pub(crate) fn holder(&self) -> PermitOwner {
+        PermitOwner { answers: Arc::clone(&self.answers), bodies: Arc::clone(&self.bodies), own: Arc::new(Semaphore::new(1)) }
     }
 
     /// Tickets for answers and for bodies that are held.
@@ -56,7 +56,7 @@ impl ResponsePermits {
     }
 }
 
-impl Holder {
+impl PermitOwner {
     /// Waits for an answer's ticket: until this connection's last one is back, and then for one of the server's.
     pub(crate) async fn ticket(&self) -> Ticket {
         let own = Arc::clone(&self.own).acquire_owned().await.ok();

@@ -2,7 +2,7 @@
 
 use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
 use rorqual_accesslog::analyze::AnalysisShares;
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -23,7 +23,7 @@ pub(crate) fn held_places(sessions_max: usize) -> usize {
 
 /// The workers that all uploads share, in the order in which they ask.
 pub(crate) struct Scheduler {
-    pool: Pool,
+    pool: BufferPool,
     threads: usize,
     /// A place for each worker.
     workers: Arc<Semaphore>,
@@ -43,7 +43,7 @@ pub(crate) struct Scheduler {
 /// The right to run workers over a stretch of a log.
 pub(crate) struct WorkerGrant {
     pub(crate) threads: usize,
-    pub(crate) pool: Pool,
+    pub(crate) pool: BufferPool,
     kind: GrantKind,
     _place: OwnedSemaphorePermit,
 }
@@ -102,7 +102,7 @@ impl Scheduler {
 
     /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle. Who does not wait gets `None` where all are
     /// taken; the shared workers, which a single session has instead, are always waited for, as nobody has them for long.
-    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool, waits: bool) -> Option<WorkerGrant> {
+    pub(crate) async fn own(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
         let waiting = WaitCount::new(&self.own_waiting);
         let own = Arc::clone(&self.own);
         let (place, pool) = match self.own_places {
@@ -144,7 +144,7 @@ impl Scheduler {
     }
 
     /// The blocks of shared turns.
-    pub(crate) fn pool(&self) -> &Pool {
+    pub(crate) fn pool(&self) -> &BufferPool {
         &self.pool
     }
 

@@ -6,10 +6,10 @@ mod patch;
 use crate::api::PathKey;
 use crate::error::ApiError;
 use crate::limits::TUS_SIZE_MAX;
-use crate::session::{Announced, Session, SessionState};
+use crate::session::{NewUpload, Session, SessionState};
 use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use crate::upload::{Intake, detached};
 use axum::Extension;
 use axum::body::Body;
@@ -32,7 +32,7 @@ const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 /// The address at which uploads are made.
 pub(crate) async fn uploads(
     State(sessions): State<Arc<Sessions>>,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     method: Method,
     headers: HeaderMap,
     body: Body,
@@ -50,7 +50,7 @@ pub(crate) async fn uploads(
 /// The address of an upload.
 pub(crate) async fn upload(
     State(sessions): State<Arc<Sessions>>,
-    Extension(twin): Extension<Twin>,
+    Extension(twin): Extension<DisconnectWatch>,
     PathKey(id): PathKey,
     method: Method,
     headers: HeaderMap,
@@ -121,11 +121,11 @@ fn options() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, sent: (Body, Twin)) -> Result<Response, ApiError> {
+async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, sent: (Body, DisconnectWatch)) -> Result<Response, ApiError> {
     let size = headers::announced(headers)?;
     let metadata = Metadata::of(headers)?;
     let name = metadata.filename.unwrap_or_else(|| "upload".to_owned());
-    let announced = Announced { metadata: metadata.text, ..Announced::upload(name, size)? };
+    let announced = NewUpload { metadata: metadata.text, ..NewUpload::upload(name, size)? };
     let checksum = headers::checksum(headers)?;
     let session = sessions.begin(announced, None).await?;
     let location = [(header::LOCATION, format!("/api/tus/{}", session.id()))];

@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 
 /// A connection's socket, beside the one that hyper has; nothing is read from it, and written only when hyper writes nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Twin(Option<Arc<TcpStream>>);
+pub(crate) struct DisconnectWatch(Option<Arc<TcpStream>>);
 
-impl Twin {
+impl DisconnectWatch {
     /// The connection, and its twin. Without a descriptor for one the client's leaving is noticed by the next write.
     ///
     /// # Errors

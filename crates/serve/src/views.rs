@@ -1,7 +1,7 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
-use crate::answers::{CompareAnswer, ExplainAnswer, Hinted, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
-use crate::api::{Asker, PathSession, body_json};
+use crate::answers::{AnswerWithHint, CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
+use crate::api::{PathSession, Requester, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::reports::capped_json;
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_accesslog::report::NoteSample;
-use rorqual_crossfilter::{By, Limit, PanelWanted, Per, RowPage, RowStore, Stack, View, ViewError, ViewParts};
+use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowPage, RowStore, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
 /// in the turn of the question, so what it is made of is held once.
 pub(crate) async fn answer(
     session: &Session,
-    asker: &Asker,
+    asker: &Requester,
     page: Option<(String, u64)>,
     ask: impl FnOnce(&RowStore, &Control) -> Result<Option<Bytes>, ViewError> + Send + 'static,
 ) -> Result<Response, ApiError> {
@@ -137,7 +137,7 @@ struct ViewAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn view(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
     let (look, stack) = (
         QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?,
@@ -157,9 +157,10 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Asker, body: 
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
-        let cut =
-            |value: &mut Hinted<ViewAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-        Ok(capped_json(&mut Hinted { answer: value, hint }, top, cut))
+        let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows))
+        };
+        Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };
     answer(&session, &asker, page, ask).await
 }
@@ -178,7 +179,7 @@ struct PanelQuery {
     limit: Option<usize>,
 }
 
-pub(crate) async fn panel(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let column = panel_column(&asked.field)?;
@@ -210,7 +211,7 @@ struct RowsQuery {
     from_end: bool,
 }
 
-pub(crate) async fn rows(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
@@ -247,7 +248,7 @@ struct CompareAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn compare(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
     let (a, b) = (QueuedView::new(&session, asked.a)?, QueuedView::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
@@ -257,9 +258,10 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Asker, bod
     let ask = move |store: &RowStore, control: &Control| {
         let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
         let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
-        let cut =
-            |value: &mut Hinted<CompareAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-        Ok(capped_json(&mut Hinted { answer: CompareAnswer::from(compared), hint }, top, cut))
+        let cut = |value: &mut AnswerWithHint<CompareAnswer>, rows| {
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows))
+        };
+        Ok(capped_json(&mut AnswerWithHint { answer: CompareAnswer::from(compared), hint }, top, cut))
     };
     answer(&session, &asker, None, ask).await
 }
@@ -277,7 +279,7 @@ struct ExplainAsked {
     limit: Option<usize>,
 }
 
-pub(crate) async fn explain(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
     let against = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let select = QueuedView::new(&session, asked.select)?;
@@ -288,7 +290,7 @@ pub(crate) async fn explain(PathSession(session): PathSession, asker: Asker, bod
         let begun = Instant::now();
         let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
         let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
-        let mut value = Hinted { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
+        let mut value = AnswerWithHint { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
         value.answer.rows.truncate(limit);
         Ok(capped_json(&mut value, limit, |value, rows| value.answer.rows.truncate(rows)))
     };
@@ -303,7 +305,7 @@ struct RatesAsked {
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     #[serde(default)]
-    by: ByAsked,
+    by: RateGroupingQuery,
     top: Option<usize>,
     /// Where both are given, only this one counts.
     limit_per_minute: Option<u64>,
@@ -312,29 +314,29 @@ struct RatesAsked {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-enum ByAsked {
+enum RateGroupingQuery {
     #[default]
     Client,
     Net,
 }
 
-pub(crate) async fn rates(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn rates(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (RatesAsked, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let by = match asked.by {
-        ByAsked::Client => By::Client,
-        ByAsked::Net => By::Net,
+        RateGroupingQuery::Client => RateGrouping::Client,
+        RateGroupingQuery::Net => RateGrouping::Net,
     };
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let per = |requests: Option<u64>, per| requests.map(|requests| Limit { requests, per });
-    let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
+    let limits = [per(asked.limit_per_minute, RateUnit::Minute), per(asked.limit_per_second, RateUnit::Second)];
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store);
-        let mut value = Hinted { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
+        let mut value = AnswerWithHint { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
         Ok(capped_json(&mut value, top, |value, rows| value.answer.rows.truncate(rows)))
     };
     answer(&session, &asker, None, ask).await
@@ -354,7 +356,7 @@ struct ViewRefusal {
     hits: u64,
 }
 
-pub(crate) async fn rejects(PathSession(session): PathSession, asker: Asker) -> Result<Response, ApiError> {
+pub(crate) async fn rejects(PathSession(session): PathSession, asker: Requester) -> Result<Response, ApiError> {
     let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
     let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
     let asked_of = Arc::clone(&session);

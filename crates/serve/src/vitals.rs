@@ -8,7 +8,7 @@ use crate::measures::recorded;
 use crate::render::Renders;
 use crate::session::SessionState;
 use crate::sessions::{SessionTotals, Sessions};
-use crate::tickets::Holder;
+use crate::tickets::PermitOwner;
 use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -33,7 +33,7 @@ pub(crate) struct Vitals {
 
 /// How it is.
 #[derive(Debug, Serialize)]
-struct Signs {
+struct HealthSigns {
     version: &'static str,
     uptime_seconds: f64,
     memory_max_bytes: u64,
@@ -99,7 +99,7 @@ async fn vitals_json(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
     ([(header::CACHE_CONTROL, "no-store")], Json(vitals.signs()))
 }
 
-async fn exposition(Shared(vitals): Shared<Arc<Vitals>>, Extension(holder): Extension<Holder>) -> impl IntoResponse {
+async fn exposition(Shared(vitals): Shared<Arc<Vitals>>, Extension(holder): Extension<PermitOwner>) -> impl IntoResponse {
     let ticket = holder.ticket().await;
     vitals.record(&vitals.signs());
     let text = recorded().render().into_bytes().into_boxed_slice();
@@ -118,7 +118,7 @@ async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<
 }
 
 impl Vitals {
-    fn signs(&self) -> Signs {
+    fn signs(&self) -> HealthSigns {
         let (known, known_max, strangers) = self.gate.connections.counts();
         let (answers, bodies) = self.gate.tickets.taken();
         let mut sessions = BySessionState::default();
@@ -133,7 +133,7 @@ impl Vitals {
                 SessionState::Failed => &mut sessions.failed,
             } += 1;
         }
-        Signs {
+        HealthSigns {
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: self.started.0.elapsed().as_secs_f64(),
             memory_max_bytes: self.sessions.memory_bytes(),
@@ -153,7 +153,7 @@ impl Vitals {
     }
 
     /// Tells the facade what is not counted where it happens.
-    fn record(&self, signs: &Signs) {
+    fn record(&self, signs: &HealthSigns) {
         let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
         let started = self.started.1.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         gauge!("rorqual_build_info", "version" => signs.version).set(1.0);

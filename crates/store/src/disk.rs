@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Called with its name before each step that changes the disk or the index; an error stands for the step's own failure. Tests fail
 /// or end the process there.
-pub type Hook = Arc<dyn Fn(&'static str) -> io::Result<()> + Send + Sync>;
+pub type StepHook = Arc<dyn Fn(&'static str) -> io::Result<()> + Send + Sync>;
 
 /// Where a store is, and how its files are changed.
 #[derive(Clone)]
 pub(crate) struct Disk {
     dir: PathBuf,
     pub(crate) fsync: bool,
-    hook: Option<Hook>,
+    hook: Option<StepHook>,
 }
 
 /// What became of the wish for a file's exclusive lock.
@@ -30,7 +30,7 @@ pub(crate) enum Lock {
 }
 
 impl Disk {
-    pub(crate) fn new(dir: PathBuf, fsync: bool, hook: Option<Hook>) -> Self {
+    pub(crate) fn new(dir: PathBuf, fsync: bool, hook: Option<StepHook>) -> Self {
         Self { dir, fsync, hook }
     }
 

@@ -12,14 +12,14 @@ use std::fs::File;
 
 /// What was evicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Evicted {
+pub struct EvictionResult {
     /// Number of entries.
     pub entries: u64,
     /// Sum of their lengths.
     pub bytes: u64,
 }
 
-impl Evicted {
+impl EvictionResult {
     pub(crate) fn add(&mut self, other: Self) {
         self.entries += other.entries;
         self.bytes += other.bytes;
@@ -39,7 +39,7 @@ struct EvictionScan {
     /// `used` and digest of the last entry that was looked at.
     after: (u64, Vec<u8>),
     /// Entries that can't go, as they are open, and the sum of their lengths.
-    open: Evicted,
+    open: EvictionResult,
 }
 
 impl ExclusiveLock<'_> {
@@ -48,8 +48,8 @@ impl ExclusiveLock<'_> {
     ///
     /// # Errors
     /// [`ErrorClass::Limit`] when that is impossible; then nothing was evicted, unless a file was opened just then.
-    pub(crate) fn make_room(&self, bytes: u64, temp: Option<&str>) -> Result<Evicted, Error> {
-        let mut evicted = Evicted::default();
+    pub(crate) fn make_room(&self, bytes: u64, temp: Option<&str>) -> Result<EvictionResult, Error> {
+        let mut evicted = EvictionResult::default();
         self.check_room(bytes)?;
         let operation = Operation::start("store.evict");
         let result = self.evict(bytes, temp, &mut evicted);
@@ -74,7 +74,7 @@ impl ExclusiveLock<'_> {
         let excess = self.excess(bytes)?;
         let usage = self.usage(self.now_ms)?;
         if excess > usage.bytes - usage.leased_bytes {
-            return Err(self.full(bytes, Evicted::default())?);
+            return Err(self.full(bytes, EvictionResult::default())?);
         }
         let (mut free, mut pass) = (0, EvictionScan::default());
         while free < excess {
@@ -85,7 +85,7 @@ impl ExclusiveLock<'_> {
             for candidate in candidates {
                 pass.after = (candidate.used, candidate.digest.as_bytes().to_vec());
                 match self.lock_blob(&candidate.digest)? {
-                    Lock::Busy => pass.open.add(Evicted { entries: 1, bytes: candidate.bytes }),
+                    Lock::Busy => pass.open.add(EvictionResult { entries: 1, bytes: candidate.bytes }),
                     _ => free += candidate.bytes,
                 }
             }
@@ -93,7 +93,7 @@ impl ExclusiveLock<'_> {
         Ok(())
     }
 
-    fn evict(&self, bytes: u64, temp: Option<&str>, evicted: &mut Evicted) -> Result<(), Error> {
+    fn evict(&self, bytes: u64, temp: Option<&str>, evicted: &mut EvictionResult) -> Result<(), Error> {
         let mut pass = EvictionScan::default();
         loop {
             let excess = self.excess(bytes)?;
@@ -109,8 +109,8 @@ impl ExclusiveLock<'_> {
 
     /// Ends a few entries in one transaction, and unlinks their files once it is committed: a kill in between leaves files without
     /// rows, never the reverse. The files' locks are held until then. `None` at the end of the pass.
-    fn evict_batch(&self, excess: u64, temp: Option<&str>, pass: &mut EvictionScan) -> Result<Option<Evicted>, Error> {
-        let (mut batch, mut held) = (Evicted::default(), Vec::<(Digest, File)>::new());
+    fn evict_batch(&self, excess: u64, temp: Option<&str>, pass: &mut EvictionScan) -> Result<Option<EvictionResult>, Error> {
+        let (mut batch, mut held) = (EvictionResult::default(), Vec::<(Digest, File)>::new());
         let more = self.transaction(true, |index| {
             let candidates = candidates(index, &pass.after, self.now_ms)?;
             for candidate in &candidates {
@@ -119,13 +119,13 @@ impl ExclusiveLock<'_> {
                 }
                 pass.after = (candidate.used, candidate.digest.as_bytes().to_vec());
                 match self.lock_blob(&candidate.digest)? {
-                    Lock::Busy => pass.open.add(Evicted { entries: 1, bytes: candidate.bytes }),
+                    Lock::Busy => pass.open.add(EvictionResult { entries: 1, bytes: candidate.bytes }),
                     lock => {
                         match temp {
                             Some(temp) => index.end_entry_for(temp, &candidate.digest)?,
                             None => index.delete_entry(&candidate.digest)?,
                         }
-                        batch.add(Evicted { entries: 1, bytes: candidate.bytes });
+                        batch.add(EvictionResult { entries: 1, bytes: candidate.bytes });
                         held.extend(if let Lock::Held(file) = lock { Some((candidate.digest, file)) } else { None });
                     }
                 }
@@ -146,7 +146,7 @@ impl ExclusiveLock<'_> {
     }
 
     /// Why there is no room, in numbers.
-    fn full(&self, bytes: u64, open: Evicted) -> Result<Error, Error> {
+    fn full(&self, bytes: u64, open: EvictionResult) -> Result<Error, Error> {
         let usage = self.usage(self.now_ms)?;
         let message = format!(
             "no room for {}: it may hold {} (`rorqual store init --max-size` moves that), of {} in it {} are leased ({} entries; `rorqual store \

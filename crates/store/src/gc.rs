@@ -1,7 +1,7 @@
 //! Clearing away what nobody needs.
 
 use crate::disk::Lock;
-use crate::evict::Evicted;
+use crate::evict::EvictionResult;
 use crate::lease::forget_expired;
 use crate::limits::PART_AGE_MAX;
 use crate::store::{ExclusiveLock, Store};
@@ -14,9 +14,9 @@ use std::path::Path;
 
 /// What a gc removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct GcResult {
     /// Entries above the bound, where that was lowered.
-    pub evicted: Evicted,
+    pub evicted: EvictionResult,
     /// Leases that had expired.
     pub leases: u64,
     /// Files without a row: a put or an eviction was killed.
@@ -38,8 +38,8 @@ impl Store {
     /// # Errors
     /// When a folder can't be read or something can't be removed; what was removed by then stays removed. [`ErrorClass::Limit`](rorqual_pipe::Kind::Limit)
     /// when more than the bound is leased or open.
-    pub fn gc(&self) -> Result<Collected, Error> {
-        let mut collected = Collected::default();
+    pub fn gc(&self) -> Result<GcResult, Error> {
+        let mut collected = GcResult::default();
         {
             let turn = self.turn()?;
             collected.leases = turn.transaction(false, |index| forget_expired(index, turn.now_ms))?;
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Removes the files of a folder that nobody has locked, with `aged` only those that have not changed for long.
-    fn clear(&self, folder: &Path, aged: bool, collected: &mut Collected) -> Result<(), Error> {
+    fn clear(&self, folder: &Path, aged: bool, collected: &mut GcResult) -> Result<(), Error> {
         let failed = |cause| Error::io(folder.to_string_lossy(), "cannot clear", cause);
         let Some(files) = read_dir(folder).map_err(failed)? else { return Ok(()) };
         for file in files {
@@ -81,7 +81,7 @@ impl Store {
         Ok(Some(metadata.len()))
     }
 
-    fn clear_orphans(&self, collected: &mut Collected) -> Result<(), Error> {
+    fn clear_orphans(&self, collected: &mut GcResult) -> Result<(), Error> {
         each_blob(&self.inner.disk.algorithm_dir(self.algorithm()), self.algorithm(), |file, digest| {
             let Some(digest) = digest else {
                 collected.foreign += 1;

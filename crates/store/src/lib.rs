@@ -52,10 +52,10 @@ mod store;
 mod temp;
 mod verify;
 
-pub use disk::Hook;
+pub use disk::StepHook;
 pub use entry::{StoreEntry, Usage};
-pub use evict::Evicted;
-pub use gc::Collected;
+pub use evict::EvictionResult;
+pub use gc::GcResult;
 pub use key::{KeyMatch, check_name};
 pub use lease::{EntryLease, LeaseTerms};
 pub use put::{PutOptions, PutResult};

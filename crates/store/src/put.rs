@@ -1,7 +1,7 @@
 //! Taking a file in: streamed, hashed on its way, and then there at once.
 
 use crate::disk::Lock;
-use crate::evict::Evicted;
+use crate::evict::EvictionResult;
 use crate::index::{EntryRow, Index};
 use crate::key::check_name;
 use crate::lease::{EntryLease, LeaseTerms, add_lease};
@@ -11,7 +11,7 @@ use crate::temp::Temp;
 use crate::verify::hash;
 use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::{
-    BlockSource, Chunk, Control, Error, ErrorClass, Filled, Framing, Input, Operation, Pool, RunPlan, Stage, run,
+    BlockSource, BufferPool, Chunk, Control, Error, ErrorClass, FilledBlock, Framing, Input, Operation, RunPlan, Stage, run,
 };
 use std::fs::File;
 use std::io;
@@ -40,7 +40,7 @@ pub struct PutResult {
     /// It was not there before. Otherwise it is now the one that was used last.
     pub new: bool,
     /// What had to go for it.
-    pub evicted: Evicted,
+    pub evicted: EvictionResult,
     /// The lease that was asked for.
     pub lease: Option<EntryLease>,
 }
@@ -74,7 +74,7 @@ impl Store {
         input: Input,
         size_bytes: Option<u64>,
         options: &PutOptions<'_>,
-        pool: &Pool,
+        pool: &BufferPool,
         control: &Control,
     ) -> Result<PutResult, Error> {
         self.check(options)?;
@@ -83,7 +83,7 @@ impl Store {
                 return Ok(stored);
             }
             let mut temp = Temp::new(self)?;
-            let mut evicted = Evicted::default();
+            let mut evicted = EvictionResult::default();
             let name = input.name().to_owned();
             let (digest, bytes) = self.take_in(input, size_bytes, &temp, &mut evicted, pool, control)?;
             check_digest(&name, &digest, options)?;
@@ -110,7 +110,7 @@ impl Store {
         self.putting(|| {
             let mut temp = Temp::of_part(self, path, file)?;
             let length = temp.file.metadata().map_err(|cause| Error::io(path.to_string_lossy(), "cannot examine", cause))?.len();
-            self.publish(&mut temp, digest, length, options, Evicted::default())
+            self.publish(&mut temp, digest, length, options, EvictionResult::default())
         })
     }
 
@@ -145,7 +145,7 @@ impl Store {
         &self,
         input: &Input,
         options: &PutOptions<'_>,
-        pool: &Pool,
+        pool: &BufferPool,
         control: &Control,
     ) -> Result<Option<PutResult>, Error> {
         let Some((file, bytes)) = input.file_again()?.zip(input.size_bytes()) else { return Ok(None) };
@@ -169,7 +169,7 @@ impl Store {
         let turn = self.turn()?;
         let Some(row) = turn.row(&digest)? else { return Ok(None) };
         let lease = record(&turn, &digest, row.bytes, true, "", options)?;
-        Ok(Some(PutResult { digest, bytes: row.bytes, new: false, evicted: Evicted::default(), lease }))
+        Ok(Some(PutResult { digest, bytes: row.bytes, new: false, evicted: EvictionResult::default(), lease }))
     }
 
     /// Reads all, writes it to `temp` and hashes it.
@@ -179,8 +179,8 @@ impl Store {
         input: Input,
         size_bytes: Option<u64>,
         temp: &Temp,
-        evicted: &mut Evicted,
-        pool: &Pool,
+        evicted: &mut EvictionResult,
+        pool: &BufferPool,
         control: &Control,
     ) -> Result<(Digest, u64), Error> {
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -217,17 +217,17 @@ impl Store {
 
     /// The turn in which a file becomes an entry, the row of one that is there already, and whether its file stays. It is replaced, as those bytes
     /// may have been damaged since they were hashed; but while somebody has it open its lock keeps the entry, and it goes only if it is damaged.
-    fn turn_to_publish(&self, digest: &Digest, blob: &Path) -> Result<Publishing<'_>, Error> {
+    fn turn_to_publish(&self, digest: &Digest, blob: &Path) -> Result<PublishState<'_>, Error> {
         let turn = self.turn()?;
         let row = turn.row(digest)?;
         if row.is_none() {
-            return Ok(Publishing { turn, row, stays: false, _lock: None });
+            return Ok(PublishState { turn, row, stays: false, _lock: None });
         }
         match self.inner.disk.try_lock(blob) {
             Ok(Lock::Busy) => {}
-            Ok(Lock::Held(file)) => return Ok(Publishing { turn, row, stays: false, _lock: Some(file) }),
+            Ok(Lock::Held(file)) => return Ok(PublishState { turn, row, stays: false, _lock: Some(file) }),
             // What is not there, or can't even be opened, is replaced.
-            Ok(Lock::Missing) | Err(_) => return Ok(Publishing { turn, row, stays: false, _lock: None }),
+            Ok(Lock::Missing) | Err(_) => return Ok(PublishState { turn, row, stays: false, _lock: None }),
         }
         // Reading may take long, and others wait for their turns.
         drop(turn);
@@ -235,7 +235,7 @@ impl Store {
         let turn = self.turn()?;
         let row = turn.row(digest)?;
         let stays = sound && row.is_some();
-        Ok(Publishing { turn, row, stays, _lock: None })
+        Ok(PublishState { turn, row, stays, _lock: None })
     }
 
     /// Whether an entry is there and its bytes have its digest.
@@ -258,13 +258,13 @@ impl Store {
         digest: &Digest,
         bytes: u64,
         options: &PutOptions<'_>,
-        mut evicted: Evicted,
+        mut evicted: EvictionResult,
     ) -> Result<PutResult, Error> {
         let disk = &self.inner.disk;
         let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot finish", cause);
         disk.make_read_only(&temp.file).and_then(|()| disk.sync(&temp.file)).map_err(failed)?;
         let blob = disk.blob(digest);
-        let Publishing { turn, row, stays, _lock } = self.turn_to_publish(digest, &blob)?;
+        let PublishState { turn, row, stays, _lock } = self.turn_to_publish(digest, &blob)?;
         if row.is_none() {
             evicted.add(turn.make_room(bytes.saturating_sub(turn.reserved_for(&temp.name)?.unwrap_or(0)), None)?);
         }
@@ -280,7 +280,7 @@ impl Store {
 }
 
 /// What a file that becomes an entry finds.
-struct Publishing<'a> {
+struct PublishState<'a> {
     turn: ExclusiveLock<'a>,
     row: Option<EntryRow>,
     /// The entry's file stays.
@@ -353,11 +353,11 @@ struct WriteStage {
     /// What is expected in all.
     announced: Option<u64>,
     reserved: u64,
-    evicted: std::sync::mpsc::Sender<Evicted>,
+    evicted: std::sync::mpsc::Sender<EvictionResult>,
 }
 
 impl BlockSource for WriteStage {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let Some(filled) = self.source.next_block()? else { return Ok(None) };
         let block = &filled.lease[filled.range.clone()];
         self.make_room(block.len() as u64)?;

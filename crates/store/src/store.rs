@@ -1,6 +1,6 @@
 //! A store that is open, and turns at changing it.
 
-use crate::disk::{self, Disk, Hook, wait_for};
+use crate::disk::{self, Disk, StepHook, wait_for};
 use crate::entry::{StoreEntry, Usage};
 use crate::index::{Index, schema};
 use crate::limits::{OPERATIONS_MAX_DEFAULT, STORE_BYTES_MAX_DEFAULT, TOUCH_AFTER};
@@ -33,7 +33,7 @@ pub struct StoreSettings {
     /// The wall clock, for tests.
     pub clock: Option<StoreClock>,
     /// Faults, for tests.
-    pub hook: Option<Hook>,
+    pub hook: Option<StepHook>,
 }
 
 impl StoreSettings {

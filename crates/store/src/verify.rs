@@ -5,7 +5,7 @@ use crate::read::EntryReader;
 use crate::remove::Removed;
 use crate::store::Store;
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{Control, Error, ErrorClass, Operation, Pool, each, escaped_path};
+use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Operation, each, escaped_path};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -46,14 +46,14 @@ impl Store {
         &self,
         repair: bool,
         threads: usize,
-        pool: &Pool,
+        pool: &BufferPool,
         control: &Control,
         mut visit: impl FnMut(&VerifyResult) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
         let stopped = || Error::new(ErrorClass::Stopped, self.dir().to_string_lossy(), "stopped before its end");
         let mut workers = vec![(); threads.max(1)];
         let check = |(): &mut (), item: Result<Digest, Error>| self.check_entry(&item?, repair, pool, control);
-        each(Digests::new(self), &mut workers, check, |checked| match checked? {
+        each(DigestPages::new(self), &mut workers, check, |checked| match checked? {
             _ if control.stopped() => Err(stopped()),
             Some(checked) => visit(&checked),
             None => Ok(()),
@@ -65,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// When it can't be read, and [`ErrorClass::Stopped`].
-    pub fn verify_reader(&self, reader: &EntryReader, pool: &Pool, control: &Control) -> Result<bool, Error> {
+    pub fn verify_reader(&self, reader: &EntryReader, pool: &BufferPool, control: &Control) -> Result<bool, Error> {
         let path = self.path(&reader.digest);
         let name = path.to_string_lossy();
         let mut block = pool.lease().map_err(|cause| Error::io(&*name, "no memory for a block", cause))?;
@@ -73,7 +73,13 @@ impl Store {
     }
 
     /// `None` when it is gone.
-    fn check_entry(&self, digest: &Digest, repair: bool, pool: &Pool, control: &Control) -> Result<Option<VerifyResult>, Error> {
+    fn check_entry(
+        &self,
+        digest: &Digest,
+        repair: bool,
+        pool: &BufferPool,
+        control: &Control,
+    ) -> Result<Option<VerifyResult>, Error> {
         let _pass = self.inner.gate.enter();
         let operation = Operation::start("store.verify");
         let path = self.path(digest);
@@ -109,7 +115,7 @@ impl Store {
         Ok(Some(VerifyResult { digest: *digest, bytes, verdict, removed }))
     }
 
-    fn judge(&self, reader: &EntryReader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
+    fn judge(&self, reader: &EntryReader, pool: &BufferPool, control: &Control) -> Result<Verdict, Error> {
         let sound = self.verify_reader(reader, pool, control)?;
         let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", escaped_path(self.path(&reader.digest))));
         Ok(if sound { Verdict::Sound } else { differs() })
@@ -137,7 +143,7 @@ pub(crate) fn hash(file: &File, name: &str, mut hasher: Hasher, block: &mut [u8]
 }
 
 /// All digests, a page at a time.
-struct Digests<'a> {
+struct DigestPages<'a> {
     store: &'a Store,
     page: std::vec::IntoIter<(Digest, u64)>,
     after: Option<Digest>,
@@ -145,13 +151,13 @@ struct Digests<'a> {
     ended: bool,
 }
 
-impl<'a> Digests<'a> {
+impl<'a> DigestPages<'a> {
     fn new(store: &'a Store) -> Self {
         Self { store, page: Vec::new().into_iter(), after: None, ended: false }
     }
 }
 
-impl Iterator for Digests<'_> {
+impl Iterator for DigestPages<'_> {
     type Item = Result<Digest, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -48,13 +48,13 @@ impl FaultPlan {
 
 /// Reads from or writes to `inner`, at most `bytes_max` a call, until the fault.
 #[derive(Debug)]
-pub struct Faulty<T> {
+pub struct FaultyIo<T> {
     inner: T,
     bytes_max: usize,
     fault: FaultPlan,
 }
 
-impl<T> Faulty<T> {
+impl<T> FaultyIo<T> {
     /// `inner` with a fault in it.
     pub fn new(inner: T, bytes_max: usize, fault: &FaultPlan) -> Self {
         Self { inner, bytes_max, fault: fault.clone() }
@@ -66,7 +66,7 @@ impl<T> Faulty<T> {
     }
 }
 
-impl<R: Read> Read for Faulty<R> {
+impl<R: Read> Read for FaultyIo<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.fault.call()?;
         let length = buffer.len().min(self.bytes_max);
@@ -74,7 +74,7 @@ impl<R: Read> Read for Faulty<R> {
     }
 }
 
-impl<W: Write> Write for Faulty<W> {
+impl<W: Write> Write for FaultyIo<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buffer)])
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn writes_short_across_slices() {
-        let mut writer = Faulty::new(Vec::new(), 3, &FaultPlan::never());
+        let mut writer = FaultyIo::new(Vec::new(), 3, &FaultPlan::never());
         let slices = [IoSlice::new(b"ab"), IoSlice::new(b""), IoSlice::new(b"cd")];
         assert!(matches!(writer.write_vectored(&slices), Ok(3)));
         assert_eq!(writer.into_inner(), b"abc");

@@ -1,6 +1,6 @@
 //! An HTTP server that lies as it is told to, and the file that it serves.
 //!
-//! A script is asked for a [`Reply`] to each [`Request`]; [`Content::answer`] gives the honest one, which the script may spoil.
+//! A script is asked for a [`HttpReply`] to each [`Request`]; [`Content::answer`] gives the honest one, which the script may spoil.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test whose server can't listen has failed")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -92,18 +92,18 @@ impl GeneratedContent {
 
     /// The honest reply: 200, 206 or 416, with If-Range.
     #[must_use]
-    pub fn answer(&self, request: &Request) -> Reply {
+    pub fn answer(&self, request: &Request) -> HttpReply {
         let told = request.header("if-range").is_none_or(|validator| validator == self.etag || validator == self.last_modified);
         let reply = match request.range().filter(|_| told) {
             Some((first, _)) if first >= self.size_bytes => {
-                return Reply::new(416, self.clone(), 0..0).header("Content-Range", format!("bytes */{}", self.size_bytes));
+                return HttpReply::new(416, self.clone(), 0..0).header("Content-Range", format!("bytes */{}", self.size_bytes));
             }
             Some((first, last)) => {
                 let end = last.map_or(self.size_bytes, |last| (last + 1).min(self.size_bytes));
                 let value = format!("bytes {first}-{}/{}", end - 1, self.size_bytes);
-                Reply::new(206, self.clone(), first..end).header("Content-Range", value)
+                HttpReply::new(206, self.clone(), first..end).header("Content-Range", value)
             }
-            None => Reply::new(200, self.clone(), 0..self.size_bytes).header("Accept-Ranges", "bytes"),
+            None => HttpReply::new(200, self.clone(), 0..self.size_bytes).header("Accept-Ranges", "bytes"),
         };
         let reply = if self.etag.is_empty() { reply } else { reply.header("ETag", &self.etag) };
         if self.last_modified.is_empty() { reply } else { reply.header("Last-Modified", &self.last_modified) }
@@ -153,7 +153,7 @@ pub enum ResponseEnd {
 
 /// What the server sends.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct HttpReply {
     /// The status.
     pub status: u16,
     /// Headers beside the length.
@@ -174,7 +174,7 @@ pub struct Reply {
     pub pause: Duration,
 }
 
-impl Reply {
+impl HttpReply {
     /// An honest reply.
     #[must_use]
     pub fn new(status: u16, content: GeneratedContent, range: Range<u64>) -> Self {
@@ -220,7 +220,7 @@ impl Reply {
     }
 }
 
-type Script = dyn Fn(&Request) -> Reply + Send + Sync;
+type Script = dyn Fn(&Request) -> HttpReply + Send + Sync;
 
 /// A server on a port of its own; ends when dropped.
 pub struct TestServer {
@@ -241,7 +241,7 @@ impl TestServer {
     /// # Panics
     /// When that is impossible.
     #[must_use]
-    pub fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&Request) -> HttpReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(HttpShared { script: Box::new(script), requests: Mutex::default(), ended: AtomicBool::new(false) });
@@ -321,7 +321,7 @@ fn read(shared: &HttpShared, reader: &mut BufReader<&TcpStream>) -> Option<Reque
     Some(request)
 }
 
-fn send(shared: &HttpShared, mut stream: &TcpStream, reply: &Reply) -> std::io::Result<()> {
+fn send(shared: &HttpShared, mut stream: &TcpStream, reply: &HttpReply) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} -\r\n", reply.status);
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");

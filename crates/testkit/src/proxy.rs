@@ -22,7 +22,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A way of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum ProxyDirection {
     /// From the client to the server.
     Up,
     /// From the server to the client.
@@ -36,13 +36,13 @@ pub enum ConnectionFault {
     /// Nothing.
     None,
     /// Both ends are closed behind byte `at` of that side; `reset` or in order.
-    Cut { side: Side, at: u64, reset: bool },
+    Cut { side: ProxyDirection, at: u64, reset: bool },
     /// Nothing is passed on behind byte `at` of that side for so long.
-    Stall { side: Side, at: u64, time: Duration },
+    Stall { side: ProxyDirection, at: u64, time: Duration },
     /// Nothing is passed on behind byte `at` of that side until the client leaves.
-    Hang { side: Side, at: u64 },
+    Hang { side: ProxyDirection, at: u64 },
     /// Behind byte `at` of that side so many bytes go one by one.
-    Trickle { side: Side, at: u64, bytes: u64 },
+    Trickle { side: ProxyDirection, at: u64, bytes: u64 },
     /// Each piece that goes up waits for so long.
     Delay { each: Duration },
     /// The server is told of the end of what comes behind byte `at`, and may still answer.
@@ -210,7 +210,7 @@ impl ProxyShared {
         let answer = twin.as_ref().and_then(|twin| twin.try_clone().ok()).map(|twin| std::thread::spawn(|| answer_of(twin)));
         let mut twin = twin;
         let mut takes = true;
-        self.pass(Side::Up, ends, &ends.client, |bytes| {
+        self.pass(ProxyDirection::Up, ends, &ends.client, |bytes| {
             // Before it is passed on: the answer may come at once.
             self.record(bytes);
             // A server that has enough closes its end; its answer still goes down, and the client is read on.
@@ -235,7 +235,7 @@ impl ProxyShared {
     }
 
     fn down(&self, ends: &ProxyEnds) {
-        self.pass(Side::Down, ends, &ends.server, |bytes| (&ends.client).write_all(bytes).is_ok());
+        self.pass(ProxyDirection::Down, ends, &ends.server, |bytes| (&ends.client).write_all(bytes).is_ok());
         if self.fault == (ConnectionFault::Duplicate { at_once: false }) {
             let recorded = std::mem::take(&mut *self.recorded.lock().unwrap());
             if let Ok(mut stream) = TcpStream::connect(self.upstream) {
@@ -263,7 +263,7 @@ impl ProxyShared {
     }
 
     /// Passes on what `from` says, with the fault where it is this side's.
-    fn pass(&self, side: Side, ends: &ProxyEnds, mut from: &TcpStream, mut to: impl FnMut(&[u8]) -> bool) {
+    fn pass(&self, side: ProxyDirection, ends: &ProxyEnds, mut from: &TcpStream, mut to: impl FnMut(&[u8]) -> bool) {
         let mut buffer = vec![0; PIECE_BYTES];
         let mut passed = 0;
         while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -280,7 +280,7 @@ impl ProxyShared {
     }
 
     /// How many of the next bytes are passed on now; `None` when no more are.
-    fn befall(&self, side: Side, ends: &ProxyEnds, passed: u64, length: usize) -> Option<usize> {
+    fn befall(&self, side: ProxyDirection, ends: &ProxyEnds, passed: u64, length: usize) -> Option<usize> {
         let before = |at: u64| length.min(at.saturating_sub(passed) as usize);
         match self.fault {
             ConnectionFault::Cut { side: of, at, reset } if of == side => {
@@ -313,12 +313,12 @@ impl ProxyShared {
                 self.strike();
                 Some(1)
             }
-            ConnectionFault::Delay { each } if side == Side::Up => {
+            ConnectionFault::Delay { each } if side == ProxyDirection::Up => {
                 self.strike();
                 self.rest(each);
                 Some(length)
             }
-            ConnectionFault::HalfClose { at } if side == Side::Up => {
+            ConnectionFault::HalfClose { at } if side == ProxyDirection::Up => {
                 if passed < at {
                     return Some(before(at));
                 }
@@ -380,22 +380,22 @@ mod tests {
     fn what_is_not_cut_arrives() {
         assert_eq!(sent(ConnectionFault::None), ("100".to_owned(), false, None, vec![100]));
         for fault in [
-            ConnectionFault::Trickle { side: Side::Up, at: 10, bytes: 50 },
-            ConnectionFault::Stall { side: Side::Down, at: 1, time: Duration::from_millis(5) },
+            ConnectionFault::Trickle { side: ProxyDirection::Up, at: 10, bytes: 50 },
+            ConnectionFault::Stall { side: ProxyDirection::Down, at: 1, time: Duration::from_millis(5) },
             ConnectionFault::Delay { each: Duration::from_millis(5) },
         ] {
             assert_eq!(sent(fault), ("100".to_owned(), true, None, vec![100]), "{fault:?}");
         }
-        let never = ConnectionFault::Cut { side: Side::Up, at: 100, reset: true };
+        let never = ConnectionFault::Cut { side: ProxyDirection::Up, at: 100, reset: true };
         assert_eq!(sent(never), ("100".to_owned(), false, None, vec![100]));
     }
 
     #[test]
     fn a_cut_is_where_it_is_told() {
-        let cut = |reset| sent(ConnectionFault::Cut { side: Side::Up, at: 40, reset });
+        let cut = |reset| sent(ConnectionFault::Cut { side: ProxyDirection::Up, at: 40, reset });
         assert_eq!(cut(false), (String::new(), true, None, vec![40]));
         assert_eq!(cut(true), (String::new(), true, None, vec![0]));
-        let down = sent(ConnectionFault::Cut { side: Side::Down, at: 1, reset: false });
+        let down = sent(ConnectionFault::Cut { side: ProxyDirection::Down, at: 1, reset: false });
         assert_eq!((down.0.as_str(), down.1, down.3), ("1", true, vec![100]));
         assert_eq!(sent(ConnectionFault::HalfClose { at: 40 }), ("40".to_owned(), true, None, vec![40]));
     }
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn a_hanging_connection_ends_with_its_client() {
         let (address, server) = counting();
-        let mut through = Proxy::new().connect(address, ConnectionFault::Hang { side: Side::Up, at: 3 }).unwrap();
+        let mut through = Proxy::new().connect(address, ConnectionFault::Hang { side: ProxyDirection::Up, at: 3 }).unwrap();
         through.stream.write_all(&[7; 100]).unwrap();
         while !through.struck() {
             std::thread::yield_now();

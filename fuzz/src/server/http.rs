@@ -4,7 +4,7 @@
 use super::{Choices, config, log, pieces};
 use rorqual_digest::Algorithm;
 use rorqual_serve::Config;
-use rorqual_serve::fuzzing::{Surface, Then};
+use rorqual_serve::fuzzing::{ClientEnding, Surface};
 use rorqual_store::{Store, StoreSettings};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ const NAME: &str = "fixture.log";
 pub fn http(data: &[u8]) {
     let Some((&[flags, cuts], data)) = data.split_first_chunk::<2>() else { return };
     let known = flags & 1 == 0;
-    let then = [Then::Ends, Then::Ends, Then::Leaves, Then::Waits][usize::from(flags >> 1 & 3)];
+    let then = [ClientEnding::Ends, ClientEnding::Ends, ClientEnding::Leaves, ClientEnding::Waits][usize::from(flags >> 1 & 3)];
     SERVER.with_borrow_mut(|server| {
         let (text, methods) = if flags & 8 == 0 { (data.to_vec(), None) } else { built(data) };
         // Of what may be a HEAD by chance it can't be said where its answer ends.
@@ -90,7 +90,7 @@ fn request(surface: &Surface, line: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
     );
-    surface.exchange(&[head.as_bytes(), body], Then::Ends)
+    surface.exchange(&[head.as_bytes(), body], ClientEnding::Ends)
 }
 
 fn upload(surface: &Surface) -> String {

@@ -1,14 +1,14 @@
 //! Headers that say much in little: ranges and conditions, tus, and who may ask; each against a strict reading of its grammar.
 
 use rorqual_serve::fuzzing::http::{HeaderMap, HeaderName, HeaderValue, Method};
-use rorqual_serve::fuzzing::{Door, part, tus_checksum, tus_name, tus_size};
+use rorqual_serve::fuzzing::{AuthDoor, part, tus_checksum, tus_name, tus_size};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 const ETAG: &str = "\"abc\"";
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-thread_local!(static DOOR: Door = Door::new(ADDRESS));
+thread_local!(static DOOR: AuthDoor = AuthDoor::new(ADDRESS));
 
 /// A method and a target, and then headers, a line each. `TOKEN` stands for the token, `COOKIE` for the session key.
 pub fn requests(data: &[u8]) {

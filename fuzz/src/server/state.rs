@@ -4,7 +4,7 @@
 use super::{Choices, config, log};
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_serve::Config;
-use rorqual_serve::fuzzing::{Surface, Then};
+use rorqual_serve::fuzzing::{ClientEnding, Surface};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -190,7 +190,7 @@ fn request(surface: &Surface, line: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
     );
-    surface.exchange(&[head.as_bytes(), body], Then::Ends)
+    surface.exchange(&[head.as_bytes(), body], ClientEnding::Ends)
 }
 
 fn json(answer: &[u8]) -> Value {

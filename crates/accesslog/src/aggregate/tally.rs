@@ -117,7 +117,7 @@ impl FieldTally {
     /// The `count` values with the most hits, ties by value.
     pub(crate) fn top(&self, count: usize) -> Top {
         let mut top = Top::default();
-        let mut best = Best { rows: Vec::new(), count, bar: 0 };
+        let mut best = TopCandidates { rows: Vec::new(), count, bar: 0 };
         let (mut distinct, mut variance) = (0.0, 0.0);
         for shard in 0..SHARDS {
             let shard = self.shard(shard);
@@ -221,14 +221,14 @@ struct TallyShard {
     /// Keys, each after its length, in the order of the entries.
     arena: Vec<u8>,
     floor: u64,
-    turned_away: TurnedAway,
+    turned_away: OverlongKeys,
     sketch: Option<HllSketch>,
     dropped: HashMap<u32, HitsAndBytes>,
 }
 
 /// What is known of the keys that were too long.
 #[derive(Debug, Clone, Copy)]
-struct TurnedAway {
+struct OverlongKeys {
     hits: u64,
     /// The shortest of them.
     key_bytes_min: usize,
@@ -265,7 +265,7 @@ impl TallyShard {
             classes: Vec::new(),
             arena: Vec::new(),
             floor: 0,
-            turned_away: TurnedAway { hits: 0, key_bytes_min: usize::MAX },
+            turned_away: OverlongKeys { hits: 0, key_bytes_min: usize::MAX },
             sketch: None,
             dropped: HashMap::new(),
         }
@@ -475,14 +475,14 @@ fn entry_bytes(classified: bool) -> usize {
 }
 
 /// Candidates for the top rows; at most twice as many as wanted.
-struct Best {
+struct TopCandidates {
     rows: Vec<TopRow>,
     count: usize,
     /// Fewer hits than this can't be among the best any more.
     bar: u64,
 }
 
-impl Best {
+impl TopCandidates {
     fn offer(&mut self, shard: &TallyShard, entry: &TallyEntry) {
         if entry.hits < self.bar {
             return;

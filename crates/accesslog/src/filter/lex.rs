@@ -42,10 +42,10 @@ const OPERATORS: [(&str, Operator); 9] = [
 ];
 
 /// A token and where it starts, in bytes.
-pub(super) type Placed = (usize, FilterToken);
+pub(super) type PlacedToken = (usize, FilterToken);
 
 /// All tokens of `text`, the end included.
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<PlacedToken>, FilterError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     loop {

@@ -1,7 +1,7 @@
 //! Reads filters.
 
 use super::derive::{in_capitals, is_kind};
-use super::lex::{FilterToken, Operator, Placed, tokens};
+use super::lex::{FilterToken, Operator, PlacedToken, tokens};
 use super::value::{self, is_in_single_quotes, number};
 use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
 use super::{FilterRegex, TextColumn, TextTest, TextValue};
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
 struct FilterParser<'a> {
     text: &'a str,
     /// The last one is the end.
-    tokens: Vec<Placed>,
+    tokens: Vec<PlacedToken>,
     next: usize,
     depth: usize,
     patterns: usize,

@@ -28,13 +28,13 @@ pub(crate) struct FieldSlot {
 
 /// How a server keeps a quote inside a quoted field apart from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Escaping {
+pub(crate) enum QuoteEscaping {
     Backslash,
     None,
 }
 
 /// Compiles the pieces of a format string.
-pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: Escaping) -> Result<Program, FormatError> {
+pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: QuoteEscaping) -> Result<Program, FormatError> {
     let mut pieces = fuse(pieces);
     skip_doubles(&mut pieces);
     let mut pieces = pieces.into_iter().peekable();
@@ -54,7 +54,7 @@ pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: Escaping) -> Result<Pr
         let next = pieces.peek().and_then(|piece| if let FormatPiece::Slot(next) = piece { Some(&next.part) } else { None });
         let may_end = slot.part == FieldPart::Bytes && end == b" \"" && next == Some(&FieldPart::Referrer);
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
-        let escaped = quoted && escaping == Escaping::Backslash;
+        let escaped = quoted && escaping == QuoteEscaping::Backslash;
         before.clone_from(&end);
         ops.push(Op {
             part: slot.part,

@@ -1,6 +1,6 @@
 //! Formats that stand in a server's configuration.
 
-use super::compile::Escaping;
+use super::compile::QuoteEscaping;
 use super::error::FormatError;
 use super::{LogFormat, nginx};
 
@@ -14,18 +14,18 @@ pub fn formats_in_config(text: &str) -> Vec<(String, Result<LogFormat, FormatErr
 
 /// A word with its quotes and escapes undone, and where each of its bytes stood.
 #[derive(Default)]
-struct Word {
+struct ConfigWord {
     text: String,
     places: Vec<usize>,
 }
 
-impl Word {
+impl ConfigWord {
     fn push(&mut self, char: char, place: usize) {
         self.text.push(char);
         self.places.resize(self.text.len(), place);
     }
 
-    fn append(&mut self, other: &Word) {
+    fn append(&mut self, other: &ConfigWord) {
         self.text.push_str(&other.text);
         self.places.extend_from_slice(&other.places);
     }
@@ -52,19 +52,19 @@ fn nginx_formats(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
     formats
 }
 
-fn nginx_format(config: &str, name: &str, words: &[Word]) -> Result<LogFormat, FormatError> {
+fn nginx_format(config: &str, name: &str, words: &[ConfigWord]) -> Result<LogFormat, FormatError> {
     let (escaping, words) = match words {
         [first, rest @ ..] if first.text.starts_with("escape=") => (&first.text["escape=".len()..], rest),
         all => ("", all),
     };
-    let mut source = Word::default();
+    let mut source = ConfigWord::default();
     words.iter().for_each(|word| source.append(word));
-    let escaping = if escaping == "none" { Escaping::None } else { Escaping::Backslash };
+    let escaping = if escaping == "none" { QuoteEscaping::None } else { QuoteEscaping::Backslash };
     LogFormat::nginx(name, &source.text, escaping).map_err(|error| source.placed(error, config))
 }
 
 /// Statements of an nginx configuration as words, quotes and escapes undone. A block's head counts as one.
-fn nginx_statements(text: &str) -> Vec<Vec<Word>> {
+fn nginx_statements(text: &str) -> Vec<Vec<ConfigWord>> {
     let mut statements = Vec::new();
     let mut words = Vec::new();
     let mut rest = text;
@@ -94,8 +94,8 @@ fn nginx_statements(text: &str) -> Vec<Vec<Word>> {
 }
 
 /// The text up to an unescaped `quote`, and what follows it; it begins at `start`.
-fn nginx_quoted(text: &str, quote: char, start: usize) -> (Word, &str) {
-    let mut word = Word::default();
+fn nginx_quoted(text: &str, quote: char, start: usize) -> (ConfigWord, &str) {
+    let mut word = ConfigWord::default();
     let mut chars = text.char_indices();
     while let Some((at, char)) = chars.next() {
         match char {
@@ -107,8 +107,8 @@ fn nginx_quoted(text: &str, quote: char, start: usize) -> (Word, &str) {
     (word, "")
 }
 
-fn nginx_bare(text: &str, start: usize) -> (Word, &str) {
-    let mut word = Word::default();
+fn nginx_bare(text: &str, start: usize) -> (ConfigWord, &str) {
+    let mut word = ConfigWord::default();
     let mut chars = text.char_indices();
     while let Some((at, char)) = chars.next() {
         match char {
@@ -129,7 +129,7 @@ fn nginx_bare(text: &str, start: usize) -> (Word, &str) {
     (word, "")
 }
 
-fn push_nginx_escape(escaped: Option<char>, word: &mut Word, at: usize) {
+fn push_nginx_escape(escaped: Option<char>, word: &mut ConfigWord, at: usize) {
     match escaped {
         Some(char @ ('"' | '\'' | '\\')) => word.push(char, at),
         Some('t') => word.push('\t', at),
@@ -154,8 +154,8 @@ fn apache_formats(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
 }
 
 /// The text without the line ends that a backslash takes away.
-fn joined_lines(text: &str) -> Word {
-    let mut joined = Word::default();
+fn joined_lines(text: &str) -> ConfigWord {
+    let mut joined = ConfigWord::default();
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
         rest = match rest.strip_prefix("\\\r\n").or_else(|| rest.strip_prefix("\\\n")) {
@@ -170,7 +170,12 @@ fn joined_lines(text: &str) -> Word {
 }
 
 /// `LogFormat "…" name`; one without a name is Apache's default format. The line begins at `start` of the joined ones.
-fn apache_format(config: &str, joined: &Word, start: usize, line: &str) -> Option<(String, Result<LogFormat, FormatError>)> {
+fn apache_format(
+    config: &str,
+    joined: &ConfigWord,
+    start: usize,
+    line: &str,
+) -> Option<(String, Result<LogFormat, FormatError>)> {
     let (directive, rest) = line.trim_start().split_once(char::is_whitespace)?;
     if !directive.eq_ignore_ascii_case("LogFormat") {
         return None;
@@ -181,7 +186,7 @@ fn apache_format(config: &str, joined: &Word, start: usize, line: &str) -> Optio
     let name = apache_word(rest.trim_start()).0;
     let name = if name.is_empty() { "default" } else { name };
     let places = joined.places.get(at..at + source.len()).unwrap_or_default().to_vec();
-    let word = Word { text: source.to_owned(), places };
+    let word = ConfigWord { text: source.to_owned(), places };
     Some((name.to_owned(), LogFormat::apache(name, source).map_err(|error| word.placed(error, config))))
 }
 
@@ -234,6 +239,6 @@ fn quoted(text: &str) -> Option<Result<LogFormat, FormatError>> {
     if nginx::has_variable(source) {
         return nginx_statements(text).first().and_then(|words| words.get(..1)).map(|words| nginx_format(text, "custom", words));
     }
-    let word = Word { text: source.to_owned(), places: (1..=source.len()).collect() };
+    let word = ConfigWord { text: source.to_owned(), places: (1..=source.len()).collect() };
     source.contains('%').then(|| LogFormat::apache("custom", source).map_err(|error| word.placed(error, text)))
 }

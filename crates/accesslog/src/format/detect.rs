@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::foreign::Foreign;
+use super::foreign::ForeignContent;
 use super::prefix::LinePrefix;
 use super::servers::SERVERS;
 use super::w3c::W3cColumns;
@@ -46,7 +46,7 @@ pub struct Unknown {
     /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty sample, nor for what is no text.
     pub lines: Vec<String>,
     /// What it is instead, where that is recognised.
-    pub foreign: Option<Foreign>,
+    pub foreign: Option<ForeignContent>,
 }
 
 impl fmt::Display for Unknown {
@@ -105,7 +105,7 @@ const COMMON: usize = 3;
 pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
     // An archive has the lines of a log in it, and others.
-    if let Some(foreign) = Foreign::of_bytes(sample) {
+    if let Some(foreign) = ForeignContent::of_bytes(sample) {
         return Err(Unknown { lines: Vec::new(), foreign: Some(foreign) });
     }
     if let Some(detection) = in_w3c(&lines).or_else(|| in_docker(&lines, extra)) {
@@ -225,7 +225,7 @@ fn fields(record: &LogRecord<'_>) -> Vec<(Field, String)> {
 
 fn candidate(name: &str, source: &str) -> Option<LogFormat> {
     if source.contains('$') {
-        LogFormat::nginx(name, source, super::compile::Escaping::Backslash).ok()
+        LogFormat::nginx(name, source, super::compile::QuoteEscaping::Backslash).ok()
     } else {
         LogFormat::apache(name, source).ok()
     }
@@ -361,7 +361,7 @@ fn unknown(lines: &[&[u8]]) -> Unknown {
         let cut = &line[..line.len().min(UNKNOWN_LINE_BYTES_MAX)];
         String::from_utf8_lossy(cut).trim_end().to_owned()
     };
-    let foreign = Foreign::of_lines(lines);
-    let lines = if let Some(Foreign::Binary(_)) = foreign { &[] } else { lines };
+    let foreign = ForeignContent::of_lines(lines);
+    let lines = if let Some(ForeignContent::Binary(_)) = foreign { &[] } else { lines };
     Unknown { lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect(), foreign }
 }

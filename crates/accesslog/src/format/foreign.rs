@@ -10,7 +10,7 @@ const NAME_BYTES_MAX: usize = 200;
 
 /// What an input is that is no access log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Foreign {
+pub enum ForeignContent {
     /// Files in one.
     Archive {
         /// Which kind.
@@ -56,46 +56,46 @@ pub enum TextKind {
     Markup,
 }
 
-impl Foreign {
+impl ForeignContent {
     /// An archive or a known kind of binary data, by the first bytes.
     #[must_use]
-    pub fn of_bytes(head: &[u8]) -> Option<Foreign> {
+    pub fn of_bytes(head: &[u8]) -> Option<ForeignContent> {
         if let Some((members, more)) = tar_members(head) {
-            return Some(Foreign::Archive { archive: Archive::Tar, members, more });
+            return Some(ForeignContent::Archive { archive: Archive::Tar, members, more });
         }
-        let archive = |archive, (members, more)| Foreign::Archive { archive, members, more };
+        let archive = |archive, (members, more)| ForeignContent::Archive { archive, members, more };
         Some(match head {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => archive(Archive::Zip, zip_members(head)),
             [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => archive(Archive::SevenZip, (Vec::new(), true)),
             [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => archive(Archive::Rar, (Vec::new(), true)),
-            _ => Foreign::Binary(BINARY.iter().find(|(magic, _)| head.starts_with(magic))?.1),
+            _ => ForeignContent::Binary(BINARY.iter().find(|(magic, _)| head.starts_with(magic))?.1),
         })
     }
 
     /// What an input that begins so is, by its first bytes or by its first lines.
     #[must_use]
-    pub fn of_head(head: &[u8]) -> Option<Foreign> {
+    pub fn of_head(head: &[u8]) -> Option<ForeignContent> {
         Self::of_bytes(head).or_else(|| Self::of_lines(&super::detect::sample_lines(head)))
     }
 
     /// What most of the lines are, where it is one kind.
     #[must_use]
-    pub fn of_lines(lines: &[&[u8]]) -> Option<Foreign> {
+    pub fn of_lines(lines: &[&[u8]]) -> Option<ForeignContent> {
         let lines: Vec<&[u8]> = lines.iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
         let most = |is: &dyn Fn(&[u8]) -> bool| lines.iter().filter(|line| is(line)).count() * 2 > lines.len();
         if most(&is_binary) {
-            return Some(Foreign::Binary("binary data"));
+            return Some(ForeignContent::Binary("binary data"));
         }
         if lines.first().is_some_and(|line| is_markup(line)) {
-            return Some(Foreign::Text(TextKind::Markup));
+            return Some(ForeignContent::Text(TextKind::Markup));
         }
-        KINDS.iter().find(|(_, is)| most(is)).map(|(kind, _)| Foreign::Text(*kind))
+        KINDS.iter().find(|(_, is)| most(is)).map(|(kind, _)| ForeignContent::Text(*kind))
     }
 
     /// The command that writes a log in it, named `name`, to standard output, where there is one.
     #[must_use]
     pub fn extraction(&self, name: &str) -> Option<String> {
-        let Foreign::Archive { archive, members, .. } = self else { return None };
+        let ForeignContent::Archive { archive, members, .. } = self else { return None };
         let is_log = |member: &&String| member.contains("access") || member.contains(".log");
         let member = members.iter().find(is_log).or(members.first()).map_or("MEMBER".to_owned(), |member| quoted(member));
         let name = quoted(name);
@@ -117,39 +117,41 @@ impl Foreign {
         }
         let file = quoted(name);
         match self {
-            Foreign::Binary("a gzip, zstd, bzip2, xz, lzma or lz4 file that is compressed once more") => {
+            ForeignContent::Binary("a gzip, zstd, bzip2, xz, lzma or lz4 file that is compressed once more") => {
                 format!("Undo the outer compression first: zcat {file} | rorqual {verb} -")
             }
-            Foreign::Binary("a Parquet file" | "an Arrow file") => {
+            ForeignContent::Binary("a Parquet file" | "an Arrow file") => {
                 format!("rorqual head, schema, convert and query read it: rorqual head {file}")
             }
-            Foreign::Binary("a systemd journal") => {
+            ForeignContent::Binary("a systemd journal") => {
                 format!("journalctl writes its messages: journalctl --file {file} -o cat | rorqual {verb} -")
             }
-            Foreign::Binary(_) | Foreign::Archive { .. } => "rorqual grep, count and hash take any bytes".to_owned(),
-            Foreign::Text(TextKind::Syslog) => format!(
+            ForeignContent::Binary(_) | ForeignContent::Archive { .. } => {
+                "rorqual grep, count and hash take any bytes".to_owned()
+            }
+            ForeignContent::Text(TextKind::Syslog) => format!(
                 "Where one of its programs logs requests, give that one's lines: rorqual grep -F nginx {file} | rorqual {verb} -; \
                  rorqual grep searches all of it"
             ),
-            Foreign::Text(TextKind::NginxErrors) => {
+            ForeignContent::Text(TextKind::NginxErrors) => {
                 "Requests are in the file that access_log names; rorqual grep searches this one".to_owned()
             }
-            Foreign::Text(TextKind::ApacheErrors) => {
+            ForeignContent::Text(TextKind::ApacheErrors) => {
                 "Requests are in the file that CustomLog names; rorqual grep searches this one".to_owned()
             }
-            Foreign::Text(TextKind::Logfmt) => format!("rorqual grep searches it: rorqual grep -F 'level=error' {file}"),
-            Foreign::Text(TextKind::Json) => {
+            ForeignContent::Text(TextKind::Logfmt) => format!("rorqual grep searches it: rorqual grep -F 'level=error' {file}"),
+            ForeignContent::Text(TextKind::Json) => {
                 format!("rorqual head, schema, convert and query read it as a table: rorqual schema {file}")
             }
-            Foreign::Text(TextKind::Markup) => "It may be what a server said instead of the log: look at it".to_owned(),
+            ForeignContent::Text(TextKind::Markup) => "It may be what a server said instead of the log: look at it".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Foreign::Archive { archive, members, more } => {
+            ForeignContent::Archive { archive, members, more } => {
                 f.write_str(match archive {
                     Archive::Tar => "a tar archive",
                     Archive::Zip => "a zip archive",
@@ -162,8 +164,8 @@ impl fmt::Display for Foreign {
                 let and_more = if *more { ", …" } else { "" };
                 write!(f, " ({}{and_more})", members.join(", "))
             }
-            Foreign::Binary(what) => f.write_str(what),
-            Foreign::Text(kind) => f.write_str(match kind {
+            ForeignContent::Binary(what) => f.write_str(what),
+            ForeignContent::Text(kind) => f.write_str(match kind {
                 TextKind::Syslog => "a syslog whose messages are no requests",
                 TextKind::NginxErrors => "an error log of nginx",
                 TextKind::ApacheErrors => "an error log of Apache",

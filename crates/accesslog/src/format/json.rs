@@ -73,7 +73,7 @@ pub(crate) struct JsonSlot {
 
 /// What a key is in the object it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Meaning {
+pub(crate) struct KeyMeaning {
     /// Number of the slot that the value fills.
     pub(crate) slot: Option<u16>,
     /// Number of the object to enter, if the value is one.
@@ -160,9 +160,9 @@ impl JsonKeys {
     }
 
     /// What `key` means in the object numbered `object` (0 is the outermost).
-    pub(crate) fn meaning(&self, object: u8, key: &[u8]) -> Meaning {
+    pub(crate) fn meaning(&self, object: u8, key: &[u8]) -> KeyMeaning {
         if key.len() > KEY_BYTES_MAX {
-            return Meaning::default();
+            return KeyMeaning::default();
         }
         // The same word, written otherwise, is another writer's, with another unit.
         let key: &[u8] = match key {
@@ -177,14 +177,14 @@ impl JsonKeys {
         let plain = plain(key);
         // A key without a letter would lead from an object into itself, to any depth.
         if plain.is_empty() {
-            return Meaning::default();
+            return KeyMeaning::default();
         }
         let mut path = self.objects[usize::from(object)].clone();
         path.extend(plain);
         let slot = self.by_path.get(&path).copied();
         let object = self.objects.iter().skip(1).position(|known| *known == path);
         let writer = self.writers.get(&path).copied();
-        Meaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()), writer }
+        KeyMeaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()), writer }
     }
 }
 

@@ -28,9 +28,9 @@ pub use config::formats_in_config;
 pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, detect, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
-pub use foreign::{Archive, Foreign, TextKind};
+pub use foreign::{Archive, ForeignContent, TextKind};
 
-use compile::Escaping;
+use compile::QuoteEscaping;
 use json::JsonKeys;
 use prefix::LinePrefix;
 use program::Program;
@@ -118,7 +118,7 @@ impl LogFormat {
             return format;
         }
         if nginx::has_variable(text) {
-            return LogFormat::nginx("custom", text, Escaping::Backslash);
+            return LogFormat::nginx("custom", text, QuoteEscaping::Backslash);
         }
         if text.contains('%') {
             return LogFormat::apache("custom", text);
@@ -177,11 +177,11 @@ impl LogFormat {
     }
 
     fn apache(name: &str, source: &str) -> Result<LogFormat, FormatError> {
-        let program = compile::compile(apache::pieces(source)?, Escaping::Backslash)?;
+        let program = compile::compile(apache::pieces(source)?, QuoteEscaping::Backslash)?;
         Ok(LogFormat::text(name, source, program))
     }
 
-    fn nginx(name: &str, source: &str, escaping: Escaping) -> Result<LogFormat, FormatError> {
+    fn nginx(name: &str, source: &str, escaping: QuoteEscaping) -> Result<LogFormat, FormatError> {
         if let Some(keys) = nginx::json_keys(source) {
             return Ok(LogFormat::new(name, source, keys.fields(), LineSyntax::Json(keys)));
         }

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use crate::parse::number::Unit;
-use crate::parse::record::Spot;
+use crate::parse::record::FlawPosition;
 
 /// A compiled format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,12 +117,12 @@ impl FieldPart {
     }
 
     /// The part's name in a flaw.
-    pub(crate) fn spot(&self) -> Spot {
+    pub(crate) fn spot(&self) -> FlawPosition {
         match self {
-            FieldPart::Request => Spot::Request,
+            FieldPart::Request => FlawPosition::Request,
             other => {
                 let bits = other.fields();
-                Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(Spot::Other, Spot::Field)
+                Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(FlawPosition::Other, FlawPosition::Field)
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Nobody writes the same there, and no one says the unit. What has a name or a point in its number is read as what it is; a whole number
 //! may be bytes as well as any time, and is stepped over.
 
-use super::compile::Escaping;
+use super::compile::QuoteEscaping;
 use super::{LineSyntax, LogFormat};
 use crate::parse::number::{Unit, duration_sum_us};
 
@@ -83,7 +83,7 @@ pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
         }
     }
     let is_timed = times.request.is_some() || times.upstream.is_some();
-    is_timed.then(|| LogFormat::nginx(NAME, &source, Escaping::Backslash).ok()).flatten()
+    is_timed.then(|| LogFormat::nginx(NAME, &source, QuoteEscaping::Backslash).ok()).flatten()
 }
 
 /// What the format does not read of the first tail of the lines; `None` where it reads all of it, or is none with a tail.

@@ -9,20 +9,20 @@ const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
 /// What a parser keeps for lines in envelopes.
 #[derive(Clone, Debug)]
-pub(crate) struct Unwrapping {
+pub(crate) struct EnvelopeState {
     parser: LogParser,
     /// The line of the last envelope.
     line: Vec<u8>,
 }
 
-impl Unwrapping {
-    pub(crate) fn new(parser: LogParser) -> Unwrapping {
-        Unwrapping { parser, line: Vec::new() }
+impl EnvelopeState {
+    pub(crate) fn new(parser: LogParser) -> EnvelopeState {
+        EnvelopeState { parser, line: Vec::new() }
     }
 
     /// The same whose parser is another.
-    pub(crate) fn map(self, change: impl FnOnce(LogParser) -> LogParser) -> Unwrapping {
-        Unwrapping { parser: change(self.parser), ..self }
+    pub(crate) fn map(self, change: impl FnOnce(LogParser) -> LogParser) -> EnvelopeState {
+        EnvelopeState { parser: change(self.parser), ..self }
     }
 
     /// Reads the line in an envelope.

@@ -3,7 +3,7 @@
 use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit};
-use super::record::{Draft, LineFlaw, LineOutcome, Spot};
+use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
@@ -84,7 +84,7 @@ impl<'a> LineReader<'_, 'a> {
                 }
                 return;
             }
-            let next = ops.get(at + 1).map_or(Spot::Other, |next| next.part.spot());
+            let next = ops.get(at + 1).map_or(FlawPosition::Other, |next| next.part.spot());
             let cut = match self.cut(op, rest, next) {
                 Ok(cut) => cut,
                 Err(flaw) => return self.draft.note(flaw),
@@ -104,7 +104,7 @@ impl<'a> LineReader<'_, 'a> {
         }
     }
 
-    fn cut(&mut self, op: &Op, text: &'a [u8], next: Spot) -> Result<FieldCut<'a>, LineFlaw> {
+    fn cut(&mut self, op: &Op, text: &'a [u8], next: FlawPosition) -> Result<FieldCut<'a>, LineFlaw> {
         if let FieldPart::Clock(items) = &op.part {
             let length = self.pieces.read(items, text)?;
             let after = text[length..].strip_prefix(&*op.end).ok_or_else(|| missing_end(op, &text[length..], next))?;
@@ -280,7 +280,7 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
         return whole(text.len());
     }
     let Some(first) = find(text, &op.end, op.escaped) else {
-        return FieldCut { text, rest: &[], flaw: Some(missing_end(op, text, Spot::Other)), is_whole: false };
+        return FieldCut { text, rest: &[], flaw: Some(missing_end(op, text, FlawPosition::Other)), is_whole: false };
     };
     let last = text.len() - op.end.len();
     let inner = text.ends_with(&op.end) && !(op.escaped && is_escaped(text, last));
@@ -293,7 +293,7 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
 }
 
 /// A field whose end is missing, because the line ends within it or within the literal behind it.
-fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> FieldCut<'a> {
+fn cut_short<'a>(op: &Op, text: &'a [u8], next: FlawPosition) -> FieldCut<'a> {
     let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
     let text_only = &text[..text.len() - begun.unwrap_or(0)];
     let flaw = if begun.is_some() { LineFlaw::Missing(next) } else { missing_end(op, text, next) };
@@ -301,7 +301,7 @@ fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> FieldCut<'a> {
 }
 
 /// The flaw of a field that does not end with its literal.
-fn missing_end(op: &Op, text: &[u8], next: Spot) -> LineFlaw {
+fn missing_end(op: &Op, text: &[u8], next: FlawPosition) -> LineFlaw {
     match op.end.first() {
         Some(mark) if mark.is_ascii_punctuation() => LineFlaw::Unclosed(op.part.spot(), char::from(*mark)),
         _ if text.is_empty() => LineFlaw::Missing(op.part.spot()),

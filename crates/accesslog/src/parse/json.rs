@@ -13,7 +13,7 @@ use super::record::{Draft, LineFlaw, LineOutcome};
 use super::request;
 use super::time::ClfClock;
 use crate::format::Field;
-use crate::format::json::{JsonKeys, JsonWriterKind, Meaning};
+use crate::format::json::{JsonKeys, JsonWriterKind, KeyMeaning};
 use crate::format::program::FieldPart;
 use std::borrow::Cow;
 
@@ -100,7 +100,7 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     let scanned = scan.line();
     let (held, at, writer) = (scan.held, scan.at, scan.writer);
     let scratch = &*state.scratch;
-    let mut fill = Fill { keys, clock, held: &held, scratch, writer, draft: Draft::default() };
+    let mut fill = RecordFiller { keys, clock, held: &held, scratch, writer, draft: Draft::default() };
     fill.all();
     match scanned {
         Ok(()) => {}
@@ -136,7 +136,7 @@ pub(crate) fn parse_labels<'a>(
     if !is_access || memchr::memchr(b'\t', line).is_none() {
         return LineOutcome::Rejected(LineFlaw::NoLabels);
     }
-    let mut fill = Fill { keys, clock, held: &held, scratch: &state.scratch, writer: None, draft: Draft::default() };
+    let mut fill = RecordFiller { keys, clock, held: &held, scratch: &state.scratch, writer: None, draft: Draft::default() };
     fill.all();
     fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
@@ -161,7 +161,7 @@ struct LineScan<'s, 'a> {
 
 /// A string of a line without its quotes.
 #[derive(Clone, Copy)]
-struct Quoted<'a> {
+struct QuotedText<'a> {
     text: &'a [u8],
     has_escapes: bool,
 }
@@ -211,7 +211,7 @@ impl<'a> LineScan<'_, 'a> {
         }
     }
 
-    fn value(&mut self, meaning: Meaning) -> Result<(), Stopped> {
+    fn value(&mut self, meaning: KeyMeaning) -> Result<(), Stopped> {
         match self.peek() {
             Some(b'"') => {
                 self.at += 1;
@@ -240,7 +240,7 @@ impl<'a> LineScan<'_, 'a> {
     }
 
     /// An array: its first string is the value (a header that came once), the rest is skipped.
-    fn array(&mut self, meaning: Meaning) -> Result<(), Stopped> {
+    fn array(&mut self, meaning: KeyMeaning) -> Result<(), Stopped> {
         let start = self.at;
         if let Some(slot) = meaning.slot {
             self.at += 1;
@@ -254,7 +254,7 @@ impl<'a> LineScan<'_, 'a> {
         self.skip_nested()
     }
 
-    fn hold_string(&mut self, slot: u16, string: Quoted<'a>) {
+    fn hold_string(&mut self, slot: u16, string: QuotedText<'a>) {
         let line_bytes = self.line.len();
         self.hold(slot, |scratch| {
             if !string.has_escapes {
@@ -291,7 +291,7 @@ impl<'a> LineScan<'_, 'a> {
 
     /// The string whose opening quote is behind us.
     #[inline]
-    fn string(&mut self) -> Result<Quoted<'a>, Stopped> {
+    fn string(&mut self) -> Result<QuotedText<'a>, Stopped> {
         let start = self.at;
         let mut has_escapes = false;
         loop {
@@ -303,7 +303,7 @@ impl<'a> LineScan<'_, 'a> {
             if rest[found] == b'"' {
                 let text = &self.line[start..self.at + found];
                 self.at += found + 1;
-                return Ok(Quoted { text, has_escapes });
+                return Ok(QuotedText { text, has_escapes });
             }
             has_escapes = true;
             self.at = (self.at + found + 2).min(self.line.len());
@@ -371,7 +371,7 @@ impl<'a> LineScan<'_, 'a> {
 }
 
 /// Makes a record of the values held.
-struct Fill<'p, 'a> {
+struct RecordFiller<'p, 'a> {
     keys: &'p JsonKeys,
     clock: &'p mut ClfClock,
     held: &'p [Option<BestValue<'a>>; KINDS],
@@ -380,7 +380,7 @@ struct Fill<'p, 'a> {
     draft: Draft<'a>,
 }
 
-impl<'p, 'a> Fill<'p, 'a> {
+impl<'p, 'a> RecordFiller<'p, 'a> {
     fn all(&mut self) {
         let has_request = self.request();
         for kind in 0..KINDS {

@@ -1,6 +1,6 @@
 //! Remembers what keys mean, so that a line costs no look-up in the table of all key paths.
 
-use crate::format::json::{JsonKeys, KEY_BYTES_MAX, Meaning};
+use crate::format::json::{JsonKeys, KEY_BYTES_MAX, KeyMeaning};
 
 /// Entries of a memo: 12 KiB. The lines of a log repeat the same few dozen keys.
 const MEMO_ENTRIES: usize = 256;
@@ -11,11 +11,15 @@ struct MemoEntry {
     /// Length of the key; 255 for an entry that holds none.
     key_bytes: u8,
     key: [u8; KEY_BYTES_MAX],
-    meaning: Meaning,
+    meaning: KeyMeaning,
 }
 
-const NO_ENTRY: MemoEntry =
-    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None, writer: None } };
+const NO_ENTRY: MemoEntry = MemoEntry {
+    object: 0,
+    key_bytes: 255,
+    key: [0; KEY_BYTES_MAX],
+    meaning: KeyMeaning { slot: None, object: None, writer: None },
+};
 
 /// Keys with their meaning, in a table of fixed size with two places for each key.
 #[derive(Clone, Debug)]
@@ -30,9 +34,9 @@ impl KeyMemo {
 
     /// What `key` means in the object numbered `object`, by `keys`, which must always be the same.
     #[inline]
-    pub(crate) fn meaning(&mut self, keys: &JsonKeys, object: u8, key: &[u8]) -> Meaning {
+    pub(crate) fn meaning(&mut self, keys: &JsonKeys, object: u8, key: &[u8]) -> KeyMeaning {
         if key.len() > KEY_BYTES_MAX {
-            return Meaning::default();
+            return KeyMeaning::default();
         }
         let at = memo_index(object, key);
         for way in [at, at ^ 1] {
@@ -47,7 +51,7 @@ impl KeyMemo {
     /// Looks a key up and puts it in its first place; what was there moves to the second, so that two keys
     /// that share a place do not push each other out in turn.
     #[cold]
-    fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> Meaning {
+    fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> KeyMeaning {
         let meaning = keys.meaning(object, key);
         let mut entry = MemoEntry { object, key_bytes: key.len() as u8, meaning, ..NO_ENTRY };
         entry.key[..key.len()].copy_from_slice(key);

@@ -20,14 +20,14 @@ mod request;
 pub(crate) mod time;
 mod w3c;
 
-pub use record::{LineFlaw, LineOutcome, LogRecord, Spot};
+pub use record::{FlawPosition, LineFlaw, LineOutcome, LogRecord};
 pub use time::clf;
 
 use crate::format::prefix::LinePrefix;
 use crate::format::program::{FastPath, Program};
 use crate::format::w3c::W3cColumns;
 use crate::format::{Field, LineSyntax, LogFormat};
-use docker::Unwrapping;
+use docker::EnvelopeState;
 use json::JsonState;
 use std::sync::Arc;
 use time::ClfClock;
@@ -45,7 +45,7 @@ pub struct LogParser {
     /// Only for W3C's format.
     w3c: Option<W3cState>,
     /// Only for lines in envelopes.
-    unwrapping: Option<Box<Unwrapping>>,
+    unwrapping: Option<Box<EnvelopeState>>,
     /// Nobody wants more of a record than its time, status and number of bytes.
     numbers_only: bool,
 }
@@ -56,7 +56,7 @@ impl LogParser {
         let json = format.is_json().then(JsonState::new);
         let w3c = if let LineSyntax::W3c(columns) = format.kind() { Some(W3cState::new(columns)) } else { None };
         let unwrapping = match format.kind() {
-            LineSyntax::Docker(inner) => Some(Box::new(Unwrapping::new(LogParser::new(inner)))),
+            LineSyntax::Docker(inner) => Some(Box::new(EnvelopeState::new(LogParser::new(inner)))),
             _ => None,
         };
         let behind =
@@ -105,7 +105,7 @@ impl LogParser {
                 json::parse_labels(keys, &mut self.clock, state, line)
             }
             LineSyntax::Docker(inner) => {
-                let unwrapping = self.unwrapping.get_or_insert_with(|| Box::new(Unwrapping::new(LogParser::new(inner))));
+                let unwrapping = self.unwrapping.get_or_insert_with(|| Box::new(EnvelopeState::new(LogParser::new(inner))));
                 unwrapping.parse(line)
             }
             LineSyntax::W3c(columns) => w3c::parse(self.w3c.get_or_insert_with(|| W3cState::new(columns)), line),

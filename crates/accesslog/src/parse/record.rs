@@ -72,7 +72,7 @@ pub enum LineOutcome<'a> {
 
 /// A place in a line that a flaw can be at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub enum FlawPosition {
     /// A field of the record.
     Field(Field),
     /// The request line, which holds method, target and protocol.
@@ -81,12 +81,12 @@ pub enum Spot {
     Other,
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for FlawPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Spot::Field(field) => field.title(),
-            Spot::Request => "request",
-            Spot::Other => "unnamed field",
+            FlawPosition::Field(field) => field.title(),
+            FlawPosition::Request => "request",
+            FlawPosition::Other => "unnamed field",
         })
     }
 }
@@ -97,9 +97,9 @@ pub enum LineFlaw {
     /// The line does not begin with the text that the format begins with.
     Start,
     /// The mark that closes a field was not found.
-    Unclosed(Spot, char),
+    Unclosed(FlawPosition, char),
     /// The line ends where this field should begin, or before.
-    Missing(Spot),
+    Missing(FlawPosition),
     /// A number was expected.
     NotNumber(Field),
     /// The number does not fit in 64 bits.

@@ -3,7 +3,7 @@
 use super::address;
 use super::general::{self, present, status};
 use super::number::{self, Unit};
-use super::record::{Draft, LineFlaw, LineOutcome, Spot};
+use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
 use super::request;
 use super::time::{self, Instant};
 use crate::format::Field;
@@ -73,7 +73,7 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> LineOutcome<
     let mut values = W3cValues { rest: Some(line), is_tabbed };
     for column in &*columns.columns {
         let Some(value) = values.next() else {
-            reader.draft.note(LineFlaw::Missing(Spot::Other));
+            reader.draft.note(LineFlaw::Missing(FlawPosition::Other));
             return reader.outcome(columns);
         };
         if let Err(flaw) = reader.read(*column, value) {

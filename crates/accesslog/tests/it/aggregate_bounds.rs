@@ -6,7 +6,7 @@ use rorqual_accesslog::aggregate::{Analysis, ChunkNotes, LogWorker, SpanFilter};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{LogReport, Panel, RunStats};
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Control, Framing, Input, Pool, RunPlan, run};
+use rorqual_pipe::{BufferPool, Control, Framing, Input, RunPlan, run};
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn combined(number: u64, path: &str) -> String {
 /// The report of `log` with `tables_bytes` for its tables, counted by `threads` workers.
 fn report(log: &str, tables_bytes: u64, threads: usize) -> LogReport {
     let analysis = Arc::new(Analysis::new(tables_bytes, SpanFilter::default(), None));
-    let pool = Pool::new(buffer_bytes(LINE_BYTES_MAX), buffers_needed(threads));
+    let pool = BufferPool::new(buffer_bytes(LINE_BYTES_MAX), buffers_needed(threads));
     let plan = RunPlan { framing: Framing::Lines { line_bytes_max: LINE_BYTES_MAX }, zstd_window_log_max: 20 };
     let format = LogFormat::parse("combined").expect("a known format");
     let worker = |_| LogWorker::new(&analysis, &format, LINE_BYTES_MAX as u64, false);

@@ -1,6 +1,6 @@
 //! Inputs that are no access log: what they are is said, and none is taken for a log.
 
-use rorqual_accesslog::format::{Archive, Foreign, TextKind, detect};
+use rorqual_accesslog::format::{Archive, ForeignContent, TextKind, detect};
 
 const LINE: &str = "203.0.113.9 - - [22/Nov/2024:10:11:12 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n";
 
@@ -32,11 +32,11 @@ fn zip_member(name: &str, content: &[u8]) -> Vec<u8> {
     [header, name.as_bytes().to_vec(), content.to_vec()].concat()
 }
 
-fn archive(archive: Archive, members: &[&str], more: bool) -> Foreign {
-    Foreign::Archive { archive, members: members.iter().map(|name| (*name).to_owned()).collect(), more }
+fn archive(archive: Archive, members: &[&str], more: bool) -> ForeignContent {
+    ForeignContent::Archive { archive, members: members.iter().map(|name| (*name).to_owned()).collect(), more }
 }
 
-fn found(sample: &[u8]) -> Option<Foreign> {
+fn found(sample: &[u8]) -> Option<ForeignContent> {
     detect(sample, &[]).expect_err("no log").foreign
 }
 
@@ -70,13 +70,13 @@ fn heads_of_archives_that_lie_do_not_panic() {
         member[148..156].fill(b' ');
         let sum: u32 = member[..512].iter().map(|byte| u32::from(*byte)).sum();
         member[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        assert!(matches!(Foreign::of_bytes(&member), None | Some(Foreign::Archive { archive: Archive::Tar, .. })));
+        assert!(matches!(ForeignContent::of_bytes(&member), None | Some(ForeignContent::Archive { archive: Archive::Tar, .. })));
     }
     let mut zip = zip_member("a", b"x");
     zip[18..22].fill(0xff);
-    assert_eq!(Foreign::of_bytes(&zip), Some(archive(Archive::Zip, &["a"], true)));
+    assert_eq!(ForeignContent::of_bytes(&zip), Some(archive(Archive::Zip, &["a"], true)));
     for length in 0..zip.len() {
-        let _ = Foreign::of_bytes(&zip[..length]);
+        let _ = ForeignContent::of_bytes(&zip[..length]);
     }
 }
 
@@ -108,7 +108,7 @@ fn other_logs_are_named() {
         (TextKind::Json, r#"{"level":"info","ts":1646861401.5,"msg":"serving initial configuration"}"#),
         (TextKind::Markup, "<!DOCTYPE html><html><head><title>Log in</title></head></html>"),
     ] {
-        assert_eq!(found(format!("{line}\n").repeat(3).as_bytes()), Some(Foreign::Text(kind)), "{line}");
+        assert_eq!(found(format!("{line}\n").repeat(3).as_bytes()), Some(ForeignContent::Text(kind)), "{line}");
     }
     assert_eq!(found(b"hello\nworld\n"), None);
 }

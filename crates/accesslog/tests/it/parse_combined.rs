@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use rorqual_accesslog::format::Field;
 use rorqual_accesslog::format::LogFormat;
-use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, Spot};
+use rorqual_accesslog::parse::{FlawPosition, LineFlaw, LineOutcome, LogParser, LogRecord};
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
@@ -96,7 +96,7 @@ fn the_whole_sample() {
         queries += usize::from(!record.query.is_empty());
     }
     assert_eq!(parsed, 10_000);
-    assert_eq!(repaired, [(8_899, LineFlaw::Unclosed(Spot::Field(Field::Agent), '"'))]);
+    assert_eq!(repaired, [(8_899, LineFlaw::Unclosed(FlawPosition::Field(Field::Agent), '"'))]);
     let expected = [(200, 9126), (206, 45), (301, 164), (304, 445), (403, 2), (404, 213), (416, 2), (500, 3)];
     assert!(by_status.into_iter().eq(expected));
     assert_eq!(bytes, SAMPLE_BYTES_SENT);

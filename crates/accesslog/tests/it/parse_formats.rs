@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used)]
 
 use rorqual_accesslog::format::{Field, LogFormat, formats_in_config};
-use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, Spot};
+use rorqual_accesslog::parse::{FlawPosition, LineFlaw, LineOutcome, LogParser, LogRecord};
 
 /// 10/Oct/2000:13:55:36 -0700, the time of the examples in Apache's documentation: `date -d '2000-10-10 20:55:36Z' +%s`.
 const OCTOBER_US: i64 = 971_211_336_000_000;
@@ -230,5 +230,5 @@ fn escape_none_takes_backslashes_as_they_are() {
 fn literals_that_are_missing() {
     let mut parser = LogParser::new(&LogFormat::parse("<%h> %>s").expect("sound"));
     assert_eq!(parser.parse(b"h> 200"), LineOutcome::Rejected(LineFlaw::Start));
-    assert_eq!(parser.parse(b"<h 200"), LineOutcome::Rejected(LineFlaw::Unclosed(Spot::Field(Field::Client), '>')));
+    assert_eq!(parser.parse(b"<h 200"), LineOutcome::Rejected(LineFlaw::Unclosed(FlawPosition::Field(Field::Client), '>')));
 }

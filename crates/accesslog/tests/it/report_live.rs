@@ -3,7 +3,7 @@
 use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
-use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool};
+use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ const LINE_BYTES_MAX: usize = 4096;
 /// Gives blocks as they come through a channel.
 struct Trickle {
     receiver: Receiver<Vec<u8>>,
-    pool: Pool,
+    pool: BufferPool,
 }
 
 impl BlockSource for Trickle {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let Ok(bytes) = self.receiver.recv() else { return Ok(None) };
         let mut lease = self.pool.lease().expect("the system has memory for a test");
         let range = LINE_BYTES_MAX..LINE_BYTES_MAX + bytes.len();
         lease[range.clone()].copy_from_slice(&bytes);
-        Ok(Some(Filled { lease, range }))
+        Ok(Some(FilledBlock { lease, range }))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct ExploreArgs {
     pub(crate) limit_per_second: Option<u64>,
     /// With --rates: whose requests are counted together, those of an address or of its network (/24, /48) [default: client]
     #[arg(long, value_name = "WHO", requires = "rates")]
-    pub(crate) by: Option<Who>,
+    pub(crate) by: Option<RateBy>,
     #[command(flatten)]
     pub(crate) temp: TempArgs,
 }
@@ -41,7 +41,7 @@ impl ExploreArgs {
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Who {
+pub(crate) enum RateBy {
     Client,
     Net,
 }

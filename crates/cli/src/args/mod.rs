@@ -19,7 +19,7 @@ mod typed;
 
 pub(crate) use convert::{BadRecordPolicy, ConvertArgs, ConvertConflicts, FromArgs, SchemaArgs, SourceFormat, To};
 pub(crate) use count::{CountArgs, TotalWhen};
-pub(crate) use explore::{ExploreArgs, Who};
+pub(crate) use explore::{ExploreArgs, RateBy};
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::{GrepArgs, Sort};
 pub(crate) use hash::HashArgs;
@@ -62,10 +62,10 @@ pub(crate) struct Common {
     pub(crate) limit_rate: Option<u64>,
     /// Show progress on stderr; not of query and serve
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) progress: When,
+    pub(crate) progress: TerminalWhen,
     /// Colour the output; query has no colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
-    pub(crate) color: When,
+    pub(crate) color: TerminalWhen,
     /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the verb counts
     #[arg(long, global = true)]
     pub(crate) stats: bool,
@@ -73,13 +73,13 @@ pub(crate) struct Common {
 
 /// When to do something that suits terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum TerminalWhen {
     Auto,
     Always,
     Never,
 }
 
-impl When {
+impl TerminalWhen {
     pub(crate) fn write_global(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,

@@ -94,7 +94,7 @@ impl RecordRows {
     /// Hands batches on until `take` has enough. Bad records before that are left out, and that is said.
     pub(crate) fn each(
         &mut self,
-        mut take: impl FnMut(&RecordBatch) -> Result<Took, Error> + Send,
+        mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
     ) -> Result<ExitStatus, String> {
         let input = self.source.input()?;
         let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
@@ -109,7 +109,7 @@ impl RecordRows {
                 let mut rows = 0;
                 for batch in decoded.batches {
                     rows += batch.num_rows() as u64;
-                    if let Took::Enough(of_batch) = take(&batch)? {
+                    if let BatchOutcome::Enough(of_batch) = take(&batch)? {
                         let rows = rows - batch.num_rows() as u64 + of_batch;
                         let met = bad_before(rows, &decoded.bad, &part, own.as_mut())?;
                         decoded.bad[..met].iter().for_each(|record| bad.add(&name, record));
@@ -142,7 +142,7 @@ impl RecordRows {
 }
 
 /// What became of a batch.
-pub(crate) enum Took {
+pub(crate) enum BatchOutcome {
     /// All of it was taken, and more is wanted.
     All,
     /// So many of its rows were taken, which are enough.
@@ -188,7 +188,7 @@ pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Recor
         let batch = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
         left -= batch.num_rows() as u64;
         printer.batch(&batch).map_err(out)?;
-        Ok(if left > 0 { Took::All } else { Took::Enough(batch.num_rows() as u64) })
+        Ok(if left > 0 { BatchOutcome::All } else { BatchOutcome::Enough(batch.num_rows() as u64) })
     })?;
     finish(printer, exit, common, records)
 }

@@ -1,6 +1,6 @@
 //! `rorqual count`
 
-use crate::args::{Common, CountArgs, TotalWhen, When};
+use crate::args::{Common, CountArgs, TerminalWhen, TotalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
@@ -9,7 +9,7 @@ use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Pool, RunPlan, escaped_path, reason};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, Framing, Operation, RunPlan, escaped_path, reason};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs::File;
@@ -151,9 +151,9 @@ struct Counting {
     counter: Counter,
     memory_bytes: u64,
     threads: usize,
-    progress: When,
+    progress: TerminalWhen,
     plan: RunPlan,
-    pool: Pool,
+    pool: BufferPool,
     control: Control,
 }
 
@@ -170,7 +170,7 @@ impl Counting {
             threads,
             progress: common.progress,
             plan: RunPlan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
-            pool: Pool::new(BLOCK_BYTES, buffers),
+            pool: BufferPool::new(BLOCK_BYTES, buffers),
             control: Control::with_rate_limit(common.limit_rate),
         })
     }

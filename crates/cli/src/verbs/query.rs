@@ -1,6 +1,6 @@
 //! `rorqual query`
 
-use crate::args::{Common, QueryArgs, When};
+use crate::args::{Common, QueryArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::reason;
@@ -18,7 +18,7 @@ pub(crate) fn run(common: &Common, args: &QueryArgs) -> ExitStatus {
     if common.limit_rate.is_some() {
         return message::error(&"query has no --limit-rate");
     }
-    if common.progress == When::Always {
+    if common.progress == TerminalWhen::Always {
         return message::error(&"query has no --progress");
     }
     let program = program();

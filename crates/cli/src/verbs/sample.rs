@@ -3,7 +3,7 @@
 use crate::args::{Common, SampleArgs};
 use crate::exit::ExitStatus;
 use crate::guard::MemoryWatchdog;
-use crate::rows::records::{OpenedRows, RecordRows, Took, open, print_batches, row_of, too_much};
+use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, open, print_batches, row_of, too_much};
 use crate::{message, rows};
 use arrow_array::RecordBatch;
 use rorqual_columnar::read::{RowChoice, TableFile};
@@ -50,7 +50,7 @@ fn of_records(common: &Common, args: &SampleArgs, records: &mut RecordRows) -> R
                 too_much(bytes, memory_bytes)?;
             }
         }
-        Ok(if wanted > 0 { Took::All } else { Took::Enough(0) })
+        Ok(if wanted > 0 { BatchOutcome::All } else { BatchOutcome::Enough(0) })
     })?;
     chosen.sort_by_key(|(number, _)| *number);
     let batches: Vec<RecordBatch> = chosen.into_iter().map(|(_, batch)| batch).collect();

@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::kit::Kit;
 use crate::lives::Life;
 use rorqual_testkit::generate::Rng;
-use rorqual_testkit::proxy::{ConnectionFault, PIECE_BYTES, ProxyConnection, Side};
+use rorqual_testkit::proxy::{ConnectionFault, PIECE_BYTES, ProxyConnection, ProxyDirection};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -122,14 +122,18 @@ impl<'a> Op<'a> {
         let down = self.random.below(300) as u64;
         let time = Duration::from_millis(100 + self.random.below(900) as u64);
         match self.random.below(12) {
-            0 | 1 => ConnectionFault::Cut { side: Side::Up, at, reset: false },
-            2 => ConnectionFault::Cut { side: Side::Up, at, reset: true },
-            3 => ConnectionFault::Cut { side: Side::Down, at: down, reset: self.one_in(2) },
-            4 => ConnectionFault::Stall { side: Side::Up, at, time },
-            5 => ConnectionFault::Stall { side: Side::Down, at: down, time },
-            6 => ConnectionFault::Hang { side: Side::Up, at },
-            7 => ConnectionFault::Hang { side: Side::Down, at: down },
-            8 => ConnectionFault::Trickle { side: if self.one_in(2) { Side::Up } else { Side::Down }, at: down, bytes: 300 },
+            0 | 1 => ConnectionFault::Cut { side: ProxyDirection::Up, at, reset: false },
+            2 => ConnectionFault::Cut { side: ProxyDirection::Up, at, reset: true },
+            3 => ConnectionFault::Cut { side: ProxyDirection::Down, at: down, reset: self.one_in(2) },
+            4 => ConnectionFault::Stall { side: ProxyDirection::Up, at, time },
+            5 => ConnectionFault::Stall { side: ProxyDirection::Down, at: down, time },
+            6 => ConnectionFault::Hang { side: ProxyDirection::Up, at },
+            7 => ConnectionFault::Hang { side: ProxyDirection::Down, at: down },
+            8 => ConnectionFault::Trickle {
+                side: if self.one_in(2) { ProxyDirection::Up } else { ProxyDirection::Down },
+                at: down,
+                bytes: 300,
+            },
             9 => ConnectionFault::Delay { each: (DELAY_MAX / (bytes / PIECE_BYTES + 1) as u32).min(Duration::from_millis(8)) },
             10 => ConnectionFault::HalfClose { at },
             _ => ConnectionFault::Duplicate { at_once: self.one_in(2) },
@@ -142,7 +146,7 @@ impl<'a> Op<'a> {
             self.stalls_long = false;
             // Behind the head, which has less time.
             return ConnectionFault::Stall {
-                side: Side::Up,
+                side: ProxyDirection::Up,
                 at: HEAD_BYTES_MAX + self.random.below(body_bytes) as u64,
                 time: STALL_LONG,
             };
@@ -288,14 +292,14 @@ pub(crate) const NONE: &str = "none";
 pub(crate) const fn name(fault: ConnectionFault) -> &'static str {
     match fault {
         ConnectionFault::None => NONE,
-        ConnectionFault::Cut { side: Side::Up, reset: false, .. } => "request cut",
-        ConnectionFault::Cut { side: Side::Up, reset: true, .. } => "request reset",
-        ConnectionFault::Cut { side: Side::Down, .. } => "answer cut",
+        ConnectionFault::Cut { side: ProxyDirection::Up, reset: false, .. } => "request cut",
+        ConnectionFault::Cut { side: ProxyDirection::Up, reset: true, .. } => "request reset",
+        ConnectionFault::Cut { side: ProxyDirection::Down, .. } => "answer cut",
         ConnectionFault::Stall { time, .. } if time.as_secs() >= STALL_LONG.as_secs() => STALLS_LONG,
-        ConnectionFault::Stall { side: Side::Up, .. } => "request stalls",
-        ConnectionFault::Stall { side: Side::Down, .. } => "answer stalls",
-        ConnectionFault::Hang { side: Side::Up, .. } => "request hangs",
-        ConnectionFault::Hang { side: Side::Down, .. } => "answer hangs",
+        ConnectionFault::Stall { side: ProxyDirection::Up, .. } => "request stalls",
+        ConnectionFault::Stall { side: ProxyDirection::Down, .. } => "answer stalls",
+        ConnectionFault::Hang { side: ProxyDirection::Up, .. } => "request hangs",
+        ConnectionFault::Hang { side: ProxyDirection::Down, .. } => "answer hangs",
         ConnectionFault::Trickle { .. } => "one byte at a time",
         ConnectionFault::Delay { .. } => "delays",
         ConnectionFault::HalfClose { .. } => "half-closed",

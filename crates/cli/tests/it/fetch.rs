@@ -1,7 +1,7 @@
 //! `rorqual fetch`: exit codes, kills, memory, the environment.
 
 use crate::common::{MIB, PROGRAM, TestFolder, eventually, rorqual};
-use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, ResponseEnd, TestServer};
 use rorqual_testkit::process::ProcessRun;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -56,7 +56,7 @@ fn each_failure_has_its_code() {
     let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
     let served = content.clone();
     let server = TestServer::start(move |request| match request.target.as_str() {
-        "/gone" => Reply::empty(410),
+        "/gone" => HttpReply::empty(410),
         "/broken" => served.answer(request).cut(MIB / 2, ResponseEnd::Close),
         "/stalled" => served.answer(request).cut(MIB / 4, ResponseEnd::Stall),
         _ => served.answer(request),
@@ -104,7 +104,7 @@ fn ctrl_c_keeps_the_part() {
 fn killed_at_twenty_moments_it_is_the_same_file() {
     let (content, folder) = (GeneratedContent::new(48 * MIB + 11, 1), TestFolder::new());
     let served = content.clone();
-    let server = TestServer::start(move |request| Reply { pause: Duration::from_millis(8), ..served.answer(request) });
+    let server = TestServer::start(move |request| HttpReply { pause: Duration::from_millis(8), ..served.answer(request) });
     let (url, mut state, mut resumed) = (server.url("/file.bin"), 20_260_101_u64, 0);
     // Twenty, and on a slow machine as many more as it takes until something was kept.
     let mut rounds = 0..200;
@@ -249,7 +249,7 @@ fn secrets_are_not_taken_to_another_host() {
     let (content, folder) = (GeneratedContent::new(10, 1), TestFolder::new());
     let other = TestServer::honest(&content);
     let there = other.url("/file.bin");
-    let first = TestServer::start(move |_| Reply::empty(302).header("Location", &there));
+    let first = TestServer::start(move |_| HttpReply::empty(302).header("Location", &there));
     let url = first.url("/file.bin");
     fetch(&url, &folder, &["-H", "PRIVATE-TOKEN: secret"]).run().exits(4).says(&["would take --header private-token along"]);
     let _ = fetch(&url, &folder, &["-H", "Authorization: secret", "-H", "Accept: */*"]).run().exits(0);

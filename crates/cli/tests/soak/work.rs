@@ -10,9 +10,9 @@ pub(crate) mod store;
 use crate::check::Check;
 use crate::samples::{self, Sample};
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool, Semaphore};
+use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Input, Semaphore};
 use rorqual_store::Store;
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use rorqual_testkit::generate::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, ErrorKind, Read};
@@ -135,7 +135,7 @@ pub(crate) struct Kit {
     folder: PathBuf,
     samples: Vec<Sample>,
     pub(crate) gate: Semaphore,
-    pub(crate) pool: Pool,
+    pub(crate) pool: BufferPool,
     pub(crate) store: Store,
     pub(crate) tallies: Tallies,
 }
@@ -150,7 +150,7 @@ impl Kit {
             store: store::open(folder, &samples),
             samples,
             gate: Semaphore::new(OPERATIONS_MAX),
-            pool: Pool::new(buffer_bytes(LINE_BYTES_MAX), OPERATIONS_MAX * buffers_needed(THREADS)),
+            pool: BufferPool::new(buffer_bytes(LINE_BYTES_MAX), OPERATIONS_MAX * buffers_needed(THREADS)),
             tallies: Tallies::default(),
         }
     }
@@ -233,7 +233,7 @@ fn reader(stored: &Arc<[u8]>, mishap: Mishap, control: &Control, random: &mut Rn
     };
     let left = if mishap == Mishap::Cancel { random.below(reads) } else { usize::MAX };
     let stopping = Stopping { inner: Cursor::new(Arc::clone(stored)), left, control: control.clone() };
-    Box::new(Faulty::new(stopping, read_bytes_max, &fault))
+    Box::new(FaultyIo::new(stopping, read_bytes_max, &fault))
 }
 
 /// Stops the run after so many reads.

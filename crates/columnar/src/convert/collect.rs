@@ -1,9 +1,9 @@
 //! What workers made, in the order of the input.
 
-use super::{Conversion, Converted};
+use super::{Conversion, InputSummary};
 use crate::bad::long_offset;
 use crate::decode::{BadRecord, Decode, DecodedRecords, Inferred, Notes};
-use crate::write::{BatchWriter, Prepared};
+use crate::write::{BatchWriter, PreparedBatch};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Chunk, Error, ErrorClass};
@@ -46,7 +46,7 @@ pub(super) struct WorkerOutput {
 }
 
 pub(super) enum CollectOutcome {
-    Rows { prepared: Vec<Prepared>, bad: Vec<BadRecord>, notes: Notes, rest: Option<usize> },
+    Rows { prepared: Vec<PreparedBatch>, bad: Vec<BadRecord>, notes: Notes, rest: Option<usize> },
     Misfit(Inferred),
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Collector<'a> {
     /// Tells the workers of a value without a place.
     misfit: &'a AtomicBool,
     rejects: Option<&'a mut Rejects>,
-    converted: Converted,
+    converted: InputSummary,
     /// The over-long record that goes on.
     long: Option<LongRecord>,
 }
@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
             decoder,
             misfit,
             rejects,
-            converted: Converted::default(),
+            converted: InputSummary::default(),
             long: None,
         }
     }
@@ -155,7 +155,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What the input came to, and an over-long record that its end ended.
-    pub(super) fn finish(mut self) -> (Converted, Option<Error>) {
+    pub(super) fn finish(mut self) -> (InputSummary, Option<Error>) {
         let ended = self.long_ends();
         (self.converted, ended.err())
     }

@@ -16,7 +16,7 @@ use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
 use crate::format::RecordFormat;
 use crate::scan::ScanSettings;
 use crate::shape::Shape;
-use crate::write::{BatchWriter, Prepared};
+use crate::write::{BatchWriter, PreparedBatch};
 use arrow_schema::SchemaRef;
 use collect::{CollectOutcome, Collector, WorkerOutput};
 use rorqual_pipe::{Chunk, Error, Input, Operation, Stage};
@@ -38,7 +38,7 @@ pub struct Conversion<'a> {
 
 /// What one input came to.
 #[derive(Debug, Default)]
-pub struct Converted {
+pub struct InputSummary {
     /// What is worth telling once.
     pub notes: Notes,
     /// Records that are no rows.
@@ -52,7 +52,7 @@ impl Conversion<'_> {
     ///
     /// # Errors
     /// What ended it early, with what was converted until then.
-    pub fn input(&self, input: Input, format: &RecordFormat, rejects: Option<&mut Rejects>) -> (Converted, Option<Error>) {
+    pub fn input(&self, input: Input, format: &RecordFormat, rejects: Option<&mut Rejects>) -> (InputSummary, Option<Error>) {
         let operation = Operation::start("convert");
         let before = self.scan.control.decoded_bytes();
         let misfit = AtomicBool::new(false);
@@ -91,7 +91,7 @@ impl ConvertWorker<'_> {
             self.misfit.store(true, Ordering::Relaxed);
             return Ok(CollectOutcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));
         }
-        let prepared: Result<Vec<Prepared>, Error> =
+        let prepared: Result<Vec<PreparedBatch>, Error> =
             decoded.batches.into_iter().map(|batch| self.writer.prepare(batch)).collect();
         Ok(CollectOutcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes, rest: decoded.rest })
     }

@@ -2,7 +2,7 @@
 
 use super::CsvSplitter;
 use super::header::{self, HeaderGuess};
-use super::scan::{CsvFields, CsvRecords, Marks, is_odd};
+use super::scan::{CsvFields, CsvMarks, CsvRecords, is_odd};
 use crate::rules::ValueRules;
 use memchr::memchr;
 use rorqual_pipe::Splitter;
@@ -84,11 +84,11 @@ impl Dialect {
             None => Some(b'"'),
         };
         let delimiter = hints.delimiter.unwrap_or_else(|| {
-            let score = |delimiter: &u8| agreement(records(head, whole, Marks { delimiter: *delimiter, quote }));
+            let score = |delimiter: &u8| agreement(records(head, whole, CsvMarks { delimiter: *delimiter, quote }));
             // The first of the best: `max_by_key` would take the last.
             DELIMITERS.into_iter().rev().max_by_key(score).unwrap_or(b',')
         });
-        let mut marks = Marks { delimiter, quote };
+        let mut marks = CsvMarks { delimiter, quote };
         if hints.quote.is_none() && is_unquoted(head, whole, marks) {
             marks.quote = None;
             notes
@@ -108,8 +108,8 @@ impl Dialect {
         Ok((Self { delimiter, quote: marks.quote, header, names, rules: hints.rules.clone() }, notes))
     }
 
-    pub(super) fn marks(&self) -> Marks {
-        Marks { delimiter: self.delimiter, quote: self.quote }
+    pub(super) fn marks(&self) -> CsvMarks {
+        CsvMarks { delimiter: self.delimiter, quote: self.quote }
     }
 }
 
@@ -129,16 +129,16 @@ fn doubt(guess: HeaderGuess) -> Option<String> {
 
 /// Quotes in it are characters: as lines all records have the same fields, and as quotes they are not closed, have text behind them, or
 /// make records of other lengths.
-fn is_unquoted(head: &[u8], whole: bool, marks: Marks) -> bool {
+fn is_unquoted(head: &[u8], whole: bool, marks: CsvMarks) -> bool {
     if marks.quote.is_none_or(|quote| memchr(quote, head).is_none()) {
         return false;
     }
-    let mut lines = records(head, whole, Marks { quote: None, ..marks }).map(|fields| fields.len());
+    let mut lines = records(head, whole, CsvMarks { quote: None, ..marks }).map(|fields| fields.len());
     let fields = lines.next().unwrap_or(0);
     fields > 1 && lines.all(|count| count == fields) && are_odd(head, whole, marks, fields)
 }
 
-fn are_odd(head: &[u8], whole: bool, marks: Marks, fields: usize) -> bool {
+fn are_odd(head: &[u8], whole: bool, marks: CsvMarks, fields: usize) -> bool {
     let mut splitter = CsvSplitter::new(&Dialect { delimiter: marks.delimiter, quote: marks.quote, ..Dialect::default() });
     // With other separators that is what a file has that was cut off.
     let has_tabs = marks.delimiter == b'\t';
@@ -167,7 +167,7 @@ impl Quote {
 }
 
 /// The head is one record without an end, and has carriage returns outside of quotes. (One at its very end may have its newline behind it.)
-fn has_bare_returns(head: &[u8], marks: Marks) -> bool {
+fn has_bare_returns(head: &[u8], marks: CsvMarks) -> bool {
     let first = CsvRecords { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
     let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
     let mut in_quotes = false;
@@ -185,7 +185,7 @@ fn agreement(records: impl Iterator<Item = Vec<String>>) -> usize {
 }
 
 /// The fields of the records of the head, of which the last may be cut off where it is not the whole.
-fn records(head: &[u8], whole: bool, marks: Marks) -> impl Iterator<Item = Vec<String>> {
+fn records(head: &[u8], whole: bool, marks: CsvMarks) -> impl Iterator<Item = Vec<String>> {
     let records = CsvRecords { bytes: head, at: 0, marks }
         .filter(move |(start, record, length)| !record.is_empty() && (whole || start + length < head.len()));
     records.map(move |(_, record, _)| {

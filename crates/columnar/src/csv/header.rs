@@ -14,7 +14,7 @@ pub(super) struct HeaderGuess {
 
 /// The look of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Look {
+enum FieldClue {
     Empty,
     Number,
     /// A date, a moment.
@@ -32,7 +32,7 @@ enum Look {
 /// Longest field whose shape is told.
 const SHAPE_BYTES_MAX: usize = 64;
 
-impl Look {
+impl FieldClue {
     fn of(field: &str) -> Self {
         let field = field.trim();
         let is_number = || field.parse::<f64>().is_ok() && field.contains(|character: char| character.is_ascii_digit());
@@ -83,23 +83,23 @@ fn is_mail(field: &str) -> bool {
 
 /// One column of the records after the first.
 #[derive(Default)]
-struct ColumnLooks {
-    looks: HashMap<Look, usize>,
+struct ColumnClues {
+    looks: HashMap<FieldClue, usize>,
     filled: usize,
     /// The first record's field comes again.
     recurs: bool,
 }
 
-enum Vote {
+enum HeaderVote {
     Header,
     Row,
     None,
 }
 
-impl ColumnLooks {
+impl ColumnClues {
     fn add(&mut self, field: &str, first: &str) {
-        let look = Look::of(field);
-        if look != Look::Empty {
+        let look = FieldClue::of(field);
+        if look != FieldClue::Empty {
             self.filled += 1;
             self.recurs |= field == first;
             *self.looks.entry(look).or_default() += 1;
@@ -108,23 +108,23 @@ impl ColumnLooks {
 
     /// The column's word on the first record's field: two thirds of its fields look alike and the first does or does not, or a text comes
     /// again.
-    fn vote(&self, first: &str) -> Vote {
-        let look = Look::of(first);
+    fn vote(&self, first: &str) -> HeaderVote {
+        let look = FieldClue::of(first);
         let most = self.looks.iter().max_by_key(|(_, count)| **count).filter(|(_, count)| **count * 3 >= self.filled * 2);
         match most {
-            _ if look == Look::Empty => Vote::None,
-            None if look.is_value() && self.filled == 0 => Vote::Row,
-            Some((most, _)) if *most == look && look != Look::Text => Vote::Row,
-            Some((most, _)) if *most != Look::Text => Vote::Header,
-            _ if self.recurs => Vote::Row,
-            _ => Vote::None,
+            _ if look == FieldClue::Empty => HeaderVote::None,
+            None if look.is_value() && self.filled == 0 => HeaderVote::Row,
+            Some((most, _)) if *most == look && look != FieldClue::Text => HeaderVote::Row,
+            Some((most, _)) if *most != FieldClue::Text => HeaderVote::Header,
+            _ if self.recurs => HeaderVote::Row,
+            _ => HeaderVote::None,
         }
     }
 }
 
 /// A guess of what the first record is, beside the others. Where nothing tells, it has the names, as nearly all files do.
 pub(super) fn guess(first: &[String], rest: impl Iterator<Item = Vec<String>>) -> HeaderGuess {
-    let mut columns: Vec<ColumnLooks> = first.iter().map(|_| ColumnLooks::default()).collect();
+    let mut columns: Vec<ColumnClues> = first.iter().map(|_| ColumnClues::default()).collect();
     for record in rest {
         for ((field, first), column) in record.iter().zip(first).zip(&mut columns) {
             column.add(field, first);
@@ -133,9 +133,9 @@ pub(super) fn guess(first: &[String], rest: impl Iterator<Item = Vec<String>>) -
     let (mut names, mut rows) = (0, 0);
     for (column, first) in columns.iter().zip(first) {
         match column.vote(first) {
-            Vote::Header => names += 1,
-            Vote::Row => rows += 1,
-            Vote::None => {}
+            HeaderVote::Header => names += 1,
+            HeaderVote::Row => rows += 1,
+            HeaderVote::None => {}
         }
     }
     let is_blank = first.iter().all(|field| field.trim().is_empty());

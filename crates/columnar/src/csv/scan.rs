@@ -5,13 +5,13 @@ use std::borrow::Cow;
 
 /// The bytes that are no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct CsvMarks {
     pub(super) delimiter: u8,
     /// Around fields that have delimiters, newlines or quotes in them; in some files there are none such.
     pub(super) quote: Option<u8>,
 }
 
-impl Marks {
+impl CsvMarks {
     /// The quote that `bytes` begin with.
     #[inline]
     pub(super) fn opening(self, bytes: &[u8]) -> Option<u8> {
@@ -23,7 +23,7 @@ impl Marks {
 #[derive(Clone)]
 pub(super) struct CsvFields<'a> {
     rest: Option<&'a [u8]>,
-    marks: Marks,
+    marks: CsvMarks,
 }
 
 /// One field.
@@ -37,7 +37,7 @@ pub(super) struct CsvField<'a> {
 
 impl<'a> CsvFields<'a> {
     /// Of a record without its newline.
-    pub(super) fn new(record: &'a [u8], marks: Marks) -> Self {
+    pub(super) fn new(record: &'a [u8], marks: CsvMarks) -> Self {
         Self { rest: (!record.is_empty()).then_some(record), marks }
     }
 }
@@ -88,7 +88,7 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
 pub(super) struct CsvRecords<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    pub(super) marks: Marks,
+    pub(super) marks: CsvMarks,
 }
 
 impl<'a> Iterator for CsvRecords<'a> {
@@ -109,7 +109,7 @@ impl<'a> Iterator for CsvRecords<'a> {
 
 /// Length of the record that `rest` begins with, its newline included.
 #[inline]
-fn record_length(rest: &[u8], marks: Marks) -> usize {
+fn record_length(rest: &[u8], marks: CsvMarks) -> usize {
     let newline = memchr(b'\n', rest);
     let first_line = newline.map_or(rest, |newline| &rest[..newline]);
     // Most records have no quote.
@@ -131,7 +131,7 @@ fn record_length(rest: &[u8], marks: Marks) -> usize {
 }
 
 /// The record has a field in quotes with text behind them, or a tab and a newline in them, as no table in tabs has.
-pub(super) fn is_odd(record: &[u8], marks: Marks) -> bool {
+pub(super) fn is_odd(record: &[u8], marks: CsvMarks) -> bool {
     let mut at = 0;
     while at <= record.len() {
         let field = &record[at..];
@@ -168,7 +168,7 @@ fn closing(rest: &[u8], mut at: usize, mark: u8) -> usize {
 mod tests {
     use super::*;
 
-    const MARKS: Marks = Marks { delimiter: b',', quote: Some(b'"') };
+    const MARKS: CsvMarks = CsvMarks { delimiter: b',', quote: Some(b'"') };
 
     /// What Python's `csv.reader(…, strict=False)` makes of the same records.
     #[test]
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn without_quotes_each_line_is_a_record() {
-        let marks = Marks { delimiter: b'\t', quote: None };
+        let marks = CsvMarks { delimiter: b'\t', quote: None };
         let text = b"1\t\"a\n2\tb\"\n";
         let records: Vec<_> = CsvRecords { bytes: text, at: 0, marks }.map(|(_, record, _)| record).collect();
         assert_eq!(records, [&b"1\t\"a"[..], b"2\tb\""]);

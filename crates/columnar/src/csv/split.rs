@@ -1,14 +1,14 @@
 //! Where records end: a newline inside quotes ends none.
 
 use super::Dialect;
-use super::scan::Marks;
+use super::scan::CsvMarks;
 use memchr::{memchr, memchr2};
 use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
 /// Finds records in a stream.
 #[derive(Debug, Clone)]
 pub struct CsvSplitter {
-    marks: Marks,
+    marks: CsvMarks,
     place: QuoteState,
     taken: u64,
     /// Where the quote is that was opened last.

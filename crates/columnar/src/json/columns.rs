@@ -66,7 +66,7 @@ pub(super) struct List {
 
 /// Objects.
 pub(super) struct Struct {
-    pub(super) columns: Vec<Keyed>,
+    pub(super) columns: Vec<KeyedColumn>,
     schema: Fields,
     index: HashMap<Box<str>, u32, RandomState>,
     pub(super) order: Order,
@@ -76,7 +76,7 @@ pub(super) struct Struct {
 }
 
 /// A column and its key.
-pub(super) struct Keyed {
+pub(super) struct KeyedColumn {
     key: QuotedKey,
     pub(super) column: JsonColumn,
 }
@@ -102,7 +102,7 @@ impl QuotedKey {
     }
 }
 
-impl Keyed {
+impl KeyedColumn {
     /// How long the key is, if `bytes` start with it.
     #[inline]
     pub(super) fn matches(&self, bytes: &[u8]) -> Option<usize> {
@@ -269,7 +269,7 @@ impl Struct {
         let mut columns = Vec::new();
         let mut index = HashMap::default();
         for (number, field) in fields.iter().enumerate() {
-            columns.push(Keyed { key: QuotedKey::new(field.name()), column: JsonColumn::new(field, level + 1)? });
+            columns.push(KeyedColumn { key: QuotedKey::new(field.name()), column: JsonColumn::new(field, level + 1)? });
             index.insert(field.name().as_str().into(), number as u32);
         }
         Ok(Self { columns, schema: fields.clone(), index, order: Order::default(), valid: NullBufferBuilder::new(0), rows: 0 })

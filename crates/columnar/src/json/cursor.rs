@@ -1,7 +1,7 @@
 //! A place in JSON text: white space, words, strings, numbers, and values to be skipped.
 
 use super::number;
-use super::string::{self, Raw};
+use super::string::{self, RawString};
 use crate::limits::DEPTH_MAX;
 
 /// What is wrong with a record.
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes a key.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<Raw<'a>, RecordFlaw> {
+    pub(crate) fn key(&mut self) -> Result<RawString<'a>, RecordFlaw> {
         if self.text.as_bytes().get(self.at) != Some(&b'"') {
             return Err(self.flaw("a key in quotes should be here"));
         }
@@ -182,15 +182,15 @@ impl<'a> Cursor<'a> {
 
     /// Takes the string at the cursor. Its escapes are not looked at.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<Raw<'a>, RecordFlaw> {
+    pub(crate) fn string(&mut self) -> Result<RawString<'a>, RecordFlaw> {
         let start = self.at + 1;
         let (end, escaped) = string::end(self.text.as_bytes(), start)?;
         self.at = end + 1;
-        Ok(Raw { body: &self.text[start..end], start, escaped })
+        Ok(RawString { body: &self.text[start..end], start, escaped })
     }
 
     /// Goes back to the start of the string that was just taken.
-    pub(super) fn step_back(&mut self, taken: Raw<'_>) {
+    pub(super) fn step_back(&mut self, taken: RawString<'_>) {
         self.at = taken.start - 1;
     }
 

@@ -5,9 +5,9 @@ use super::columns::{CellBuilder, JsonColumn, List, Struct, TextBuilder};
 use super::cursor::{Cursor, RecordFlaw, compact};
 use super::infer::JsonInferrer;
 use super::number::{Number, short_integer};
-use super::records::{Between, RecordStop};
+use super::records::{RecordLayout, RecordStop};
 use super::rest::{PathStep, RestColumn, RestPath};
-use super::string::{Raw, unescape};
+use super::string::{RawString, unescape};
 use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
 use crate::decode::{Decode, DecodeNote, DecodedRecords, Infer, Unplaced};
@@ -30,7 +30,7 @@ use std::borrow::Cow;
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
 pub struct JsonDecoder {
     layout: Layout,
-    between: Between,
+    between: RecordLayout,
     schema: SchemaRef,
     table: Result<DecodedTable, String>,
     unplaced: Unplaced,
@@ -62,7 +62,7 @@ impl JsonDecoder {
     pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced, row_bytes_max: usize) -> Self {
         Self {
             layout: layout.clone(),
-            between: Between::of(layout),
+            between: RecordLayout::of(layout),
             schema: schema.clone(),
             table: DecodedTable::new(schema, row_bytes_max),
             unplaced,
@@ -165,7 +165,7 @@ fn record(
     cursor: &mut Cursor<'_>,
     offset: u64,
     table: &mut DecodedTable,
-    between: Between,
+    between: RecordLayout,
     unplaced: Unplaced,
     decoded: &mut DecodedRecords,
 ) -> Result<(), RecordStop> {
@@ -207,7 +207,7 @@ impl DecodedTable {
     }
 
     /// Makes a row of the record at the cursor; one that fails is marked as dead.
-    fn row(&mut self, cursor: &mut Cursor<'_>, offset: u64, between: Between, unplaced: Unplaced) -> Result<(), RecordStop> {
+    fn row(&mut self, cursor: &mut Cursor<'_>, offset: u64, between: RecordLayout, unplaced: Unplaced) -> Result<(), RecordStop> {
         let row = self.columns.rows;
         self.rest.clear();
         self.notes.clear();
@@ -277,7 +277,7 @@ enum JsonValue<'t> {
     Null,
     Bool(bool),
     Number(&'t str),
-    Text(Raw<'t>),
+    Text(RawString<'t>),
     Nested,
 }
 
@@ -459,7 +459,7 @@ impl<'t> RecordReader<'_, 't> {
         Ok(())
     }
 
-    fn escaped_text(&mut self, texts: &mut TextBuilder, raw: Raw<'_>, path: &RestPath<'_>) -> Result<(), RecordStop> {
+    fn escaped_text(&mut self, texts: &mut TextBuilder, raw: RawString<'_>, path: &RestPath<'_>) -> Result<(), RecordStop> {
         self.scratch.clear();
         let lone = unescape(raw.body, raw.start, self.scratch)?;
         if lone {
@@ -594,7 +594,7 @@ impl<'t> RecordReader<'_, 't> {
         Ok((start, end, column))
     }
 
-    fn find(&mut self, columns: &Struct, raw: Raw<'_>) -> Result<Option<usize>, RecordFlaw> {
+    fn find(&mut self, columns: &Struct, raw: RawString<'_>) -> Result<Option<usize>, RecordFlaw> {
         if !raw.escaped {
             return Ok(columns.find(raw.body));
         }

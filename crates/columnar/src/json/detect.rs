@@ -3,7 +3,7 @@
 use super::Layout;
 use super::cursor::Cursor;
 use super::head::{HEAD_BYTES, foreign_encoding, mark_bytes};
-use super::string::{Raw, unescape};
+use super::string::{RawString, unescape};
 
 /// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None` when it does not look like objects or
 /// arrays of JSON.
@@ -108,7 +108,7 @@ fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
 }
 
 /// Behind a value: goes to the next one of the objects that are open, whose keys these are. `false` when the outermost has ended.
-fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<Raw<'t>>) -> Option<bool> {
+fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<RawString<'t>>) -> Option<bool> {
     while keys.pop().is_some() {
         if cursor.goes_on(b'}').ok()? {
             keys.push(key(cursor)?);
@@ -119,7 +119,7 @@ fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<Raw<'t>>) -> Option<bo
 }
 
 /// A key, and the colon behind it.
-fn key<'t>(cursor: &mut Cursor<'t>) -> Option<Raw<'t>> {
+fn key<'t>(cursor: &mut Cursor<'t>) -> Option<RawString<'t>> {
     let raw = cursor.key().ok()?;
     raw.check().ok()?;
     cursor.colon().ok()?;
@@ -127,7 +127,7 @@ fn key<'t>(cursor: &mut Cursor<'t>) -> Option<Raw<'t>> {
 }
 
 /// A key that UTF-8 can hold.
-fn unescaped(raw: Raw<'_>) -> Option<String> {
+fn unescaped(raw: RawString<'_>) -> Option<String> {
     let mut key = String::new();
     (!unescape(raw.body, raw.start, &mut key).ok()?).then_some(key)
 }

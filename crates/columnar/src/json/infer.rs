@@ -2,8 +2,8 @@
 
 use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
-use super::records::{Between, RecordStop};
-use super::string::{Raw, unescape};
+use super::records::{RecordLayout, RecordStop};
+use super::string::{RawString, unescape};
 use crate::decode::{DecodeNote, Infer, Inferred, Notes};
 use crate::limits::NESTING_MAX;
 use crate::rules::ValueRules;
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 /// Finds out the columns of JSON records.
 #[derive(Debug)]
 pub struct JsonInferrer {
-    between: Between,
+    between: RecordLayout,
     rules: ValueRules,
     scratch: String,
 }
@@ -23,7 +23,7 @@ impl JsonInferrer {
     /// For records in that layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
-        Self { between: Between::of(layout), rules: ValueRules::default(), scratch: String::new() }
+        Self { between: RecordLayout::of(layout), rules: ValueRules::default(), scratch: String::new() }
     }
 
     /// The same, with values read so.
@@ -110,7 +110,7 @@ impl RecordInferrer<'_, '_> {
         kinds
     }
 
-    fn text(&mut self, raw: Raw<'_>) -> Result<Kinds, RecordFlaw> {
+    fn text(&mut self, raw: RawString<'_>) -> Result<Kinds, RecordFlaw> {
         if !raw.escaped {
             return Ok(self.text_kind(raw.body));
         }
@@ -158,7 +158,7 @@ impl RecordInferrer<'_, '_> {
 
     /// The field of that key; `None` when it can have no column.
     #[inline]
-    fn field(&mut self, node: &mut ShapeNode, key: Raw<'_>, previous: Option<usize>) -> Result<Option<usize>, RecordFlaw> {
+    fn field(&mut self, node: &mut ShapeNode, key: RawString<'_>, previous: Option<usize>) -> Result<Option<usize>, RecordFlaw> {
         if !key.escaped {
             return Ok(node.fields().find_or_add(key.body, previous, self.count));
         }

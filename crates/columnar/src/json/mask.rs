@@ -12,7 +12,7 @@ static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
 
 /// Where a scan is between two steps.
 #[derive(Debug, Clone, Copy, Default)]
-struct Carry {
+struct MaskCarry {
     /// 1 when the next byte is escaped by a backslash.
     escaped: u64,
     /// All ones inside a string.
@@ -20,22 +20,22 @@ struct Carry {
 }
 
 /// Brackets outside of strings, a bit a byte.
-struct Brackets {
+struct BracketBits {
     open: u64,
     close: u64,
 }
 
 /// Scans something with brackets for its end, whatever the borders of the blocks.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Nest {
-    carry: Carry,
+pub(super) struct NestingScanner {
+    carry: MaskCarry,
     depth: u64,
 }
 
-impl Nest {
+impl NestingScanner {
     /// A scan that starts where `depth` brackets are open, and no string.
     pub(super) fn open(depth: u64) -> Self {
-        Self { carry: Carry::default(), depth }
+        Self { carry: MaskCarry::default(), depth }
     }
 
     /// Behind the bracket that closes the outermost one, if it is in these bytes. Which kind of bracket closes which is not looked at.
@@ -66,16 +66,16 @@ impl Nest {
     }
 }
 
-impl Carry {
+impl MaskCarry {
     /// Takes the first `length` (1 to 64) bytes; those behind are white space.
     #[inline(always)]
-    fn step<S: Simd>(&mut self, simd: S, bytes: &[u8; STEP], length: usize) -> Brackets {
+    fn step<S: Simd>(&mut self, simd: S, bytes: &[u8; STEP], length: usize) -> BracketBits {
         let masks = Masks::of(simd, bytes);
         let quotes = masks.quote & !self.escape(masks.backslash, length);
         let in_string = prefix_xor(quotes) ^ self.in_string;
         // No quote is behind `length`, so the last bit is the state there.
         self.in_string = (in_string.cast_signed() >> 63).cast_unsigned();
-        Brackets { open: masks.open & !in_string, close: masks.close & !in_string }
+        BracketBits { open: masks.open & !in_string, close: masks.close & !in_string }
     }
 
     /// Which bytes are escaped: those behind an odd number of backslashes. (As simdjson does it: a subtraction finds where runs end.)
@@ -91,7 +91,7 @@ impl Carry {
     }
 }
 
-impl Brackets {
+impl BracketBits {
     /// Moves `depth` over these brackets; the index behind the one that brings it to zero.
     #[inline(always)]
     fn descend(&self, depth: &mut u64) -> Option<usize> {
@@ -176,7 +176,7 @@ mod tests {
             let length = random() % 200;
             let bytes: Vec<u8> = (0..length).map(|_| b"{[}]\"\\a, \xFF"[random() as usize % 10]).collect();
             let depth = u64::from(1 + random() % 5);
-            let ends: Vec<_> = levels().into_iter().map(|level| Nest::open(depth).close_at(level, &bytes)).collect();
+            let ends: Vec<_> = levels().into_iter().map(|level| NestingScanner::open(depth).close_at(level, &bytes)).collect();
             assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "{ends:?} of {}", bytes.escape_ascii());
         }
     }

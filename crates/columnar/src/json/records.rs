@@ -11,7 +11,7 @@ use rorqual_pipe::{Chunk, Error, ErrorClass};
 
 /// How records lie in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Between {
+pub(super) enum RecordLayout {
     /// One a line.
     Newlines,
     /// White space, or nothing.
@@ -26,7 +26,7 @@ pub(super) enum RecordStop {
     Flaw(RecordFlaw),
     /// A key came twice in an object of this record, which is not known to be sound.
     Duplicate,
-    /// A value of this record has no place. It ends [`Between::each`], once the record is known to be sound.
+    /// A value of this record has no place. It ends [`RecordLayout::each`], once the record is known to be sound.
     Misfit,
     /// There are as many rows as may be taken at once.
     Full,
@@ -51,7 +51,7 @@ const FOLLOWED: &str = "something follows the value";
 const TOO_LONG: &str = "longer than 1 GiB, the most that a column takes at once";
 const _: () = assert!(TEXT_BYTES_MAX == 1 << 30, "the message names the limit");
 
-impl Between {
+impl RecordLayout {
     pub(super) fn of(layout: &Layout) -> Self {
         match layout {
             Layout::Lines => Self::Newlines,
@@ -107,7 +107,7 @@ impl Between {
 }
 
 struct RecordWalk<'a, F> {
-    between: Between,
+    between: RecordLayout,
     bytes: &'a [u8],
     offset: u64,
     bad: &'a mut Vec<BadRecord>,
@@ -119,7 +119,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F>
     fn stretch(&mut self, start: usize) -> Result<usize, RecordStop> {
         let bytes = &self.bytes[start..];
         let text = valid_text(bytes);
-        let mut cursor = Cursor::of_records(text, self.between == Between::Newlines, text.len() < bytes.len());
+        let mut cursor = Cursor::of_records(text, self.between == RecordLayout::Newlines, text.len() < bytes.len());
         loop {
             let between = cursor.rest().iter().take_while(|byte| self.between.is_between(**byte)).count();
             cursor.advance(between);
@@ -163,8 +163,8 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F>
     /// How long the record is that `bytes` start with.
     fn length(&self, bytes: &[u8]) -> usize {
         let end = match self.between {
-            Between::Newlines => memchr(b'\n', bytes).map(|end| end + 1),
-            between => JsonSplitter::record_end(bytes, between == Between::Commas),
+            RecordLayout::Newlines => memchr(b'\n', bytes).map(|end| end + 1),
+            between => JsonSplitter::record_end(bytes, between == RecordLayout::Commas),
         };
         end.unwrap_or(bytes.len())
     }

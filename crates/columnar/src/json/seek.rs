@@ -1,6 +1,6 @@
 //! The way through a document to the array that has the rows.
 
-use super::mask::Nest;
+use super::mask::NestingScanner;
 use super::path;
 use super::split::text_end;
 use super::string::unescape;
@@ -43,11 +43,11 @@ enum Expect {
         escaped: bool,
     },
     Word,
-    Nest(Nest),
+    Nest(NestingScanner),
 }
 
 /// What a stretch has.
-pub(super) enum Sought {
+pub(super) enum SeekResult {
     /// Nothing yet.
     Not,
     /// The array; behind its bracket.
@@ -64,7 +64,7 @@ impl Seek {
     }
 
     /// Takes bytes from `at` on; `taken` bytes came before these.
-    pub(super) fn advance(&mut self, bytes: &[u8], mut at: usize, taken: u64) -> Sought {
+    pub(super) fn advance(&mut self, bytes: &[u8], mut at: usize, taken: u64) -> SeekResult {
         while at < bytes.len() {
             at = match &mut self.expect {
                 Expect::KeyRest { escaped } => {
@@ -87,13 +87,15 @@ impl Seek {
                 }
                 _ if matches!(bytes[at], b' ' | b'\n' | b'\r' | b'\t') => at + 1,
                 _ => match self.mark(bytes[at]) {
-                    Ok(true) => return Sought::Array(at + 1),
+                    Ok(true) => return SeekResult::Array(at + 1),
                     Ok(false) => at + 1,
-                    Err(message) => return Sought::Fault(SplitError { offset: taken + at as u64, message, truncated: false }),
+                    Err(message) => {
+                        return SeekResult::Fault(SplitError { offset: taken + at as u64, message, truncated: false });
+                    }
                 },
             };
         }
-        Sought::Not
+        SeekResult::Not
     }
 
     /// A value that is not wanted ended.
@@ -131,7 +133,7 @@ impl Seek {
                 Expect::Key { first: true }
             }
             (Expect::Value { wanted: true }, _) => return Err(self.no_array(byte, "an object")),
-            (Expect::Value { wanted: false }, b'{' | b'[') => Expect::Nest(Nest::open(1)),
+            (Expect::Value { wanted: false }, b'{' | b'[') => Expect::Nest(NestingScanner::open(1)),
             (Expect::Value { wanted: false }, b'"') => Expect::Text { escaped: false },
             (Expect::Value { wanted: false }, _) => Expect::Word,
             (Expect::Key { .. }, b'"') => {

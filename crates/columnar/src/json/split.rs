@@ -2,9 +2,9 @@
 
 use super::Layout;
 use super::head::{HEAD_BYTES, MARK, foreign_encoding};
-use super::mask::Nest;
+use super::mask::NestingScanner;
 use super::path;
-use super::seek::{Seek, Sought};
+use super::seek::{Seek, SeekResult};
 use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
 /// Finds where records end: strings, escapes and depth are tracked over the borders of blocks, whatever their size.
@@ -32,13 +32,13 @@ enum SplitState {
     /// At the level of records, outside of all.
     Between(Comma),
     /// In an object or an array.
-    Inside(Nest),
+    Inside(NestingScanner),
     /// In a number or a word.
     Word,
     /// In a string.
     Text { escaped: bool },
     /// Behind the array, in the document around it.
-    Around(Nest),
+    Around(NestingScanner),
     /// Behind everything.
     Ended,
 }
@@ -182,18 +182,18 @@ impl JsonSplitter {
         }
     }
 
-    fn sought(&mut self, sought: Sought, length: usize, found: &mut SplitFound) -> usize {
+    fn sought(&mut self, sought: SeekResult, length: usize, found: &mut SplitFound) -> usize {
         match sought {
-            Sought::Not => {
+            SeekResult::Not => {
                 found.start = length;
                 length
             }
-            Sought::Array(index) => {
+            SeekResult::Array(index) => {
                 found.start = index;
                 self.state = SplitState::Between(Comma::No);
                 index
             }
-            Sought::Fault(fault) => {
+            SeekResult::Fault(fault) => {
                 found.start = length;
                 self.fault = Some(fault);
                 length
@@ -221,7 +221,7 @@ impl JsonSplitter {
                 _ if comma == Comma::Wanted => {
                     return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found);
                 }
-                b'{' | b'[' => SplitState::Inside(Nest::open(1)),
+                b'{' | b'[' => SplitState::Inside(NestingScanner::open(1)),
                 b'"' => SplitState::Text { escaped: false },
                 _ => SplitState::Word,
             };
@@ -234,7 +234,7 @@ impl JsonSplitter {
 
     fn array_ends(&mut self, at: usize, found: &mut SplitFound) -> usize {
         found.over(at);
-        self.state = if self.around == 0 { SplitState::Ended } else { SplitState::Around(Nest::open(self.around)) };
+        self.state = if self.around == 0 { SplitState::Ended } else { SplitState::Around(NestingScanner::open(self.around)) };
         at + 1
     }
 

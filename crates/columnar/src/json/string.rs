@@ -6,7 +6,7 @@ use wide::u8x16;
 
 /// A string as it is written, without its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Raw<'a> {
+pub(crate) struct RawString<'a> {
     pub(crate) body: &'a str,
     /// Where the body starts in the text.
     pub(crate) start: usize,
@@ -17,11 +17,11 @@ pub(crate) struct Raw<'a> {
 const BAD_ESCAPE: &str = "an escape that JSON does not have";
 const CONTROL: &str = "a control character in a string";
 
-impl Raw<'_> {
+impl RawString<'_> {
     /// Checks the escapes.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), RecordFlaw> {
-        if self.escaped { unescape(self.body, self.start, &mut Nowhere).map(drop) } else { Ok(()) }
+        if self.escaped { unescape(self.body, self.start, &mut DiscardString).map(drop) } else { Ok(()) }
     }
 
     /// With its quotes.
@@ -36,9 +36,9 @@ pub(crate) trait StringSink {
     fn push(&mut self, character: char);
 }
 
-struct Nowhere;
+struct DiscardString;
 
-impl StringSink for Nowhere {
+impl StringSink for DiscardString {
     fn push_str(&mut self, _text: &str) {}
     fn push(&mut self, _character: char) {}
 }

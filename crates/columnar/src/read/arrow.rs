@@ -1,7 +1,7 @@
 //! Arrow IPC files.
 
 use super::chunks::Chunks;
-use super::cut::Cutter;
+use super::cut::BatchSplitter;
 use super::plain::{check, plain_schema};
 use super::{ReadBatches, RowChoice, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
@@ -147,7 +147,7 @@ pub(super) fn cut(
         Some(columns) => Arc::new(schema.project(columns).map_err(|error| unsound(name, error))?),
         None => Arc::clone(schema),
     };
-    let mut cutter = Cutter::new(name, &schema, bytes_max / 2);
+    let mut cutter = BatchSplitter::new(name, &schema, bytes_max / 2);
     let name = name.to_owned();
     let mut start = 0;
     let end = match &rows {

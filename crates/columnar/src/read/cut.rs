@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Cuts batches into pieces of [`BATCH_BYTES_MAX`] with all values written out, which are made one at a time.
-pub(super) struct Cutter {
+pub(super) struct BatchSplitter {
     name: String,
     /// What the pieces are to be.
     schema: SchemaRef,
@@ -25,7 +25,7 @@ pub(super) struct Cutter {
     ranges: VecDeque<Range<usize>>,
 }
 
-impl Cutter {
+impl BatchSplitter {
     pub(super) fn new(name: &str, schema: &SchemaRef, row_bytes_max: usize) -> Self {
         let name = name.to_owned();
         Self { name, schema: Arc::clone(schema), row_bytes_max, batch: None, measured: 0, ranges: VecDeque::new() }
@@ -134,11 +134,11 @@ mod tests {
     use arrow_buffer::OffsetBuffer;
     use arrow_schema::{Field, Schema};
 
-    fn cutter(columns: Vec<ArrayRef>) -> Cutter {
+    fn cutter(columns: Vec<ArrayRef>) -> BatchSplitter {
         let fields =
             columns.iter().enumerate().map(|(place, column)| Field::new(place.to_string(), column.data_type().clone(), true));
         let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let mut cutter = Cutter::new("test", &schema, 1 << 20);
+        let mut cutter = BatchSplitter::new("test", &schema, 1 << 20);
         cutter.put(RecordBatch::try_new(schema, columns).unwrap());
         cutter
     }

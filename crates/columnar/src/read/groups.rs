@@ -5,7 +5,7 @@
 //! rows are read again with fewer at a time.
 
 use super::chunks::Chunks;
-use super::cut::Cutter;
+use super::cut::BatchSplitter;
 use super::pages::Pages;
 use super::parquet::{ParquetFooter, ReaderBuilder, failed};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
@@ -39,7 +39,7 @@ pub(super) struct Groups {
     bytes_max: usize,
     parts: std::vec::IntoIter<GroupRows>,
     current: Option<CurrentGroup>,
-    cutter: Cutter,
+    cutter: BatchSplitter,
 }
 
 /// The part that is read.
@@ -73,7 +73,7 @@ impl Groups {
             bytes_max: footer.bytes_max,
             parts: parts.into_iter(),
             current: None,
-            cutter: Cutter::new(name, schema, footer.row_bytes_max()),
+            cutter: BatchSplitter::new(name, schema, footer.row_bytes_max()),
         }
     }
 

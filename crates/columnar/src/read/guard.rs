@@ -36,18 +36,18 @@ fn quieten() {
 }
 
 /// Batches up to the first error.
-pub(super) struct Guarded {
+pub(super) struct FusedBatches {
     name: String,
     batches: Option<ReadBatches>,
 }
 
-impl Guarded {
+impl FusedBatches {
     pub(super) fn new(name: &str, batches: ReadBatches) -> Self {
         Self { name: name.to_owned(), batches: Some(batches) }
     }
 }
 
-impl Iterator for Guarded {
+impl Iterator for FusedBatches {
     type Item = Result<RecordBatch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -20,7 +20,7 @@ mod stream;
 mod value;
 
 use self::chunks::{Chunks, read_at};
-use self::guard::{Guarded, guarded};
+use self::guard::{FusedBatches, guarded};
 pub use self::merge::{fit, merge};
 pub use self::parquet::check_footer;
 pub(crate) use self::plain::{is_plain, plain, twice};
@@ -211,7 +211,7 @@ impl TableFile {
     }
 
     fn guarded(&self, batches: impl FnOnce() -> Result<ReadBatches, Error>) -> Result<ReadBatches, Error> {
-        Ok(Box::new(Guarded::new(&self.name, guarded(&self.name, batches)?)))
+        Ok(Box::new(FusedBatches::new(&self.name, guarded(&self.name, batches)?)))
     }
 
     /// What is held of the file as long as it is open: its footer with the page index, or its dictionaries.

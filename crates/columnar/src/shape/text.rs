@@ -18,7 +18,7 @@
 
 use super::schema::{REST, VALUE, is_json, is_rest, is_whole, json, timestamp, whole};
 use crate::json::cursor::{Cursor, RecordFlaw};
-use crate::json::string::{Raw, unescape};
+use crate::json::string::{RawString, unescape};
 use crate::limits::{COLUMNS_MAX, NESTING_MAX};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::collections::HashSet;
@@ -195,7 +195,7 @@ impl SchemaParser<'_> {
     }
 }
 
-fn plain(raw: Raw<'_>) -> Result<String, SchemaTextError> {
+fn plain(raw: RawString<'_>) -> Result<String, SchemaTextError> {
     let mut text = String::new();
     let lone = unescape(raw.body, raw.start, &mut text)?;
     if lone { Err(SchemaTextError::Schema(raw.start, "a lone surrogate".into())) } else { Ok(text) }

@@ -63,9 +63,9 @@ enum WriteForm {
 }
 
 /// A batch that is ready to be pushed.
-pub struct Prepared(Ready);
+pub struct PreparedBatch(ReadyGroup);
 
-enum Ready {
+enum ReadyGroup {
     Columns(parquet::Split),
     Batch(RecordBatch),
     Text { rows: u64, bytes: Vec<u8> },
@@ -138,11 +138,11 @@ impl BatchWriter {
     /// # Errors
     /// When a value can't be written.
     #[allow(clippy::needless_pass_by_value, reason = "the batch's memory goes where it is needed")]
-    pub fn prepare(&self, batch: RecordBatch) -> Result<Prepared, Error> {
-        Ok(Prepared(match &self.0 {
-            WriteForm::Parquet(groups) => Ready::Columns(groups.split(&batch)),
-            WriteForm::Arrow(batches) => Ready::Batch(batches.plain(&batch)?),
-            WriteForm::Text(text) => Ready::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
+    pub fn prepare(&self, batch: RecordBatch) -> Result<PreparedBatch, Error> {
+        Ok(PreparedBatch(match &self.0 {
+            WriteForm::Parquet(groups) => ReadyGroup::Columns(groups.split(&batch)),
+            WriteForm::Arrow(batches) => ReadyGroup::Batch(batches.plain(&batch)?),
+            WriteForm::Text(text) => ReadyGroup::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
         }))
     }
 
@@ -150,11 +150,11 @@ impl BatchWriter {
     ///
     /// # Errors
     /// When the file can't be written.
-    pub fn push(&self, prepared: Prepared) -> Result<(), Error> {
+    pub fn push(&self, prepared: PreparedBatch) -> Result<(), Error> {
         match (&self.0, prepared.0) {
-            (WriteForm::Parquet(groups), Ready::Columns(split)) => groups.push(split),
-            (WriteForm::Arrow(batches), Ready::Batch(batch)) => batches.push(batch),
-            (WriteForm::Text(text), Ready::Text { rows, bytes }) => text.push(rows, &bytes),
+            (WriteForm::Parquet(groups), ReadyGroup::Columns(split)) => groups.push(split),
+            (WriteForm::Arrow(batches), ReadyGroup::Batch(batch)) => batches.push(batch),
+            (WriteForm::Text(text), ReadyGroup::Text { rows, bytes }) => text.push(rows, &bytes),
             _ => unreachable!("a batch that another writer has prepared"),
         }
     }

@@ -12,7 +12,7 @@ use arrow_select::concat::concat_batches;
 use rorqual_columnar::read::{RowChoice, TableFile};
 use rorqual_columnar::write::{BatchWriter, Codec, WriteSettings, WriteSummary, WriteTarget};
 use rorqual_pipe::{Error, ErrorClass};
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::sync::{Arc, Mutex};
@@ -271,7 +271,7 @@ fn a_failure_at_any_write_is_told_once_and_hangs_nobody() {
             let mut at = 0;
             loop {
                 let fault = FaultPlan::new(at, true, ErrorKind::StorageFull);
-                let sink = Faulty::new(Vec::new(), 64 << 10, &fault);
+                let sink = FaultyIo::new(Vec::new(), 64 << 10, &fault);
                 let result = write(sink, &settings(target), batches, threads);
                 if !fault.reached() {
                     result.unwrap();
@@ -290,7 +290,7 @@ fn a_failure_at_any_write_is_told_once_and_hangs_nobody() {
 #[test]
 fn a_reader_that_has_gone_stops_the_writing() {
     let fault = FaultPlan::new(0, true, ErrorKind::BrokenPipe);
-    let error = write(Faulty::new(Vec::new(), 1 << 20, &fault), &settings(WriteTarget::Ndjson), &batches(), 1).unwrap_err();
+    let error = write(FaultyIo::new(Vec::new(), 1 << 20, &fault), &settings(WriteTarget::Ndjson), &batches(), 1).unwrap_err();
     assert_eq!(error.kind(), ErrorClass::Stopped);
 }
 

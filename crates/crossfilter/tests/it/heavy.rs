@@ -3,7 +3,7 @@
 use crate::log::{Plain, Setup, State, text_of};
 use rorqual_accesslog::filter::{Filter, TextColumn};
 use rorqual_crossfilter::limits::BASE_BYTES_MIN;
-use rorqual_crossfilter::{By, PanelWanted, RowStore, View, ViewParts, Viewed};
+use rorqual_crossfilter::{PanelWanted, RateGrouping, RowStore, View, ViewParts, ViewResult};
 use rorqual_pipe::Control;
 
 /// Distinct clients that come first, each once, and the requests of the one that comes then.
@@ -56,7 +56,7 @@ fn view_of(filter: &str) -> View {
     View { filter: Filter::parse(filter).expect("a filter"), ..View::default() }
 }
 
-fn viewed(store: &RowStore, view: &View) -> Viewed {
+fn viewed(store: &RowStore, view: &View) -> ViewResult {
     store.view(view, &ViewParts::default(), &Control::default()).expect("nobody cancels")
 }
 
@@ -123,10 +123,10 @@ fn what_had_no_room_is_told_by_panels_rates_and_explanations() {
     let nets = store.panel(&View::default(), TextColumn::Net, &PanelWanted { limit: 5, ..PanelWanted::default() }, &control);
     let nets = nets.expect("nobody cancels");
     assert!(nets.others.is_some_and(|others| others.hits > 0 && others.bytes == others.hits * 10), "{:?}", nets.others);
-    let rates = store.rates(&attack_hour(), By::Client, 1, &[], &control).expect("nobody cancels");
+    let rates = store.rates(&attack_hour(), RateGrouping::Client, 1, &[], &control).expect("nobody cancels");
     assert_eq!(&rates.fastest[0].value[..], ATTACKER);
     assert_eq!(rates.fastest[0].hits + rates.unknown, ATTACK);
-    let rates = store.rates(&View::default(), By::Client, 1, &[], &control).expect("nobody cancels");
+    let rates = store.rates(&View::default(), RateGrouping::Client, 1, &[], &control).expect("nobody cancels");
     assert!(!rates.exact && rates.rows + rates.unknown == u64::from(CLIENTS) + 5 + ATTACK && rates.unknown > 0);
     let explained = store.explain(&attack_hour(), &View::default(), &control).expect("nobody cancels");
     assert!(explained.findings.iter().any(|finding| finding.filter.contains(ATTACKER)), "{:?}", explained.findings);

@@ -3,7 +3,7 @@
 use crate::log::{Plain, Random, Setup, State, text_of};
 use crate::naive::value;
 use rorqual_accesslog::filter::Filter;
-use rorqual_crossfilter::{By, Limit, Per, View};
+use rorqual_crossfilter::{Limit, RateGrouping, RateUnit, View};
 use rorqual_pipe::Control;
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ fn a_client_with_more_rows_in_a_minute_than_are_sorted_at_once() {
     let line = |n: u32| format!("10.0.0.1 - - [02/Jan/2025:00:00:{:02} +0000] \"GET / HTTP/1.1\" 200 2 \"-\" \"a\"\n", n % 50);
     let log: String = (0..400_000).map(line).collect();
     let store = Setup { threads: 2, memory_bytes: 0, spill_bytes: Some(1 << 30), ..Setup::default() }.record(log.into_bytes());
-    let limit = Limit { requests: 1_000, per: Per::Minute };
-    let rates = store.rates(&View::default(), By::Client, 5, &[limit], &Control::default()).expect("nobody cancels");
+    let limit = Limit { requests: 1_000, per: RateUnit::Minute };
+    let rates = store.rates(&View::default(), RateGrouping::Client, 5, &[limit], &Control::default()).expect("nobody cancels");
     let [client] = &rates.fastest[..] else { panic!("{rates:?}") };
     assert_eq!((client.hits, client.second_hits_max, client.minute_hits_max), (400_000, 8_000, 400_000));
     assert_eq!((client.second_at, client.minute_at), (1_735_776_000, 1_735_776_000));
@@ -73,11 +73,11 @@ fn rates_equal_a_count_by_hand() {
     let rows = rows();
     for threads in [1, 2] {
         let store = Setup { threads, segment_rows: 1_000, ..Setup::default() }.record(text_of(&rows));
-        for (by, field) in [(By::Client, "client"), (By::Net, "net")] {
+        for (by, field) in [(RateGrouping::Client, "client"), (RateGrouping::Net, "net")] {
             let view = View { filter: Filter::parse("method = GET").expect("a filter"), ..View::default() };
             let meant: Vec<&Plain> = rows.iter().filter(|row| value(row, "method") == "GET").collect();
-            let limit = |per: Per| [0, 1, 5, 20, 1_000].map(|requests| Limit { requests, per });
-            let limits = [limit(Per::Second), limit(Per::Minute)].concat();
+            let limit = |per: RateUnit| [0, 1, 5, 20, 1_000].map(|requests| Limit { requests, per });
+            let limits = [limit(RateUnit::Second), limit(RateUnit::Minute)].concat();
             let rates = store.rates(&view, by, 1_000, &limits, &Control::default()).expect("nobody cancels");
             let (minutes, seconds) = (counts(&meant, field, 60), counts(&meant, field, 1));
             let (by_minute, by_second) = (peaks(&minutes), peaks(&seconds));
@@ -89,7 +89,7 @@ fn rates_equal_a_count_by_hand() {
                 assert_eq!((u64::from(client.second_hits_max), client.second_at), by_second[&client.value]);
             }
             for (effect, limit) in rates.limits.iter().zip(&limits) {
-                let (counts, peaks) = if limit.per == Per::Minute { (&minutes, &by_minute) } else { (&seconds, &by_second) };
+                let (counts, peaks) = if limit.per == RateUnit::Minute { (&minutes, &by_minute) } else { (&seconds, &by_second) };
                 let blocked: u64 = counts.values().map(|hits| hits.saturating_sub(limit.requests)).sum();
                 let clients = peaks.values().filter(|(hits, _)| *hits > limit.requests).count() as u64;
                 assert_eq!((effect.requests, effect.per), (limit.requests, limit.per));

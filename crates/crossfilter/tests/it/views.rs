@@ -4,8 +4,8 @@ use crate::log::{Plain, Random, START, Setup, State, text_of};
 use crate::naive::{Naive, class, clock, naive, panel, value};
 use proptest::prelude::*;
 use rorqual_accesslog::filter::{Filter, TextColumn};
-use rorqual_crossfilter::{PanelWanted, RowStore, Stack, View, ViewError, ViewParts, Viewed};
-use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool};
+use rorqual_crossfilter::{PanelWanted, RowStore, Stack, View, ViewError, ViewParts, ViewResult};
+use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -115,12 +115,12 @@ fn filter() -> impl Strategy<Value = Naive> {
     prop_oneof![1 => Just(naive("", |_| true)), 12 => tree]
 }
 
-fn look(store: &RowStore, view: &View, stack: Stack) -> Viewed {
+fn look(store: &RowStore, view: &View, stack: Stack) -> ViewResult {
     store.view(view, &ViewParts { stack, ..ALL }, &Control::default()).expect("nobody cancels")
 }
 
 /// Compares all that a view says with the rows it should mean.
-fn check(viewed: &Viewed, rows: &[&Plain], all: &[Plain], stack: &str) {
+fn check(viewed: &ViewResult, rows: &[&Plain], all: &[Plain], stack: &str) {
     let context = &viewed.filter;
     let parsed: Vec<&Plain> = rows.iter().copied().filter(|row| !row.rejected()).collect();
     assert_eq!(viewed.rows.total, all.len() as u64);
@@ -154,7 +154,7 @@ fn check(viewed: &Viewed, rows: &[&Plain], all: &[Plain], stack: &str) {
     check_percentiles(viewed, &sizes, &parsed);
 }
 
-fn check_panels(viewed: &Viewed, rows: &[&Plain], all: &[Plain]) {
+fn check_panels(viewed: &ViewResult, rows: &[&Plain], all: &[Plain]) {
     let fields = [
         "path", "client", "net", "host", "method", "protocol", "referrer", "site", "browser", "os", "bot", "agent", "user",
         "kind", "flaw",
@@ -178,7 +178,7 @@ fn check_panels(viewed: &Viewed, rows: &[&Plain], all: &[Plain]) {
     }
 }
 
-fn check_histogram(viewed: &Viewed, parsed: &[&Plain], stack: &str) {
+fn check_histogram(viewed: &ViewResult, parsed: &[&Plain], stack: &str) {
     let Some(histogram) = &viewed.histogram else { return assert!(parsed.is_empty()) };
     let width = histogram.bucket_seconds;
     let named: Vec<&str> = histogram.series.iter().map(|series| series.class.as_str()).collect();
@@ -205,7 +205,7 @@ fn check_histogram(viewed: &Viewed, parsed: &[&Plain], stack: &str) {
     assert_eq!(bands, took, "{}", viewed.filter);
 }
 
-fn check_percentiles(viewed: &Viewed, sizes: &[u64], parsed: &[&Plain]) {
+fn check_percentiles(viewed: &ViewResult, sizes: &[u64], parsed: &[&Plain]) {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
     let found = viewed.percentiles.bytes;
@@ -471,16 +471,16 @@ fn rows_without_a_place_are_counted() {
 /// Gives blocks as they come through a channel.
 struct Trickle {
     receiver: Receiver<Vec<u8>>,
-    pool: Pool,
+    pool: BufferPool,
 }
 
 impl BlockSource for Trickle {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let Ok(bytes) = self.receiver.recv() else { return Ok(None) };
         let mut lease = self.pool.lease().expect("the system has memory for a test");
         let range = 4096..4096 + bytes.len();
         lease[range.clone()].copy_from_slice(&bytes);
-        Ok(Some(Filled { lease, range }))
+        Ok(Some(FilledBlock { lease, range }))
     }
 }
 

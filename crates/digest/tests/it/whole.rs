@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rorqual_digest::{Algorithm, Hasher, digest};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool};
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Input};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use rorqual_testkit::process::in_time;
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Seek, SeekFrom, Write};
@@ -35,7 +35,7 @@ fn expected(algorithm: Algorithm, bytes: &[u8]) -> String {
 }
 
 fn digest_of(input: Input, algorithm: Algorithm, threads: usize) -> Result<String, Error> {
-    let pool = Pool::new(BLOCK, buffers_needed(threads));
+    let pool = BufferPool::new(BLOCK, buffers_needed(threads));
     let digest = digest(input, algorithm, &pool, &Control::default(), threads);
     assert_eq!(pool.lent(), 0, "every buffer comes home");
     digest.map(|digest| digest.to_string())
@@ -50,7 +50,7 @@ fn check_everywhere(bytes: &[u8], algorithm: Algorithm) {
         assert_eq!(from_file, expected, "{algorithm} of a file of {} bytes, {threads} threads", bytes.len());
     }
     for bytes_max in [BLOCK, 65_536, 1_000] {
-        let reader = Faulty::new(Cursor::new(bytes.to_vec()), bytes_max, &FaultPlan::never());
+        let reader = FaultyIo::new(Cursor::new(bytes.to_vec()), bytes_max, &FaultPlan::never());
         let from_stream = digest_of(Input::from_reader("stream", Box::new(reader)), algorithm, 2).unwrap();
         assert_eq!(from_stream, expected, "{algorithm} of a stream of {} bytes in {bytes_max}", bytes.len());
     }
@@ -126,7 +126,7 @@ fn a_failing_read_gives_no_digest_at_any_call() {
     let all = bytes(3 * BLOCK, 5);
     for at in 0.. {
         let fault = FaultPlan::new(at, false, ErrorKind::ConnectionReset);
-        let reader = Faulty::new(Cursor::new(all.clone()), 50_000, &fault);
+        let reader = FaultyIo::new(Cursor::new(all.clone()), 50_000, &fault);
         let input = Input::from_reader("flaky", Box::new(reader));
         let result = in_time(Duration::from_secs(60), move || digest_of(input, Algorithm::Sha256, 2));
         if !fault.reached() {
@@ -157,7 +157,7 @@ fn a_stop_gives_no_digest() {
     // Beyond what could be hashed in a test: only a stop ends it.
     file.as_file().set_len(1 << 43).unwrap();
     for (algorithm, threads) in [(Algorithm::Blake3, 2), (Algorithm::Blake3, 1), (Algorithm::Sha256, 1), (Algorithm::Sha256, 2)] {
-        let (pool, control) = (Pool::new(BLOCK, buffers_needed(threads)), Control::default());
+        let (pool, control) = (BufferPool::new(BLOCK, buffers_needed(threads)), Control::default());
         let input = Input::open(file.path()).unwrap();
         let (watched, home) = (control.clone(), pool.clone());
         let run = move || digest(input, algorithm, &pool, &control, threads);

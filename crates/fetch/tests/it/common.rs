@@ -1,7 +1,7 @@
 //! What the tests share: settings with small limits, and what has to be true afterwards.
 
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchTarget, Fetched};
+use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchResult, FetchTarget};
 use rorqual_pipe::{Control, Semaphore};
 use rorqual_testkit::http::GeneratedContent;
 use rorqual_testkit::process::in_time;
@@ -94,7 +94,7 @@ pub(crate) fn wrong_digest() -> ExpectedDigest {
 /// A run, and the reasons that were told on the way.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    pub(crate) result: Result<Fetched, FetchError>,
+    pub(crate) result: Result<FetchResult, FetchError>,
     pub(crate) retries: Vec<String>,
     pub(crate) start_overs: Vec<String>,
 }
@@ -118,7 +118,7 @@ pub(crate) fn run_with(fetch: Fetch, control: &Control) -> Ran {
 }
 
 impl Ran {
-    pub(crate) fn done(&self) -> &Fetched {
+    pub(crate) fn done(&self) -> &FetchResult {
         self.result.as_ref().unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, PIECE, run, settings, sha256};
 use rorqual_fetch::FetchErrorKind;
-use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, ResponseEnd, TestServer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -204,7 +204,7 @@ fn a_body_that_ends_with_the_connection_is_marked() {
     let (content, folder) = (GeneratedContent::new(4 * PIECE, 5), Folder::new());
     let served = content.clone();
     let server =
-        TestServer::start(move |request| Reply { length: None, ..served.answer(request).cut(u64::MAX, ResponseEnd::Close) });
+        TestServer::start(move |request| HttpReply { length: None, ..served.answer(request).cut(u64::MAX, ResponseEnd::Close) });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
     assert!(!ran.done().length_told);
     folder.has_only(&content);

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, PIECE, run, settings, sha256, wrong_digest};
 use rorqual_fetch::FetchErrorKind;
-use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, ResponseEnd, TestServer};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -74,7 +74,7 @@ fn a_server_without_ranges_gives_the_whole() {
 
 #[test]
 fn wrong_ranges_are_never_written() {
-    type Spoil = fn(Reply) -> Reply;
+    type Spoil = fn(HttpReply) -> HttpReply;
     let spoils: [(&str, Spoil); 6] = [
         ("shifted", |reply| {
             let (start, end) = (reply.range.start + 1, reply.range.end);
@@ -90,7 +90,7 @@ fn wrong_ranges_are_never_written() {
             let (start, end) = (reply.range.start, reply.range.end);
             reply.without("content-range").header("Content-Range", format!("bytes {start}-{}/60000", end - 2))
         }),
-        ("416", |reply| Reply { status: 416, ..reply }.without("content-range")),
+        ("416", |reply| HttpReply { status: 416, ..reply }.without("content-range")),
     ];
     for (name, spoil) in spoils {
         for nth in [0, 1, 2] {
@@ -140,7 +140,7 @@ fn lengths_that_are_too_long_break_and_too_short_ones_end() {
     let served = content.clone();
     let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        Reply { length: reply.length.map(|length| length + 100), end: ResponseEnd::Close, ..reply }
+        HttpReply { length: reply.length.map(|length| length + 100), end: ResponseEnd::Close, ..reply }
     });
     let mut fetch = settings(&server.url("/file"), &folder.target(), 1);
     fetch.retries = 1;
@@ -152,7 +152,7 @@ fn lengths_that_are_too_long_break_and_too_short_ones_end() {
     let served = content.clone();
     let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        Reply { length: reply.length.map(|length| length - 100), end: ResponseEnd::Close, ..reply }
+        HttpReply { length: reply.length.map(|length| length - 100), end: ResponseEnd::Close, ..reply }
     });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
     assert_eq!(ran.done().size_bytes, 6 * PIECE - 100);
@@ -164,7 +164,7 @@ fn lengths_that_are_too_long_break_and_too_short_ones_end() {
 #[test]
 fn an_absurd_length_is_refused_before_it_fills_the_disk() {
     let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
-    let server = TestServer::start(move |request| Reply { length: Some(1 << 60), ..content.answer(request) });
+    let server = TestServer::start(move |request| HttpReply { length: Some(1 << 60), ..content.answer(request) });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
     assert!(ran.failed(FetchErrorKind::Local).message.contains("no room for the 1152921504606846976 bytes"), "{ran:?}");
     assert!(folder.names().is_empty());
@@ -193,7 +193,7 @@ fn a_coding_of_the_transfer_is_refused() {
         let server = TestServer::start(move |request| {
             let mut deaf = request.clone();
             deaf.headers.retain(|(name, _)| name != "range");
-            Reply { length: None, end: ResponseEnd::Close, ..served.answer(&deaf) }.header("Transfer-Encoding", coding)
+            HttpReply { length: None, end: ResponseEnd::Close, ..served.answer(&deaf) }.header("Transfer-Encoding", coding)
         });
         let ran = run(settings(&server.url("/file"), &folder.target(), 1));
         let error = ran.failed(FetchErrorKind::Answer);
@@ -206,7 +206,7 @@ fn a_coding_of_the_transfer_is_refused() {
 fn a_redirect_to_another_scheme_is_an_answer_that_names_it() {
     for (to, named) in [("ftp://files.example/a", "ftp://files.example"), ("file:///etc/passwd", "file://")] {
         let folder = Folder::new();
-        let server = TestServer::start(move |_| Reply::empty(302).header("Location", to));
+        let server = TestServer::start(move |_| HttpReply::empty(302).header("Location", to));
         let ran = run(settings(&server.url("/file"), &folder.target(), 1));
         let error = ran.failed(FetchErrorKind::Answer);
         assert!(error.message.contains(named) && error.message.contains("only http and https"), "{ran:?}");
@@ -218,7 +218,7 @@ fn a_redirect_to_another_scheme_is_an_answer_that_names_it() {
 fn statuses() {
     for (status, tries) in [(404, 1), (403, 1), (500, 5), (503, 5), (429, 5), (204, 1), (304, 1)] {
         let folder = Folder::new();
-        let server = TestServer::start(move |_| Reply::empty(status));
+        let server = TestServer::start(move |_| HttpReply::empty(status));
         let ran = run(settings(&server.url("/file"), &folder.target(), 3));
         assert!(ran.failed(FetchErrorKind::Answer).message.contains(&status.to_string()));
         assert_eq!(server.requests().len(), tries, "{status}");
@@ -231,7 +231,7 @@ fn retry_after_is_waited_for() {
     let (content, folder) = (GeneratedContent::new(PIECE, 1), Folder::new());
     let served = content.clone();
     let server = TestServer::start(move |request| {
-        if request.number == 0 { Reply::empty(503).header("Retry-After", "1") } else { served.answer(request) }
+        if request.number == 0 { HttpReply::empty(503).header("Retry-After", "1") } else { served.answer(request) }
     });
     let start = Instant::now();
     let ran = run(settings(&server.url("/file"), &folder.target(), 3));
@@ -270,9 +270,9 @@ fn redirects_are_followed_so_far_and_credentials_stay() {
     let other = TestServer::honest(&content);
     let away = other.url("/deep/file");
     let server = TestServer::start(move |request| match request.target.as_str() {
-        "/file" => Reply::empty(302).header("Location", "second?x=1"),
-        "/second?x=1" => Reply::empty(307).header("Location", away.clone()),
-        _ => Reply::empty(301).header("Location", "/loop"),
+        "/file" => HttpReply::empty(302).header("Location", "second?x=1"),
+        "/second?x=1" => HttpReply::empty(307).header("Location", away.clone()),
+        _ => HttpReply::empty(301).header("Location", "/loop"),
     });
     let mut fetch = settings(&server.url("/file"), &folder.target(), 2);
     fetch.headers = vec![("Authorization".to_owned(), "Basic c2VjcmV0".to_owned())];

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, PIECE, run, settings, sha256};
 use rorqual_fetch::FetchErrorKind;
-use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, ResponseEnd, TestServer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -169,7 +169,7 @@ fn a_target_that_appears_meanwhile_is_not_replaced() {
 #[test]
 fn nothing_is_left_where_nothing_came() {
     let folder = Folder::new();
-    let server = TestServer::start(|_| Reply::empty(404));
+    let server = TestServer::start(|_| HttpReply::empty(404));
     run(settings(&server.url("/file"), &folder.target(), 2)).failed(FetchErrorKind::Answer);
     assert!(folder.names().is_empty());
 }

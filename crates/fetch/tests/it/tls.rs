@@ -4,7 +4,7 @@ use crate::common::{Folder, PIECE, run, settings, sha256};
 use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rorqual_fetch::{Fetch, FetchErrorKind};
-use rorqual_testkit::http::{GeneratedContent, Reply, Request, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, Request, ResponseEnd, TestServer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ struct Secure {
 }
 
 impl Secure {
-    fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    fn start(answer: impl Fn(&Request) -> HttpReply + Send + Sync + 'static) -> Self {
         let mut authority = CertificateParams::new(Vec::new()).unwrap();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority_key = KeyPair::generate().unwrap();
@@ -36,7 +36,7 @@ impl Secure {
         certificate: CertificateDer<'static>,
         key: PrivateKeyDer<'static>,
         authority_pem: String,
-        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&Request) -> HttpReply + Send + Sync + 'static,
     ) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
@@ -63,7 +63,7 @@ impl Secure {
     }
 }
 
-type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
+type Answer = dyn Fn(&Request) -> HttpReply + Send + Sync;
 
 async fn listen(acceptor: TlsAcceptor, answer: Arc<Answer>, sender: &std::sync::mpsc::Sender<SocketAddr>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -86,7 +86,7 @@ async fn listen(acceptor: TlsAcceptor, answer: Arc<Answer>, sender: &std::sync::
     }
 }
 
-async fn send(reply: Reply, mut respond: h2::server::SendResponse<Bytes>) {
+async fn send(reply: HttpReply, mut respond: h2::server::SendResponse<Bytes>) {
     let mut head = http::Response::builder().status(reply.status);
     for (name, value) in &reply.headers {
         head = head.header(name, value);
@@ -130,7 +130,7 @@ fn a_stream_that_ends_early_is_resumed() {
 #[test]
 fn strangers_are_not_trusted_and_not_asked_again() {
     let folder = Folder::new();
-    let server = Secure::start(|_| Reply::empty(200));
+    let server = Secure::start(|_| HttpReply::empty(200));
     let mut fetch = server.fetch(&folder);
     fetch.ca_certs.clear();
     let ran = run(fetch);
@@ -224,7 +224,7 @@ fn a_redirect_to_http_is_followed_only_when_allowed() {
     let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let plain = TestServer::honest(&content);
     let away = plain.url("/file");
-    let server = Secure::start(move |_| Reply::empty(302).header("location", away.clone()));
+    let server = Secure::start(move |_| HttpReply::empty(302).header("location", away.clone()));
     let ran = run(server.fetch(&folder));
     assert!(ran.failed(FetchErrorKind::Answer).message.contains("from https to http"), "{ran:?}");
     assert_eq!(plain.requests().len(), 0);

@@ -114,14 +114,14 @@ fn state_bytes_max(window_log_max: u32) -> u64 {
 
 /// What an input is taken for: how much of what its first bytes tell is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Undo {
+pub(crate) struct DecodeDepth {
     /// Compressed data is decompressed.
     pub(crate) compression: bool,
     /// UTF-16, compressed or not, is made UTF-8.
     pub(crate) charset: bool,
 }
 
-impl Undo {
+impl DecodeDepth {
     /// Whether a stream that begins so is decoded.
     pub(crate) fn decodes(self, head: &[u8]) -> bool {
         self.encoding(head) != Encoding::Plain || (self.charset && Charset::detect(head) != Charset::Utf8)
@@ -140,7 +140,7 @@ impl Undo {
 
 /// A decoder over `input`, which begins with `head`: of its compression, and of UTF-16 in it.
 pub(crate) fn decoder_of<'a>(
-    undo: Undo,
+    undo: DecodeDepth,
     head: &[u8],
     input: impl BufRead + Send + 'a,
     window_log_max: u32,
@@ -152,7 +152,7 @@ pub(crate) fn decoder_of<'a>(
 /// Whether a stream of text that begins so is compressed or UTF-16, and so decoded.
 #[must_use]
 pub fn is_encoded(head: &[u8]) -> bool {
-    Undo { compression: true, charset: true }.decodes(head)
+    DecodeDepth { compression: true, charset: true }.decodes(head)
 }
 
 /// A decoder of `encoding` over `input`; concatenated members and frames are one stream.

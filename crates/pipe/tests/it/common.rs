@@ -1,7 +1,7 @@
 //! What the tests share: sources of any block size, stages that keep what they see, and a reference that splits by hand.
 
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes, buffers_needed};
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Finish, Framing, Input, Pool, RunPlan, Stage, run};
+use rorqual_pipe::{BlockSource, BufferPool, Chunk, Control, Error, FilledBlock, Finish, Framing, Input, RunPlan, Stage, run};
 use rorqual_testkit::process::in_time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -109,15 +109,15 @@ impl Setup {
         RunPlan { framing: self.framing, zstd_window_log_max: 23 }
     }
 
-    pub(crate) fn pool(self) -> Pool {
-        Pool::new(buffer_bytes(self.headroom()), self.buffers)
+    pub(crate) fn pool(self) -> BufferPool {
+        BufferPool::new(buffer_bytes(self.headroom()), self.buffers)
     }
 
     /// Runs what `input` makes with the pool through stages that `stage` makes. Ends the test when the run hangs or
     /// keeps a buffer.
     pub(crate) fn run<S: Stage + 'static>(
         self,
-        input: impl FnOnce(&Pool) -> Input + Send + 'static,
+        input: impl FnOnce(&BufferPool) -> Input + Send + 'static,
         stage: impl Fn() -> S + Send + 'static,
     ) -> Outcome<S::Output>
     where
@@ -138,14 +138,14 @@ impl Setup {
     }
 
     /// The lines of an input that has nothing wrong.
-    pub(crate) fn lines_of(self, input: impl FnOnce(&Pool) -> Input + Send + 'static) -> Vec<Seen> {
+    pub(crate) fn lines_of(self, input: impl FnOnce(&BufferPool) -> Input + Send + 'static) -> Vec<Seen> {
         let outcome = self.run(input, || KeepLines);
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         outcome.outputs.concat()
     }
 
     /// The bytes of an input that has nothing wrong; checks that the chunks touch.
-    pub(crate) fn bytes_of(self, input: impl FnOnce(&Pool) -> Input + Send + 'static) -> Vec<u8> {
+    pub(crate) fn bytes_of(self, input: impl FnOnce(&BufferPool) -> Input + Send + 'static) -> Vec<u8> {
         let outcome = self.run(input, || KeepBytes);
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         let mut all = Vec::new();
@@ -159,7 +159,7 @@ impl Setup {
 
 /// Gives its bytes in blocks of one size.
 pub(crate) struct Pieces {
-    pool: Pool,
+    pool: BufferPool,
     headroom: usize,
     pieces: VecDeque<Vec<u8>>,
     /// Comes after the last piece.
@@ -167,13 +167,13 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    pub(crate) fn new(bytes: &[u8], piece_bytes: usize, headroom: usize, pool: &Pool) -> Self {
+    pub(crate) fn new(bytes: &[u8], piece_bytes: usize, headroom: usize, pool: &BufferPool) -> Self {
         let pieces = bytes.chunks(piece_bytes.min(BLOCK_BYTES)).map(<[u8]>::to_vec).collect();
         Self { pool: pool.clone(), headroom, pieces, error: None }
     }
 
     /// An input that `setup` can run.
-    pub(crate) fn input(bytes: &[u8], piece_bytes: usize, setup: Setup) -> impl FnOnce(&Pool) -> Input + Send + 'static {
+    pub(crate) fn input(bytes: &[u8], piece_bytes: usize, setup: Setup) -> impl FnOnce(&BufferPool) -> Input + Send + 'static {
         let bytes = bytes.to_vec();
         move |pool| Input::from_source("pieces", Box::new(Self::new(&bytes, piece_bytes, setup.headroom(), pool)))
     }
@@ -187,13 +187,13 @@ impl Pieces {
 }
 
 impl BlockSource for Pieces {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let Some(piece) = self.pieces.pop_front() else {
             return self.error.take().map_or(Ok(None), Err);
         };
         let mut lease = self.pool.lease().expect("the system has memory for a test");
         let range = self.headroom..self.headroom + piece.len();
         lease[range.clone()].copy_from_slice(&piece);
-        Ok(Some(Filled { lease, range }))
+        Ok(Some(FilledBlock { lease, range }))
     }
 }

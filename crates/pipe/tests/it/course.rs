@@ -2,11 +2,11 @@
 
 use crate::common::{KeepLines, Seen, Setup, split};
 use proptest::prelude::*;
-use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool, ResumableRun, ResumePoint};
+use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input, ResumableRun, ResumePoint};
 
 /// Brings bytes in pieces; behind each that says so it pauses.
 struct Pausing {
-    pool: Pool,
+    pool: BufferPool,
     headroom: usize,
     pieces: Vec<(Vec<u8>, bool)>,
     next: usize,
@@ -15,14 +15,14 @@ struct Pausing {
 }
 
 impl BlockSource for Pausing {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         self.paused = std::mem::take(&mut self.pauses);
         let Some((piece, pauses)) = self.pieces.get(self.next).filter(|_| !self.paused) else { return Ok(None) };
         (self.next, self.pauses) = (self.next + 1, *pauses);
         let mut lease = self.pool.lease().expect("memory for a block");
         let range = self.headroom..self.headroom + piece.len();
         lease[range.clone()].copy_from_slice(piece);
-        Ok(Some(Filled { lease, range }))
+        Ok(Some(FilledBlock { lease, range }))
     }
 
     fn paused(&self) -> bool {
@@ -32,7 +32,7 @@ impl BlockSource for Pausing {
 
 const LINE_BYTES_MAX: usize = 12;
 
-fn course(pool: &Pool, setup: Setup, pieces: Vec<(Vec<u8>, bool)>) -> ResumableRun {
+fn course(pool: &BufferPool, setup: Setup, pieces: Vec<(Vec<u8>, bool)>) -> ResumableRun {
     let source = Pausing { pool: pool.clone(), headroom: setup.headroom(), pieces, next: 0, pauses: false, paused: false };
     let input = Input::from_source("pieces", Box::new(source)).stored();
     ResumableRun::new(input, &setup.plan(), pool, &Control::default())

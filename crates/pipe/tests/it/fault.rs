@@ -3,8 +3,8 @@
 
 use crate::common::{KeepBytes, KeepLines, Outcome, Pieces, Seen, Setup, TIME_MAX, split};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, ErrorClass, Filled, Framing, Input, Pool, Stage, run};
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_pipe::{BlockSource, BufferPool, Chunk, Control, Error, ErrorClass, FilledBlock, Framing, Input, Stage, run};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use rorqual_testkit::process::in_time;
 use std::fs::File;
@@ -30,7 +30,7 @@ fn a_reader_that_fails_at_every_call() {
     for for_ever in [false, true] {
         for at in 0.. {
             let fault = FaultPlan::new(at, for_ever, ErrorKind::ConnectionReset);
-            let reader = Faulty::new(Cursor::new(bytes.clone()), 37, &fault);
+            let reader = FaultyIo::new(Cursor::new(bytes.clone()), 37, &fault);
             let outcome = Setup::lines(50, 2).run(|_| Input::from_reader("the name", Box::new(reader)), || KeepLines);
             if !fault.reached() {
                 assert!(outcome.error.is_none());
@@ -50,7 +50,7 @@ fn an_interrupted_read_is_read_again() {
     let bytes = text(2_000);
     for at in 0.. {
         let fault = FaultPlan::new(at, false, ErrorKind::Interrupted);
-        let reader = Faulty::new(Cursor::new(bytes.clone()), 37, &fault);
+        let reader = FaultyIo::new(Cursor::new(bytes.clone()), 37, &fault);
         let seen = Setup::lines(50, 2).lines_of(|_| Input::from_reader("the name", Box::new(reader)));
         assert_eq!(seen, split(&bytes, 50), "call {at}");
         if !fault.reached() {
@@ -65,7 +65,7 @@ fn a_reader_under_a_decoder_that_fails_at_every_call() {
     for stored in [gzip(&bytes), zstd_frame(&bytes)] {
         for at in 0.. {
             let fault = FaultPlan::new(at, true, ErrorKind::ConnectionReset);
-            let reader = Faulty::new(Cursor::new(stored.clone()), 500, &fault);
+            let reader = FaultyIo::new(Cursor::new(stored.clone()), 500, &fault);
             let outcome = Setup::bytes(2).run(|_| Input::from_reader("the name", Box::new(reader)), || KeepBytes);
             let got: Vec<u8> = outcome.outputs.into_iter().flat_map(|(_, bytes)| bytes).collect();
             assert!(bytes.starts_with(&got), "call {at}");
@@ -86,7 +86,7 @@ fn a_source_that_fails_at_every_block() {
         for at in 0..=bytes.len().div_ceil(piece_bytes) {
             let setup = Setup::lines(20, 2).with_buffers(3);
             let given = bytes.clone();
-            let input = move |pool: &Pool| {
+            let input = move |pool: &BufferPool| {
                 let error = Error::new(ErrorClass::Io, "the name", "the fault of this test");
                 let source = Pieces::new(&given, piece_bytes, setup.headroom(), pool).failing_after(at, error);
                 Input::from_source("the name", Box::new(source))
@@ -102,7 +102,7 @@ fn a_source_that_fails_at_every_block() {
 
 /// A sink that fails at one call: as the one of `--rejects` on a full disk.
 fn run_into_failing_sink(
-    input: impl FnOnce(&Pool) -> Input + Send + 'static,
+    input: impl FnOnce(&BufferPool) -> Input + Send + 'static,
     threads: usize,
     fault: &FaultPlan,
 ) -> (Vec<u64>, Option<Error>) {
@@ -132,7 +132,7 @@ fn a_sink_that_fails_at_every_output() {
         for is_file in [true, false] {
             for at in 0.. {
                 let (path, copy) = (file.path().to_owned(), bytes.clone());
-                let input = move |_: &Pool| match is_file {
+                let input = move |_: &BufferPool| match is_file {
                     true => Input::open(&path).expect("it is there"),
                     false => Input::from_reader("stream", Box::new(Cursor::new(copy))),
                 };
@@ -252,7 +252,7 @@ fn everything_before_the_end_of_a_shrunken_file_is_handed_over_and_nothing_more(
     for (size, threads) in [4 * BLOCK_BYTES + 1_000, 4 * BLOCK_BYTES].into_iter().flat_map(|size| [1, 2, 4].map(|n| (size, n))) {
         let file = stored(&text(8 * BLOCK_BYTES));
         let path = file.path().to_owned();
-        let shrunken = move |_: &Pool| {
+        let shrunken = move |_: &BufferPool| {
             let input = Input::open(&path).expect("it is there");
             File::options().write(true).open(&path).and_then(|file| file.set_len(size as u64)).expect("it is ours");
             input
@@ -285,7 +285,7 @@ fn outputs_that_hold_buffers_never_starve_the_run() {
     for threads in [1, 2, 4] {
         for (is_file, buffers) in [(true, 1), (true, buffers_needed(threads)), (false, 3), (false, buffers_needed(threads))] {
             let (file, copy) = (stored(&bytes), bytes.clone());
-            let input = move |_: &Pool| match is_file {
+            let input = move |_: &BufferPool| match is_file {
                 true => Input::open(file.path()).expect("it is there"),
                 false => Input::from_reader("stream", Box::new(Cursor::new(copy))),
             };
@@ -295,7 +295,7 @@ fn outputs_that_hold_buffers_never_starve_the_run() {
     }
 }
 
-fn run_to_writer(input: impl FnOnce(&Pool) -> Input + Send + 'static, setup: Setup) -> Vec<u8> {
+fn run_to_writer(input: impl FnOnce(&BufferPool) -> Input + Send + 'static, setup: Setup) -> Vec<u8> {
     in_time(TIME_MAX, move || {
         let pool = setup.pool();
         let mut written = Vec::new();
@@ -396,13 +396,13 @@ fn every_stage_of_a_silent_stream_is_told_that_it_is_idle() {
 /// Every read a block of its own, as an upload that trickles.
 struct Blockwise<R> {
     reader: R,
-    pool: Pool,
+    pool: BufferPool,
 }
 
 impl<R: std::io::Read + Send> BlockSource for Blockwise<R> {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+    fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let mut lease = self.pool.lease().expect("the system has memory for a test");
         let read = self.reader.read(&mut lease[..4]).expect("it does not fail");
-        Ok((read > 0).then_some(Filled { lease, range: 0..read }))
+        Ok((read > 0).then_some(FilledBlock { lease, range: 0..read }))
     }
 }

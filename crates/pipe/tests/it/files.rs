@@ -4,7 +4,7 @@ use crate::common::{Seen, Setup, split};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::limits::{BLOCK_BYTES, OVERREAD_BYTES};
-use rorqual_pipe::{Input, Pool};
+use rorqual_pipe::{BufferPool, Input};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn stored(bytes: &[u8]) -> NamedTempFile {
     file
 }
 
-fn opened(path: &Path) -> impl FnOnce(&Pool) -> Input + Send + 'static {
+fn opened(path: &Path) -> impl FnOnce(&BufferPool) -> Input + Send + 'static {
     let path = path.to_owned();
     move |_| Input::open(&path).expect("it is there")
 }
@@ -174,7 +174,7 @@ fn what_is_written_while_a_file_is_read_is_not_seen() {
     let bytes = text(BLOCK_BYTES + 100);
     let file = stored(&bytes);
     let path = file.path().to_owned();
-    let grown = move |_: &Pool| {
+    let grown = move |_: &BufferPool| {
         let input = Input::open(&path).expect("it is there");
         let mut more = File::options().append(true).open(&path).expect("it is ours");
         more.write_all(b"more\nlines\n").expect("room on the disk");
@@ -188,7 +188,7 @@ fn a_file_without_a_name_is_still_read() {
     let bytes = text(BLOCK_BYTES + 100);
     let file = stored(&bytes);
     let path = file.path().to_owned();
-    let vanished = move |_: &Pool| {
+    let vanished = move |_: &BufferPool| {
         let input = Input::open(&path).expect("it is there");
         std::fs::remove_file(&path).expect("it is ours");
         input

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, GatherSettings, OutputFd};
 use rorqual_pipe::{Control, Sink};
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -23,9 +23,9 @@ proptest! {
 
     #[test]
     fn writes_what_it_was_given(pieces in vec(piece(), 0..60), write_bytes in prop_oneof![Just(1usize), Just(100), 1usize..100_000], interrupted_at in 0u64..50) {
-        let pool = Pool::new(SMALL_BYTES, 1);
+        let pool = BufferPool::new(SMALL_BYTES, 1);
         let fault = FaultPlan::new(interrupted_at, false, ErrorKind::Interrupted);
-        let mut gather = Gather::new(Faulty::new(Vec::new(), write_bytes, &fault), &pool).unwrap();
+        let mut gather = Gather::new(FaultyIo::new(Vec::new(), write_bytes, &fault), &pool).unwrap();
         for piece in &pieces {
             gather.push(Bytes::from(piece.clone())).unwrap();
         }
@@ -56,7 +56,7 @@ impl Write for Places {
 
 #[test]
 fn a_large_piece_leaves_from_where_it_is() {
-    let pool = Pool::new(SMALL_BYTES, 1);
+    let pool = BufferPool::new(SMALL_BYTES, 1);
     let piece = Bytes::from(vec![7; COPY_BYTES_MAX + 1]);
     let place = (piece.as_ptr() as usize, piece.len());
     let mut gather = Gather::new(Places::default(), &pool).unwrap();
@@ -66,7 +66,7 @@ fn a_large_piece_leaves_from_where_it_is() {
 
 #[test]
 fn more_small_bytes_than_the_buffer_holds_and_more_pieces_than_a_call_takes() {
-    let pool = Pool::new(SMALL_BYTES, 1);
+    let pool = BufferPool::new(SMALL_BYTES, 1);
     let mut gather = Gather::new(Vec::new(), &pool).unwrap();
     let mut expected = Vec::new();
     for number in 0u32..3_000 {
@@ -86,10 +86,10 @@ fn more_small_bytes_than_the_buffer_holds_and_more_pieces_than_a_call_takes() {
 fn a_failing_writer_at_every_call() {
     for kind in [ErrorKind::BrokenPipe, ErrorKind::StorageFull, ErrorKind::WriteZero] {
         for at in 0.. {
-            let pool = Pool::new(SMALL_BYTES, 4);
+            let pool = BufferPool::new(SMALL_BYTES, 4);
             let fault = FaultPlan::new(at, true, kind);
             let mut written = Vec::new();
-            let result = push_all(Faulty::new(&mut written, 5_000, &fault), &pool);
+            let result = push_all(FaultyIo::new(&mut written, 5_000, &fault), &pool);
             assert_eq!(pool.lent(), 0, "every buffer comes home");
             assert!(given().concat().starts_with(&written));
             if !fault.reached() {
@@ -107,7 +107,7 @@ fn given() -> Vec<Vec<u8>> {
 }
 
 /// Pushes pieces that lie in buffers of the pool, as those of a run do.
-fn push_all<W: Write>(writer: W, pool: &Pool) -> std::io::Result<()> {
+fn push_all<W: Write>(writer: W, pool: &BufferPool) -> std::io::Result<()> {
     let mut gather = Gather::new(writer, pool)?;
     for piece in given() {
         let mut lease = pool.lease()?;
@@ -141,9 +141,9 @@ proptest! {
         buffer_bytes in 1usize..20_000,
         shared_bytes_max in 1usize..30_000,
     ) {
-        let pool = Pool::new(SMALL_BYTES, 1);
+        let pool = BufferPool::new(SMALL_BYTES, 1);
         let settings = GatherSettings { copy_bytes_max, write_bytes: buffer_bytes, shared_bytes_max };
-        let writer = Faulty::new(Vec::new(), write_bytes, &FaultPlan::never());
+        let writer = FaultyIo::new(Vec::new(), write_bytes, &FaultPlan::never());
         let mut gather = Gather::with_settings(writer, &pool, settings).unwrap();
         let (mut expected, mut copied, mut waiting) = (Vec::new(), 0, Vec::new());
         for one in given {
@@ -183,7 +183,7 @@ fn an_output_that_does_not_block_is_waited_for() {
         bytes
     });
     let output = OutputFd::new(File::from(OwnedFd::from(write)), &Control::default());
-    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    let mut gather = Gather::new(output, &BufferPool::new(SMALL_BYTES, 1)).unwrap();
     expected.chunks(777).for_each(|piece| gather.copy(piece).unwrap());
     drop(gather.finish().unwrap());
     assert!(reader.join().unwrap() == expected);
@@ -196,7 +196,7 @@ fn a_stop_ends_the_wait_for_a_reader_that_takes_nothing() {
     let control = Control::default();
     control.stop();
     let output = OutputFd::new(File::from(OwnedFd::from(write)), &control);
-    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    let mut gather = Gather::new(output, &BufferPool::new(SMALL_BYTES, 1)).unwrap();
     let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
 }
@@ -207,7 +207,7 @@ fn a_stop_ends_the_wait_for_a_pipe_that_blocks() {
     let control = Control::default();
     control.stop();
     let output = OutputFd::new(File::from(OwnedFd::from(write)), &control);
-    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    let mut gather = Gather::new(output, &BufferPool::new(SMALL_BYTES, 1)).unwrap();
     let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
 }

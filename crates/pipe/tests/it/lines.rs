@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::Input;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use std::io::Cursor;
 
 const PIECES: [usize; 6] = [1, 2, 7, 64, 1_001, BLOCK_BYTES];
@@ -47,7 +47,7 @@ proptest! {
     fn short_reads_give_the_same_lines(bytes in newline_rich(), read_bytes in 1usize..50) {
         let setup = Setup::lines(16, 2);
         let expected = split(&bytes, 16);
-        let reader = Faulty::new(Cursor::new(bytes), read_bytes, &FaultPlan::never());
+        let reader = FaultyIo::new(Cursor::new(bytes), read_bytes, &FaultPlan::never());
         prop_assert_eq!(setup.lines_of(|_| Input::from_reader("short", Box::new(reader))), expected);
     }
 }
@@ -92,7 +92,7 @@ fn what_was_read_ahead_is_read_again() {
     let bytes: Vec<u8> = (0..3 * BLOCK_BYTES).map(|index| (index % 251) as u8).collect();
     for (first, then) in [(0, 0), (1, 5), (100, BLOCK_BYTES), (BLOCK_BYTES + 1, 2 * BLOCK_BYTES), (10 * BLOCK_BYTES, 0)] {
         let expected = bytes.clone();
-        let reader = Faulty::new(Cursor::new(bytes.clone()), 1_000, &FaultPlan::never());
+        let reader = FaultyIo::new(Cursor::new(bytes.clone()), 1_000, &FaultPlan::never());
         let read = Setup::bytes(2).bytes_of(move |_| {
             let mut input = Input::from_reader("ahead", Box::new(reader));
             for bytes_max in [first, then] {

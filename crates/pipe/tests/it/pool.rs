@@ -1,6 +1,6 @@
 //! The pool lends what it has and no more, and waits end when a buffer comes home.
 
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use rorqual_testkit::process::in_time;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl Wake for Count {
 
 #[test]
 fn lends_no_more_than_it_has() {
-    let pool = Pool::new(4096, 2);
+    let pool = BufferPool::new(4096, 2);
     let first = pool.lease().unwrap();
     let second = pool.lease().unwrap();
     assert!(pool.try_lease().unwrap().is_none());
@@ -35,7 +35,7 @@ fn lends_no_more_than_it_has() {
 
 #[test]
 fn a_wait_ends_when_a_buffer_comes_home() {
-    let pool = Pool::new(4096, 1);
+    let pool = BufferPool::new(4096, 1);
     let lease = pool.lease().unwrap();
     let waiting = pool.clone();
     let waiter = std::thread::spawn(move || drop(waiting.lease().unwrap()));
@@ -46,7 +46,7 @@ fn a_wait_ends_when_a_buffer_comes_home() {
 
 #[test]
 fn many_threads_share_few_buffers() {
-    let pool = Pool::new(4096, 3);
+    let pool = BufferPool::new(4096, 3);
     let shared = pool.clone();
     in_time(TIME_MAX, move || {
         std::thread::scope(|scope| {
@@ -66,7 +66,7 @@ fn many_threads_share_few_buffers() {
 
 #[test]
 fn a_dropped_async_wait_does_not_swallow_the_turn() {
-    let pool = Pool::new(4096, 1);
+    let pool = BufferPool::new(4096, 1);
     let lease = pool.lease().unwrap();
     let (gone, here) = (Arc::new(Count::default()), Arc::new(Count::default()));
     let gone_waker = Waker::from(Arc::clone(&gone));
@@ -85,5 +85,5 @@ fn a_dropped_async_wait_does_not_swallow_the_turn() {
 #[test]
 #[should_panic(expected = "at least one buffer")]
 fn a_pool_that_can_never_lend_is_refused() {
-    let _ = Pool::new(4096, 0);
+    let _ = BufferPool::new(4096, 0);
 }

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{
-    Chunk, Control, Error, ErrorClass, Framing, Input, Pool, RecordEnds, RunPlan, SplitError, Splitter, Stage, run_records,
+    BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RecordEnds, RunPlan, SplitError, Splitter, Stage, run_records,
 };
 use rorqual_testkit::process::in_time;
 
@@ -73,7 +73,7 @@ impl Stage for Keep {
 fn run(bytes: &[u8], piece_bytes: usize, record_bytes_max: usize, threads: usize, buffers: usize) -> (Vec<Kept>, Option<Error>) {
     let bytes = bytes.to_vec();
     in_time(TIME_MAX, move || {
-        let pool = Pool::new(buffer_bytes(record_bytes_max), buffers);
+        let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers);
         let input = Input::from_source("pieces", Box::new(Pieces::new(&bytes, piece_bytes, record_bytes_max, &pool)));
         let plan = RunPlan { framing: Framing::Records { record_bytes_max }, zstd_window_log_max: 20 };
         let mut outputs = Vec::new();

@@ -1,18 +1,18 @@
 //! One JSON array.
 
-use super::{Out, unprintable};
+use super::{OutputWriter, unprintable};
 use datafusion::arrow::array::RecordBatch;
 use rorqual_columnar::render::JsonRows;
 use std::io::{self, Write};
 
 /// Rows as the elements of an array, each on its line.
 pub(super) struct Array {
-    out: Out,
+    out: OutputWriter,
     begun: bool,
 }
 
 impl Array {
-    pub(super) fn new(out: Out) -> Self {
+    pub(super) fn new(out: OutputWriter) -> Self {
         Self { out, begun: false }
     }
 

@@ -16,7 +16,7 @@ use rorqual_pipe::{Error, ErrorClass, escaped_path};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-type Out = BufWriter<Box<dyn Write + Send>>;
+type OutputWriter = BufWriter<Box<dyn Write + Send>>;
 
 /// Takes the rows of one query.
 pub(crate) struct QuerySink {
@@ -34,7 +34,7 @@ pub(crate) struct QuerySink {
 }
 
 enum WriteState {
-    Plan(Out),
+    Plan(OutputWriter),
     Table(table::First),
     Json(json::Array),
     Rows(Box<BatchWriter>),

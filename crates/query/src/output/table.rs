@@ -1,6 +1,6 @@
 //! The first rows of a result, for people.
 
-use super::{Out, unprintable};
+use super::{OutputWriter, unprintable};
 use crate::message;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -16,7 +16,7 @@ const ADVICE: &str = "SELECT chooses, --to ndjson has all";
 
 /// The first rows, and whether there are more.
 pub(super) struct First {
-    out: Out,
+    out: OutputWriter,
     table: TextTable,
     rows_max: usize,
     rows: usize,
@@ -24,7 +24,7 @@ pub(super) struct First {
 }
 
 impl First {
-    pub(super) fn new(out: Out, schema: &SchemaRef, rows_max: usize) -> Self {
+    pub(super) fn new(out: OutputWriter, schema: &SchemaRef, rows_max: usize) -> Self {
         let room = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
         Self { out, table: TextTable::new(schema, room, ADVICE), rows_max, rows: 0, has_more: false }
     }
@@ -54,7 +54,7 @@ impl First {
 }
 
 /// A plan, whose lines are shown as they are.
-pub(super) fn print_plan(batch: &RecordBatch, out: &mut Out) -> io::Result<()> {
+pub(super) fn print_plan(batch: &RecordBatch, out: &mut OutputWriter) -> io::Result<()> {
     let cells = Csv::new(batch).map_err(unprintable)?;
     for row in 0..batch.num_rows() {
         for column in 0..batch.num_columns() {

@@ -25,7 +25,7 @@ use crate::budget::QueryShares;
 use datafusion::error::DataFusionError;
 use rorqual_columnar::ScanSettings;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Control, Error, Pool};
+use rorqual_pipe::{BufferPool, Control, Error};
 use std::sync::Arc;
 
 /// What all scans of a process share.
@@ -33,7 +33,7 @@ use std::sync::Arc;
 pub(crate) struct ScanContext {
     pub(crate) shares: QueryShares,
     /// Blocks for stretches: one is held by a thread while it works, and by nobody who waits.
-    pub(crate) blocks: Pool,
+    pub(crate) blocks: BufferPool,
     /// Counts bytes; nobody is stopped by it.
     pub(crate) control: Control,
     pub(crate) tallies: Tallies,
@@ -43,14 +43,14 @@ pub(crate) struct ScanContext {
 
 impl ScanContext {
     pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>) -> Arc<Self> {
-        let blocks = Pool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
+        let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
         Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default(), bad })
     }
 
     /// With what one input is read by so many threads, with blocks of its own.
     pub(crate) fn scan(&self, threads: usize) -> ScanSettings {
         let QueryShares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
-        let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
+        let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
         ScanSettings { pool, control: Control::default(), record_bytes_max, zstd_window_log_max }
     }
 }

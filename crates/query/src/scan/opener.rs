@@ -55,7 +55,7 @@ impl RecordOpener {
             // What has no column can only be told by who knows all columns.
             format if self.schema.index_of(REST).is_ok() => {
                 let columns = self.schema.fields().iter().filter_map(|field| self.table.index_of(field.name()).ok()).collect();
-                Box::new(Narrowed {
+                Box::new(ProjectedDecoder {
                     decoder: format.decoder(&self.table, Unplaced::Keep, self.context.shares.record_bytes_max),
                     columns,
                 })
@@ -128,12 +128,12 @@ impl RecordOpener {
 }
 
 /// Some columns of what another decodes.
-struct Narrowed {
+struct ProjectedDecoder {
     decoder: Box<dyn Decode>,
     columns: Vec<usize>,
 }
 
-impl Decode for Narrowed {
+impl Decode for ProjectedDecoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
         let mut decoded = self.decoder.decode(chunk)?;
         for batch in &mut decoded.batches {

@@ -10,7 +10,7 @@ use rorqual_pipe::{Error, Input};
 use std::path::PathBuf;
 
 /// What is looked at.
-pub(super) enum Looked {
+pub(super) enum SampledInput {
     /// Files that have anything in them. Of the first only the beginning, unless all is asked for.
     Files(Vec<PathBuf>),
     /// A file without a path: standard input.
@@ -23,7 +23,12 @@ pub(super) enum Looked {
 ///
 /// # Errors
 /// When no record can be read, or a field has values of several types and that is to be an error.
-pub(super) fn schema(format: &RecordFormat, looked: Looked, context: &ScanContext, known: &TableOptions) -> Result<SchemaRef> {
+pub(super) fn schema(
+    format: &RecordFormat,
+    looked: SampledInput,
+    context: &ScanContext,
+    known: &TableOptions,
+) -> Result<SchemaRef> {
     if let RecordFormat::Log(format) = format {
         return Ok(log::schema(format));
     }
@@ -31,21 +36,21 @@ pub(super) fn schema(format: &RecordFormat, looked: Looked, context: &ScanContex
     let mut found = InferredTable { shape: Shape::default(), complete: true };
     let extent = if known.infer_all { SampleExtent::Whole } else { SampleExtent::Prefix };
     match looked {
-        Looked::Ahead(input) if known.infer_all => {
+        SampledInput::Ahead(input) if known.infer_all => {
             let name = input.name();
             return plan_err!(
                 "{name}: --infer-all can't look at all of a stream or an object before it is read; put it into a file first"
             );
         }
-        Looked::Ahead(mut input) => {
+        SampledInput::Ahead(mut input) => {
             let name = input.name().to_owned();
             found.add(&name, scan.infer_ahead(&mut input, format, threads))?;
         }
-        Looked::File(input) => {
+        SampledInput::File(input) => {
             let name = input.name().to_owned();
             found.add(&name, scan.infer(input, format, threads, extent))?;
         }
-        Looked::Files(files) => {
+        SampledInput::Files(files) => {
             found.complete = known.infer_all || files.len() == 1;
             let looked = if known.infer_all { files.len() } else { 1 };
             // Opened one after another: there may be more than descriptors.

@@ -1,7 +1,7 @@
 //! Files of this machine, and standard input.
 
 use super::TableFactory;
-use super::infer::Looked;
+use super::infer::SampledInput;
 use super::kind::{self, TableKind};
 use crate::message;
 use crate::scan::{OnceInput, OpenMode, RecordFile, external};
@@ -43,7 +43,7 @@ impl TableFactory {
                     format,
                     ObjectStoreUrl::local_filesystem(),
                     files,
-                    Looked::Files(filled.into_iter().cloned().collect()),
+                    SampledInput::Files(filled.into_iter().cloned().collect()),
                 )
             }
             TableKind::Arrow => self.arrow_files(&filled.into_iter().cloned().collect::<Vec<_>>()),
@@ -68,10 +68,10 @@ impl TableFactory {
         let name = input.name().to_owned();
         // A file that is standard input can be read at its places more than once.
         let looked = match input.file_again().map_err(external)? {
-            Some(file) => Looked::File(Input::from_file(name, file).map_err(external)?),
+            Some(file) => SampledInput::File(Input::from_file(name, file).map_err(external)?),
             None => {
                 let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
-                Looked::Ahead(input.copy_of(ahead))
+                SampledInput::Ahead(input.copy_of(ahead))
             }
         };
         let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: OpenMode::Once(OnceInput::new(input)) };

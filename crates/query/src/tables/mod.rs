@@ -21,7 +21,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use infer::Looked;
+use infer::SampledInput;
 use kind::TableKind;
 use rorqual_columnar::RecordFormat;
 use rorqual_columnar::read::TableFile;
@@ -50,7 +50,7 @@ impl TableFactory {
         format: RecordFormat,
         store: ObjectStoreUrl,
         files: Vec<RecordFile>,
-        looked: Looked,
+        looked: SampledInput,
     ) -> Result<Arc<dyn TableProvider>> {
         let schema = infer::schema(&format, looked, &self.context, &self.known)?;
         Ok(RecordTable::new(format, schema, store, files, &self.context))

@@ -1,7 +1,7 @@
 //! Files by their address: s3://, gs://, http://, https://.
 
 use super::TableFactory;
-use super::infer::Looked;
+use super::infer::SampledInput;
 use super::kind::{self, TableKind};
 use crate::limits::{OBJECTS_MAX, RETRIES_MAX, RETRY_FOR};
 use crate::scan::{OpenMode, RecordFile, external};
@@ -43,7 +43,7 @@ impl TableFactory {
             TableKind::Records(format) => {
                 let place = |meta: &ObjectMeta| OpenMode::Object { name: address(meta).to_string() };
                 let files = found.iter().map(|meta| RecordFile { meta: meta.clone(), place: place(meta) }).collect();
-                self.records(format, store_url, files, Looked::Ahead(ahead))
+                self.records(format, store_url, files, SampledInput::Ahead(ahead))
             }
             columns => {
                 check_head(name, &head.bytes).map_err(external)?;

@@ -1,7 +1,7 @@
 //! Files by their address.
 
 use crate::common::{SAMPLE, TestFolder, answer, csv, hours_by_hand, hours_of, query};
-use rorqual_testkit::http::{GeneratedContent, Reply, Request, ResponseEnd, TestServer};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, Request, ResponseEnd, TestServer};
 use rorqual_testkit::process::ProcessRun;
 
 /// A server of one file that answers HEAD too.
@@ -118,7 +118,7 @@ fn an_address_that_would_be_changed_is_refused() {
 
 #[test]
 fn what_a_server_says_is_told() {
-    let nothing = TestServer::start(|_| Reply::empty(404));
+    let nothing = TestServer::start(|_| HttpReply::empty(404));
     let ran = query(&[&format!("SELECT * FROM '{}'", nothing.url("/gone.log"))]).run().exits(2);
     ran.says(&["/gone.log", "404"]);
 }

@@ -1,7 +1,7 @@
 //! Expressions: paths and comparisons by the short way, anything by MiniJinja.
 
-use super::{No, Result, TemplateCompiler};
-use crate::plan::{Comparison, Condition, DelegatedCode, EscapeMode, Operand, TemplateTest, VarPath, Variable};
+use super::{NotCompilable, Result, TemplateCompiler};
+use crate::plan::{Comparison, DelegatedCode, EscapeMode, Operand, TemplateCondition, TemplateTest, VarPath, Variable};
 use minijinja::AutoEscape;
 use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
 use minijinja::machinery::{CodeGenerator, Instruction, Span};
@@ -13,7 +13,7 @@ impl<'a> TemplateCompiler<'a> {
             AutoEscape::None => EscapeMode::Plain,
             AutoEscape::Html => EscapeMode::Html,
             AutoEscape::Json => EscapeMode::Json,
-            _ => return Err(No::Unknown),
+            _ => return Err(NotCompilable::Unknown),
         };
         let Expr::Filter(filter) = expr else { return Ok(self.path(expr).map(|path| (path, mode))) };
         let Some(inner) = filter.expr.as_ref().filter(|_| filter.args.is_empty()) else { return Ok(None) };
@@ -47,7 +47,7 @@ impl<'a> TemplateCompiler<'a> {
     }
 
     /// A condition.
-    pub(super) fn condition(&mut self, expr: &Expr<'a>) -> Result<Condition<'a>> {
+    pub(super) fn condition(&mut self, expr: &Expr<'a>) -> Result<TemplateCondition<'a>> {
         let exact = self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
@@ -56,7 +56,7 @@ impl<'a> TemplateCompiler<'a> {
             generator.add(Instruction::Not);
             generator.pop_span();
         });
-        Ok(Condition { short: self.test(expr), exact })
+        Ok(TemplateCondition { short: self.test(expr), exact })
     }
 
     fn test(&mut self, expr: &Expr<'a>) -> Option<TemplateTest<'a>> {
@@ -176,7 +176,9 @@ impl<'a> VarNames<'a> {
 
     fn add(&mut self, expr: &Expr<'a>) -> Result<()> {
         match expr {
-            Expr::Var(variable) if matches!(variable.id, "self" | "super" | "caller" | "loop") => return Err(No::Unknown),
+            Expr::Var(variable) if matches!(variable.id, "self" | "super" | "caller" | "loop") => {
+                return Err(NotCompilable::Unknown);
+            }
             Expr::Var(variable) => {
                 if !self.names.contains(&variable.id) {
                     self.names.push(variable.id);
@@ -225,7 +227,7 @@ impl<'a> VarNames<'a> {
         match expr {
             Expr::Var(variable) if variable.id == "loop" => {
                 if matches!(name, "previtem" | "nextitem" | "changed") {
-                    return Err(No::Unknown);
+                    return Err(NotCompilable::Unknown);
                 }
                 self.last |= name == "last";
                 if !self.names.contains(&"loop") {

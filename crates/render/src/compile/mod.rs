@@ -17,20 +17,20 @@ use std::collections::BTreeMap;
 const INCLUDES_MAX: usize = 8;
 
 /// Why there is no plan.
-pub(crate) enum No {
+pub(crate) enum NotCompilable {
     /// MiniJinja does it.
     Unknown,
     /// Nobody does it.
     Failed(RenderError),
 }
 
-impl From<minijinja::Error> for No {
+impl From<minijinja::Error> for NotCompilable {
     fn from(error: minijinja::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
-type Result<T> = std::result::Result<T, No>;
+type Result<T> = std::result::Result<T, NotCompilable>;
 
 /// How a template of a name is escaped.
 pub(crate) type Escape = fn(&str) -> AutoEscape;
@@ -100,10 +100,10 @@ impl<'a> TemplateCompiler<'a> {
         let TemplateText { name, source } = self.template;
         self.text_bytes += source.len();
         if self.text_bytes > PLAN_TEXT_BYTES_MAX {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         let parsed = parse(source, name, self.env.syntax().clone())?;
-        let Stmt::Template(parsed) = &parsed else { return Err(No::Unknown) };
+        let Stmt::Template(parsed) = &parsed else { return Err(NotCompilable::Unknown) };
         let mut parents = parsed.children.iter().filter_map(|child| match child {
             Stmt::Extends(extends) => Some(extends),
             _ => None,
@@ -112,11 +112,11 @@ impl<'a> TemplateCompiler<'a> {
         // What else a template does that extends another is seen by the blocks.
         let plain = |child: &Stmt<'a>| matches!(child, Stmt::Extends(_) | Stmt::EmitRaw(_) | Stmt::Block(_));
         if parents.next().is_some() || !parsed.children.iter().all(plain) {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         // What comes before it is written.
         for before in parsed.children.iter().take_while(|child| !matches!(child, Stmt::Extends(_))) {
-            let Stmt::EmitRaw(raw) = before else { return Err(No::Unknown) };
+            let Stmt::EmitRaw(raw) = before else { return Err(NotCompilable::Unknown) };
             self.raw.extend_from_slice(raw.raw.as_bytes());
         }
         let mut blocks = replaced.clone();
@@ -127,14 +127,14 @@ impl<'a> TemplateCompiler<'a> {
 
     /// Another template, named by a constant.
     fn other(&self, name: &ast::Expr<'a>) -> Result<TemplateText<'a>> {
-        let name = name.as_const().ok_or(No::Unknown)?;
+        let name = name.as_const().ok_or(NotCompilable::Unknown)?;
         // Whether it is there matters when it is used, which MiniJinja finds out.
-        TemplateText::find(self.env, name.as_str().ok_or(No::Unknown)?).map_err(|_| No::Unknown)
+        TemplateText::find(self.env, name.as_str().ok_or(NotCompilable::Unknown)?).map_err(|_| NotCompilable::Unknown)
     }
 
     fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == INCLUDES_MAX {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         self.depth += 1;
         let result = work(self);

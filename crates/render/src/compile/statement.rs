@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::expression::VarNames;
-use super::{No, Result, TemplateBlocks, TemplateCompiler, TemplateText};
+use super::{NotCompilable, Result, TemplateBlocks, TemplateCompiler, TemplateText};
 use crate::limits::PLAN_NODES_MAX;
 use crate::objects::ROWS;
 use crate::plan::{AssignTarget, Emit, For, If, Items, SourcePosition, TemplateNode};
@@ -28,7 +28,7 @@ impl<'a> TemplateCompiler<'a> {
         }
         self.nodes += 1;
         if self.nodes > PLAN_NODES_MAX {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         if let Stmt::EmitExpr(emit) = statement {
             return self.emit(&emit.expr, statement, nodes);
@@ -58,9 +58,9 @@ impl<'a> TemplateCompiler<'a> {
             }
             Stmt::SetBlock(set) => {
                 self.scopes.carries();
-                let Expr::Var(target) = &set.target else { return Err(No::Unknown) };
+                let Expr::Var(target) = &set.target else { return Err(NotCompilable::Unknown) };
                 if set.filter.is_some() {
-                    return Err(No::Unknown);
+                    return Err(NotCompilable::Unknown);
                 }
                 let body = self.nodes(&set.body, blocks)?;
                 let safe = !matches!(self.escape, AutoEscape::None);
@@ -84,7 +84,7 @@ impl<'a> TemplateCompiler<'a> {
                 nodes.push(TemplateNode::Break);
             }
             Stmt::Continue(_) if self.in_loop => nodes.push(TemplateNode::Continue),
-            _ => return Err(No::Unknown),
+            _ => return Err(NotCompilable::Unknown),
         }
         Ok(())
     }
@@ -136,13 +136,13 @@ impl<'a> TemplateCompiler<'a> {
                 let TemplateText { name, source } = self.template;
                 Ok(AssignTarget::List(items, SourcePosition { name, source, span: list.span() }))
             }
-            _ => Err(No::Unknown),
+            _ => Err(NotCompilable::Unknown),
         }
     }
 
     fn each(&mut self, each: &Spanned<ast::ForLoop<'a>>, blocks: &TemplateBlocks<'_, 'a>) -> Result<For<'a>> {
         if each.recursive {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         let over_rows = self.is_rows(&each.iter);
         let items = if over_rows {
@@ -168,7 +168,7 @@ impl<'a> TemplateCompiler<'a> {
         let target = self.target(&each.target)?;
         match (&target, over_rows) {
             (AssignTarget::Slot(slot), true) => self.scopes.row_is(*slot),
-            (AssignTarget::List(..), true) => return Err(No::Unknown),
+            (AssignTarget::List(..), true) => return Err(NotCompilable::Unknown),
             _ => {}
         }
         let outer = std::mem::replace(&mut self.in_loop, true);
@@ -177,7 +177,7 @@ impl<'a> TemplateCompiler<'a> {
         let (slots, keys, uses) = self.scopes.close_loop();
         // MiniJinja counts what is left before it begins.
         if filter.is_some() && uses.number {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         let otherwise = self.nodes(&each.else_body, blocks)?;
         Ok(For { items, target, slots, filter, body, otherwise, number, keys, uses })
@@ -191,7 +191,7 @@ impl<'a> TemplateCompiler<'a> {
     fn block(&mut self, block: &ast::Block<'a>, blocks: &TemplateBlocks<'_, 'a>) -> Result<TemplateNode<'a>> {
         let (block, template) = blocks.get(block.name).copied().unwrap_or((block, self.template));
         if block.required {
-            return Err(No::Unknown);
+            return Err(NotCompilable::Unknown);
         }
         let escape = self.escape.clone();
         let outer = (
@@ -223,13 +223,13 @@ impl<'a> TemplateCompiler<'a> {
 
 /// What `{% autoescape %}` says, where that is a constant.
 fn derived(enabled: &Expr<'_>, initial: &AutoEscape) -> Result<AutoEscape> {
-    let value = enabled.as_const().ok_or(No::Unknown)?;
+    let value = enabled.as_const().ok_or(NotCompilable::Unknown)?;
     match (value.as_str(), value == Value::from(true)) {
         (Some("html"), _) => Ok(AutoEscape::Html),
         (Some("json"), _) => Ok(AutoEscape::Json),
         (Some("none"), _) | (None, false) => Ok(AutoEscape::None),
         (None, true) if *initial == AutoEscape::None => Ok(AutoEscape::Html),
         (None, true) => Ok(initial.clone()),
-        _ => Err(No::Unknown),
+        _ => Err(NotCompilable::Unknown),
     }
 }

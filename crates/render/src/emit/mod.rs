@@ -91,7 +91,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
     }
 
     fn capture(&mut self, slot: usize, safe: bool, nodes: &'p [TemplateNode<'a>]) -> Result<Flow, RenderError> {
-        let mut captured = Captured(Vec::new());
+        let mut captured = CapturedText(Vec::new());
         let flow = match self.nodes(nodes, &mut captured) {
             Err(RenderError::Write(_)) => return Err(too_long(captured.0.len())),
             result => result?,
@@ -264,9 +264,9 @@ fn too_long(bytes: usize) -> RenderError {
 }
 
 /// Text that becomes a variable, of bounded length.
-struct Captured(Vec<u8>);
+struct CapturedText(Vec<u8>);
 
-impl Sink for Captured {
+impl Sink for CapturedText {
     fn copy(&mut self, piece: &[u8]) -> std::io::Result<()> {
         self.0.write_all(piece)?;
         if self.0.len() > TEXT_BYTES_MAX { Err(std::io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }

@@ -141,7 +141,7 @@ impl LoopBody for RowBody<'_, '_> {
         while next < batch.rows() && sink.len() < bytes_max {
             let start = sink.len();
             let end = batch.rows().min(next + rows_at_once);
-            match emitter.batch(self.each, batch, next..end, false, &mut 0, &mut Bounded { text: sink, bytes_max }) {
+            match emitter.batch(self.each, batch, next..end, false, &mut 0, &mut BoundedText { text: sink, bytes_max }) {
                 Err(RenderError::Write(_)) => {
                     sink.truncate(start);
                     if rows_at_once == 1 {
@@ -161,12 +161,12 @@ impl LoopBody for RowBody<'_, '_> {
 }
 
 /// Text that fails to become longer than it may.
-struct Bounded<'t> {
+struct BoundedText<'t> {
     text: &'t mut Vec<u8>,
     bytes_max: usize,
 }
 
-impl Sink for Bounded<'_> {
+impl Sink for BoundedText<'_> {
     #[inline]
     fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
         if self.text.len() + piece.len() > self.bytes_max {

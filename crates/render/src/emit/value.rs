@@ -4,8 +4,10 @@ use super::Emitter;
 use super::frame::{LoopPosition, LoopSlot};
 use crate::error::RenderError;
 use crate::escape;
-use crate::objects::{Locals, Loop, TemplateRow};
-use crate::plan::{Comparison, Condition, DelegatedCode, Emit, EscapeMode, Operand, TemplateTest, VarPath, VarSlot, Variable};
+use crate::objects::{Locals, LoopVariable, TemplateRow};
+use crate::plan::{
+    Comparison, DelegatedCode, Emit, EscapeMode, Operand, TemplateCondition, TemplateTest, VarPath, VarSlot, Variable,
+};
 use crate::rows::RowCell;
 use minijinja::Value;
 use minijinja::machinery::{eval, make_string_output};
@@ -77,7 +79,7 @@ impl<'a> Emitter<'_, 'a> {
 
     /// Whether a condition is met.
     #[inline]
-    pub(super) fn condition(&self, condition: &Condition<'a>) -> Result<bool, RenderError> {
+    pub(super) fn condition(&self, condition: &TemplateCondition<'a>) -> Result<bool, RenderError> {
         match condition.short.as_ref().and_then(|test| self.test(test)) {
             Some(met) => Ok(met),
             None => Ok(self.run(&condition.exact)?.1.is_true()),
@@ -153,7 +155,7 @@ impl<'a> Emitter<'_, 'a> {
             },
             VarSlot::Loop(number) => {
                 let LoopPosition { index0, length, last, .. } = self.frame.loops[number];
-                Some(Value::from_object(Loop { index0, length, last }))
+                Some(Value::from_object(LoopVariable { index0, length, last }))
             }
         })
     }

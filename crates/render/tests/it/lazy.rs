@@ -2,7 +2,7 @@
 
 use crate::common::{Table, context, page, rows};
 use rorqual_pipe::gather::Gather;
-use rorqual_pipe::{Pool, Sink};
+use rorqual_pipe::{BufferPool, Sink};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
 use rorqual_render::{PageInput, RenderedBy, Templates, Value};
 use std::io;
@@ -106,7 +106,7 @@ fn a_text_that_repeats_is_pointed_at() {
     let times = 1_000_000;
     let mut templates = Templates::new(false);
     templates.add("doom.txt", &format!("{{% for i in range({times}) %}}DOOM\n{{% endfor %}}")).unwrap();
-    let mut sink = Gather::new(std::io::sink(), &Pool::new(256 << 10, 1)).unwrap();
+    let mut sink = Gather::new(std::io::sink(), &BufferPool::new(256 << 10, 1)).unwrap();
     templates.render("doom.txt", &PageInput::default(), &mut sink).unwrap();
     Sink::flush(&mut sink).unwrap();
     let stats = sink.stats();

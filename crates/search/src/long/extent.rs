@@ -119,7 +119,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::long::LOOK_BYTES;
-    use crate::{Case, Expression, LineEnd, SearchPattern};
+    use crate::{CaseMatching, Expression, LineEnd, SearchPattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ mod tests {
             let line = pieces.concat().into_bytes();
             for pattern in PATTERNS {
                 let pattern = SearchPattern {
-                    patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: Case::Sensitive, word, whole_line: false,
+                    patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: CaseMatching::Sensitive, word, whole_line: false,
                     line_end: LineEnd::Newline, bytes_max: 1 << 20,
                 };
                 let expression = Expression::new(pattern).unwrap();

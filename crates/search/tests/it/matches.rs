@@ -1,11 +1,11 @@
 //! The places of matches in a line that comes in pieces.
 
 use rorqual_search::limits::{MATCH_BYTES_MAX, WINDOW_BYTES};
-use rorqual_search::{Case, Expression, LineEnd, LongMatches, SearchPattern, each_match};
+use rorqual_search::{CaseMatching, Expression, LineEnd, LongMatches, SearchPattern, each_match};
 
 fn expression(pattern: &str) -> Expression {
     let (patterns, line_end) = (vec![pattern.as_bytes().to_vec()], LineEnd::Newline);
-    let case = Case::Sensitive;
+    let case = CaseMatching::Sensitive;
     Expression::new(SearchPattern { patterns, fixed: false, case, word: false, whole_line: false, line_end, bytes_max: 1 << 20 })
         .expect("a regular expression")
 }

@@ -2,7 +2,7 @@
 
 use super::{Session, SessionState, lock, try_lock};
 use crate::feed::Feed;
-use crate::state::{Checkpoints, Saved, SavedFormat, SessionEnd, StoredSession};
+use crate::state::{Checkpoints, SavedFormat, SavedSession, SessionEnd, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ impl Session {
         }
     }
 
-    fn saved(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) -> Saved {
-        let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
+    fn saved(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) -> SavedSession {
+        let mut saved = SavedSession::new(&self.name, self.created, self.analyzer.analysis().counts());
         saved.size = self.size();
         saved.metadata.clone_from(&self.metadata);
         saved.fingerprint.clone_from(&self.fingerprint);
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::faults::{log, runtime, send, sessions};
     use crate::limits::{CHECKPOINT_RETRY, HELD_BYTES_FREE, INTERRUPTED_GRACE, SYNCS_MAX};
-    use crate::session::Announced;
+    use crate::session::NewUpload;
     use crate::state::{StateDir, content};
     use crate::upload::Intake;
     use futures_util::FutureExt;
@@ -188,7 +188,7 @@ mod tests {
     fn kept(size: usize) -> (TempDir, Arc<Session>, [PathBuf; 2]) {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
-        let announced = Announced::upload("test.log".to_owned(), Some(size as u64)).expect("a short name");
+        let announced = NewUpload::upload("test.log".to_owned(), Some(size as u64)).expect("a short name");
         let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
         let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
         (folder, session, files)
@@ -338,7 +338,7 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder for temporary files");
             let sessions = sessions(2, Some(StateDir::open(folder.path()).expect("it is empty")));
             let [other, waits] = [(), ()].map(|()| {
-                let announced = Announced::upload("test.log".to_owned(), None).expect("a short name");
+                let announced = NewUpload::upload("test.log".to_owned(), None).expect("a short name");
                 sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()))
             });
             let file = |session: &Session, extension| folder.path().join(session.id()).with_extension(extension);

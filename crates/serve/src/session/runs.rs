@@ -4,7 +4,7 @@ use super::{Session, SessionState, lock};
 use crate::feed::is_enough;
 use crate::state::Checkpoints;
 use crate::turns::WorkerGrant as ParseTurn;
-use rorqual_accesslog::analyze::{LogRun, Turned};
+use rorqual_accesslog::analyze::{LogRun, SliceEnd};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::Input;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// How a lap ended.
 #[derive(Debug)]
-pub(crate) enum Lapped {
+pub(crate) enum SliceOutcome {
     /// There is more to come.
     Paused {
         /// Of an unfinished line.
@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Runs what its feed gives it in one turn. Blocks.
-    pub(crate) fn lap(self: &Arc<Self>, turn: &ParseTurn) -> Lapped {
+    pub(crate) fn lap(self: &Arc<Self>, turn: &ParseTurn) -> SliceOutcome {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
         let mut guarded = lock(&self.reading);
@@ -75,7 +75,7 @@ impl Session {
         if self.is_over() {
             self.inlet.close();
             std::mem::forget(guard);
-            return Lapped::Ended;
+            return SliceOutcome::Ended;
         }
         self.unkept.store(true, Ordering::Relaxed);
         let reading = guarded.get_or_insert_with(|| {
@@ -86,29 +86,29 @@ impl Session {
         let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
         // With a decoder goes its window.
-        if !matches!(turned, Ok(Turned::Paused)) {
+        if !matches!(turned, Ok(SliceEnd::Paused)) {
             *guarded = None;
             self.inlet.close();
         }
         let lapped = match turned {
-            Ok(Turned::Paused) => {
+            Ok(SliceEnd::Paused) => {
                 let held_bytes = guarded.as_ref().map_or(0, LogRun::held_bytes);
                 if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
                     self.keep(guarded.as_ref(), None);
                 }
-                Lapped::Paused { held_bytes }
+                SliceOutcome::Paused { held_bytes }
             }
-            Ok(Turned::Ended) => {
+            Ok(SliceEnd::Ended) => {
                 self.end_by(None);
-                Lapped::Ended
+                SliceOutcome::Ended
             }
-            Ok(Turned::Failed(error)) => {
+            Ok(SliceEnd::Failed(error)) => {
                 self.end_by(Some(&error));
-                Lapped::Ended
+                SliceOutcome::Ended
             }
             Err(unknown) => {
                 self.end_unknown(&unknown);
-                Lapped::Ended
+                SliceOutcome::Ended
             }
         };
         std::mem::forget(guard);

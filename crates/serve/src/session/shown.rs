@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::report::{InputReport, LogReport, NoteSample};
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Control, Followed};
+use rorqual_pipe::{Control, FollowStatus};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Session {
 }
 
 impl FollowView {
-    fn new(followed: &Followed) -> Self {
+    fn new(followed: &FollowStatus) -> Self {
         Self { truncations: followed.truncations(), rotations: followed.rotations(), missing: followed.missing() }
     }
 }

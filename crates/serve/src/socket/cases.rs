@@ -6,7 +6,7 @@ use super::message::{Receiver, SocketEvent};
 
 /// What the peer did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Did {
+enum PeerAction {
     Text(String),
     Binary(Vec<u8>),
     Pong(Vec<u8>),
@@ -16,7 +16,7 @@ enum Did {
     Failed(u16),
 }
 
-use Did::{Binary, Closed, Failed, Pong, Text};
+use PeerAction::{Binary, Closed, Failed, Pong, Text};
 
 const FIN: u8 = 0x80;
 const CONTINUATION: u8 = 0;
@@ -65,16 +65,16 @@ fn close(code: u16, reason: impl AsRef<[u8]>) -> Vec<u8> {
     frame(FIN | CLOSE, [&code.to_be_bytes(), reason.as_ref()].concat())
 }
 
-fn said(text: &str) -> Did {
+fn said(text: &str) -> PeerAction {
     Text(text.to_owned())
 }
 
-fn pong(payload: impl AsRef<[u8]>) -> Did {
+fn pong(payload: impl AsRef<[u8]>) -> PeerAction {
     Pong(payload.as_ref().to_vec())
 }
 
 /// Sends pieces as they are to the echoing peer.
-fn echo<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Did> {
+fn echo<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<PeerAction> {
     let mut receiver = Receiver::new(TEXT_BYTES_MAX);
     let (mut done, mut message) = (Vec::new(), Vec::new());
     for mut input in pieces {
@@ -106,7 +106,7 @@ fn echo<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Did> {
 
 /// Holds a case to what it has to give, however it is cut.
 #[track_caller]
-fn case(name: &str, frames: &[Vec<u8>], expected: &[Did]) {
+fn case(name: &str, frames: &[Vec<u8>], expected: &[PeerAction]) {
     let bytes = frames.concat();
     assert_eq!(echo([&bytes[..]]), expected, "{name}, whole");
     assert_eq!(echo(frames.iter().map(Vec::as_slice)), expected, "{name}, frame by frame");
@@ -210,7 +210,7 @@ fn group_5_fragments() {
 }
 
 /// Sends a text whole, and in two fragments cut anywhere.
-fn text_case(payload: &[u8], expected: &Did) {
+fn text_case(payload: &[u8], expected: &PeerAction) {
     case(&format!("{payload:x?}"), &[text(payload)], std::slice::from_ref(expected));
     for cut in 0..=payload.len() {
         let (start, rest) = payload.split_at(cut);

@@ -20,7 +20,7 @@ mod wire;
 
 use crate::api::{PathSession, SessionQuery, UploadOffset};
 use crate::connections::ConnectionSlot;
-use crate::discard::{Discarded, Tests};
+use crate::discard::{DiscardedBytes, Tests};
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
@@ -33,7 +33,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use revocable::Revocable;
+use revocable::RevocableStream;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stream::{NORMAL, Socket};
@@ -72,7 +72,7 @@ fn upgrade<F>(
     mut request: Request,
     (place, pass): (Arc<ConnectionSlot>, AccessGrant),
     drain: &Arc<Drain>,
-    work: impl FnOnce(Revocable<TokioIo<Upgraded>>, usize) -> F + Send + 'static,
+    work: impl FnOnce(RevocableStream<TokioIo<Upgraded>>, usize) -> F + Send + 'static,
 ) -> Response
 where
     F: Future<Output = ()> + Send,
@@ -87,7 +87,7 @@ where
     tokio::spawn(async move {
         // An error is a client that went away before.
         if let Ok(upgraded) = upgrade.await {
-            work(Revocable::new(TokioIo::new(upgraded), pass), place.buffer_bytes()).await;
+            work(RevocableStream::new(TokioIo::new(upgraded), pass), place.buffer_bytes()).await;
         }
         // The connection keeps its place for as long as it is a socket.
         drop((place, draining));
@@ -120,7 +120,7 @@ async fn serve_discard<T>(tests: &Tests, stream: T, buffer_bytes: usize)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let discarded = Arc::new(Discarded::default());
+    let discarded = Arc::new(DiscardedBytes::default());
     let mut socket = Socket::new(stream, Arc::clone(&discarded), buffer_bytes);
     let taken = match tests.begin() {
         Ok(_place) => {

@@ -7,18 +7,18 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream whose reads fail once its pass is revoked. Last words can still be written.
-pub(super) struct Revocable<S> {
+pub(super) struct RevocableStream<S> {
     inner: S,
     revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl<S> Revocable<S> {
+impl<S> RevocableStream<S> {
     pub(super) fn new(inner: S, mut pass: AccessGrant) -> Self {
         Self { inner, revoked: Box::pin(async move { pass.revoked().await }) }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Revocable<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RevocableStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         if self.revoked.as_mut().poll(context).is_ready() {
             // It is done: whoever reads again is told again.
@@ -29,7 +29,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Revocable<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Revocable<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RevocableStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         Pin::new(&mut self.inner).poll_write(context, bytes)
     }

@@ -126,16 +126,16 @@ fn a_frame_of_64_mib_in_small_reads_is_copied_once() {
 }
 
 /// Gives what it has up to a place, and then the rest.
-struct InTwo<'a>(Vec<&'a [u8]>);
+struct TwoPieceReader<'a>(Vec<&'a [u8]>);
 
-impl AsyncRead for InTwo<'_> {
+impl AsyncRead for TwoPieceReader<'_> {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, place: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         place.put_slice(self.0.pop().unwrap_or_default());
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for InTwo<'_> {
+impl AsyncWrite for TwoPieceReader<'_> {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Poll::Ready(Ok(bytes.len()))
     }
@@ -167,7 +167,7 @@ fn what_comes_behind_the_announced_size_means_the_same_wherever_packets_end() {
                 let session = session(Some(log.len() as u64), None);
                 let intake = Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it");
                 let parts = [&sent[split..], &sent[..split]].into_iter().filter(|part| !part.is_empty()).collect();
-                let mut socket = Socket::new(InTwo(parts), Arc::clone(&session), CONNECTION_BUFFER_BYTES);
+                let mut socket = Socket::new(TwoPieceReader(parts), Arc::clone(&session), CONNECTION_BUFFER_BYTES);
                 let taken = intake.take(&mut socket).await.map_err(|error| error.code());
                 assert_eq!(taken, if is_taken { Ok(()) } else { Err("too_long") }, "{split}");
                 assert_eq!((session.offset(), session.state()), (log.len() as u64, SessionState::Finished), "{split}");

@@ -1,6 +1,6 @@
 //! The checkpoints of one session: what is written of it, and what of that the disk has for sure.
 
-use super::{COPY, ROWS, SESSION, SYNCED, Saved, StateDir, TMP, checksum};
+use super::{COPY, ROWS, SESSION, SYNCED, SavedSession, StateDir, TMP, checksum};
 use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, STATE_FILE_BYTES_MAX};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -64,7 +64,7 @@ impl Checkpoints {
     }
 
     /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
-    pub(crate) fn write(&self, saved: &Saved, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
+    pub(crate) fn write(&self, saved: &SavedSession, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
         self.next_in(CHECKPOINT_RETRY, true);
         let head = head()?;
         let mut line = serde_json::to_vec(saved)?;

@@ -1,6 +1,8 @@
 //! The folder with the files of all sessions that are kept: which there are, and what is read back of them.
 
-use super::{COPY, LOCK, ROWS, SESSION, SYNCED, Saved, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum};
+use super::{
+    COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum,
+};
 use crate::limits::STATE_FILE_BYTES_MAX;
 use crate::sessions::ID_BYTES;
 use rorqual_pipe::reason;
@@ -153,7 +155,7 @@ impl StateDir {
             return Err(no_session());
         }
         let end = line_end(&content).ok_or_else(no_session)?;
-        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
+        let saved: SavedSession = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
         if saved.version != VERSION {
             return Err(foreign(&format!("it was kept by another version ({})", saved.version)));
         }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_digest::{Algorithm, Digest, DigestForm};
-use rorqual_pipe::Pool;
+use rorqual_pipe::BufferPool;
 use rorqual_store::EntryReader;
 use std::fs::File;
 use std::io;
@@ -114,7 +114,7 @@ fn read(stretch: FileRange, place: BodyWorkPermit) -> Body {
     }))
 }
 
-async fn read_block(file: Arc<File>, at: u64, length: usize, pool: &Pool) -> io::Result<Bytes> {
+async fn read_block(file: Arc<File>, at: u64, length: usize, pool: &BufferPool) -> io::Result<Bytes> {
     let mut block = pool.lease_async().await?;
     let read = spawn_blocking(move || {
         file.read_exact_at(&mut block[..length], at)?;

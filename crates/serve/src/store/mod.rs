@@ -26,16 +26,16 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// A store, and places for those who put into it, or read it through TLS.
-pub(crate) struct Shelf {
+pub(crate) struct StoreService {
     store: Store,
     puts: Arc<BodyPermits>,
     reads: Arc<BodyPermits>,
     asks: Semaphore,
 }
 
-type StoreState = State<Arc<Shelf>>;
+type StoreState = State<Arc<StoreService>>;
 
-impl Shelf {
+impl StoreService {
     pub(crate) fn new(store: Store, encrypted: bool) -> Arc<Self> {
         let reads = if encrypted { READS_MAX } else { 0 };
         let places = |count, blocks| BodyPermits::new(count, BLOCK_BYTES, blocks);
@@ -61,7 +61,7 @@ impl Shelf {
 }
 
 /// All below `/store` and `/leases`.
-pub(crate) fn router(shelf: Arc<Shelf>) -> Router {
+pub(crate) fn router(shelf: Arc<StoreService>) -> Router {
     Router::new()
         .route("/store", get(list).post(put::nameless))
         .route("/store/{*key}", get(get::get).put(put::keyed).delete(remove))

@@ -1,6 +1,6 @@
 //! `PUT /store/{key}` and `POST /store`
 
-use super::{LeaseAsked, Shelf, StoreState, failed, full, put_lease};
+use super::{LeaseAsked, StoreService, StoreState, failed, full, put_lease};
 use crate::api::PathKey;
 use crate::body::BodyWorkPermit;
 use crate::error::ApiError;
@@ -39,7 +39,7 @@ pub(super) async fn nameless(State(shelf): StoreState, headers: HeaderMap, body:
 }
 
 async fn put(
-    shelf: Arc<Shelf>,
+    shelf: Arc<StoreService>,
     name: Option<String>,
     expected: Option<Digest>,
     headers: &HeaderMap,

@@ -2,12 +2,12 @@
 
 use super::headers::{PART, checksum, length, number};
 use super::{OFFSET, gone};
-use crate::checked::{ChecksummedPart, Failed};
+use crate::checked::{ChecksummedPart, PartError};
 use crate::error::ApiError;
 use crate::feed::Interruption;
 use crate::session::Session;
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::Twin;
+use crate::twin::DisconnectWatch;
 use crate::upload::{Intake, detached};
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -15,7 +15,12 @@ use axum::response::{IntoResponse, Response};
 use rorqual_digest::{Digest, Hasher};
 use std::sync::Arc;
 
-pub(super) async fn patch(session: Arc<Session>, headers: &HeaderMap, body: Body, twin: Twin) -> Result<Response, ApiError> {
+pub(super) async fn patch(
+    session: Arc<Session>,
+    headers: &HeaderMap,
+    body: Body,
+    twin: DisconnectWatch,
+) -> Result<Response, ApiError> {
     if headers.get(header::CONTENT_TYPE).is_none_or(|given| given != PART) {
         let message = format!("the body of a PATCH is of the type {PART}");
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", message));
@@ -33,7 +38,7 @@ pub(super) async fn take(
     offset: u64,
     size: Option<u64>,
     checksum: Option<Digest>,
-    (body, twin): (Body, Twin),
+    (body, twin): (Body, DisconnectWatch),
 ) -> Result<(), ApiError> {
     let length = body.size_hint().exact();
     let intake = Intake::claim(Arc::clone(&session), offset, length)?;
@@ -57,24 +62,24 @@ async fn take_checked(
     length: Option<u64>,
     expected: Digest,
     mut body: BodyTransport,
-    twin: &Twin,
+    twin: &DisconnectWatch,
 ) -> Result<(), ApiError> {
     let session = Arc::clone(intake.session());
     let held = tokio::select! {
         held = hold(&session, length, expected, &mut body, twin) => held.map(Some),
         () = session.cancelled() => Ok(None),
-        () = session.pace().place_wanted() => Err(Failed::Interrupted(Interruption::Slow)),
+        () = session.pace().place_wanted() => Err(PartError::Interrupted(Interruption::Slow)),
     };
     match held {
         Ok(Some(mut checked)) => intake.take(&mut checked).await,
         // It tells what became of the session, and takes nothing.
         Ok(None) => intake.take(&mut body).await,
-        Err(Failed::Interrupted(interruption)) => Err(intake.interrupt(&interruption)),
-        Err(Failed::Refused(error)) => {
+        Err(PartError::Interrupted(interruption)) => Err(intake.interrupt(&interruption)),
+        Err(PartError::Refused(error)) => {
             intake.give_back();
             Err(error)
         }
-        Err(Failed::Mismatch) => {
+        Err(PartError::Mismatch) => {
             intake.give_back();
             Err(mismatch(session.offset()))
         }
@@ -87,11 +92,11 @@ async fn hold(
     length: Option<u64>,
     expected: Digest,
     body: &mut BodyTransport,
-    twin: &Twin,
-) -> Result<ChecksummedPart, Failed> {
-    let left = || Failed::Interrupted(Interruption::Connection("the client left".to_owned()));
+    twin: &DisconnectWatch,
+) -> Result<ChecksummedPart, PartError> {
+    let left = || PartError::Interrupted(Interruption::Connection("the client left".to_owned()));
     let mut checked = tokio::select! {
-        room = ChecksummedPart::new(session, length) => room.map_err(Failed::Refused)?,
+        room = ChecksummedPart::new(session, length) => room.map_err(PartError::Refused)?,
         () = twin.left() => return Err(left()),
     };
     checked.take(body, Hasher::new(expected.algorithm()), expected).await?;
@@ -123,7 +128,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("it listens");
         let (accepted, _) = listener.accept().await.expect("a client");
-        let (_served, twin) = Twin::of(accepted).expect("a runtime");
+        let (_served, twin) = DisconnectWatch::of(accepted).expect("a runtime");
         let digest = Hasher::new(Algorithm::Sha256).finish();
         let upload = tokio::spawn(take(Arc::clone(&session), 0, None, Some(digest), (Body::from("a part"), twin)));
         sleep(Duration::from_secs(1)).await;

@@ -2,7 +2,7 @@
 
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Control, Error, Input, Pool};
+use rorqual_pipe::{BufferPool, Control, Error, Input};
 use rorqual_store::{KeyMatch, PutOptions, PutResult, Store, StoreSettings, Verdict};
 use std::collections::BTreeSet;
 use std::io::{Cursor, Read};
@@ -24,8 +24,8 @@ pub(crate) fn store(dir: &Path, bytes_max: u64) -> Store {
     Store::init(&settings(dir), None, Some(bytes_max)).unwrap()
 }
 
-pub(crate) fn pool() -> Pool {
-    Pool::new(BLOCK_BYTES, buffers_needed(1))
+pub(crate) fn pool() -> BufferPool {
+    BufferPool::new(BLOCK_BYTES, buffers_needed(1))
 }
 
 pub(crate) fn put(store: &Store, bytes: &[u8]) -> PutResult {
@@ -88,7 +88,7 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
 /// After whatever happened: every entry is sound, and what a gc leaves is the entries' files and nothing else.
 pub(crate) fn check_clean(store: &Store) {
     let mut sum = 0;
-    let pool = Pool::new(BLOCK_BYTES, 2);
+    let pool = BufferPool::new(BLOCK_BYTES, 2);
     let look = |checked: &rorqual_store::VerifyResult| {
         sum += checked.bytes;
         assert!(matches!(checked.verdict, Verdict::Sound), "{checked:?}");

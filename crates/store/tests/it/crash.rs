@@ -3,7 +3,7 @@
 use crate::child::Child;
 use crate::common::{check_clean, digests, folder, get, put, put_with, settings, store};
 use rorqual_pipe::Error;
-use rorqual_store::{Hook, LeaseTerms, PutOptions, Store, StoreSettings};
+use rorqual_store::{LeaseTerms, PutOptions, StepHook, Store, StoreSettings};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ fn task(settings: &StoreSettings, name: &str) -> Result<(), Error> {
 }
 
 /// Counts steps, and does something at the one with number `at`; what that step is called is kept.
-fn hook(at: u64, then: fn() -> std::io::Result<()>) -> (Hook, Arc<OnceLock<&'static str>>) {
+fn hook(at: u64, then: fn() -> std::io::Result<()>) -> (StepHook, Arc<OnceLock<&'static str>>) {
     let (steps, reached) = (AtomicU64::new(0), Arc::new(OnceLock::new()));
     let shared = Arc::clone(&reached);
     let hook = move |step| {

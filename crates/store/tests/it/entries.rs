@@ -4,7 +4,7 @@ use crate::common::{MIB, check_clean, digest, files, folder, found, get, pool, p
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Control, ErrorClass, Input};
 use rorqual_store::{KeyMatch, PutOptions, Removed, Store, StoreSettings, check_name};
-use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::fault::{FaultPlan, FaultyIo};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -130,7 +130,7 @@ fn a_put_that_fails_leaves_nothing() {
     let store = store(dir.path(), 100 * MIB);
     for at in [0, 1, 5, 40] {
         let fault = FaultPlan::new(at, true, ErrorKind::ConnectionReset);
-        let reader = Faulty::new(std::io::repeat(7).take(5 * MIB), 100_000, &fault);
+        let reader = FaultyIo::new(std::io::repeat(7).take(5 * MIB), 100_000, &fault);
         let pool = pool();
         let error = store
             .put(Input::from_reader("upload", Box::new(reader)), None, &PutOptions::default(), &pool, &Control::default())

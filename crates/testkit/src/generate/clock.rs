@@ -50,7 +50,7 @@ impl LogClock {
 const DAY_PARTS: [u32; 24] = [30, 24, 20, 18, 18, 22, 32, 48, 66, 82, 94, 98, 96, 98, 100, 98, 94, 90, 86, 84, 80, 70, 54, 40];
 
 /// Times of which there are more by day than by night, from 2025-01-01 on.
-pub(super) struct Rhythm {
+pub(super) struct DailyClock {
     lines_expected: f64,
     parts: f64,
     lines: u64,
@@ -60,7 +60,7 @@ pub(super) struct Rhythm {
     clock: LogClock,
 }
 
-impl Rhythm {
+impl DailyClock {
     /// `lines` over so many days; those beyond go on behind them.
     pub(super) fn new(lines: u64, days: u32) -> Self {
         let parts = f64::from(DAY_PARTS.iter().sum::<u32>() * days);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_rhythm_has_its_lines_by_day() {
         let parts = u64::from(DAY_PARTS.iter().sum::<u32>());
-        let mut rhythm = Rhythm::new(2 * parts, 2);
+        let mut rhythm = DailyClock::new(2 * parts, 2);
         let mut hours = [0; 48];
         for _ in 0..2 * parts {
             hours[((rhythm.tick() - START_SECONDS) / 3_600) as usize] += 1;

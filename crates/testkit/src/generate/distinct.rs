@@ -62,12 +62,12 @@ pub struct TruthOf {
     /// Different values.
     pub distinct: u64,
     /// The most frequent, most hits first, ties by value.
-    pub top: Vec<Ranked>,
+    pub top: Vec<ValueRank>,
 }
 
 /// A value and how many lines have it.
 #[derive(Debug, Serialize, PartialEq, Eq)]
-pub struct Ranked {
+pub struct ValueRank {
     /// As in the log.
     pub value: String,
     /// Lines.
@@ -160,7 +160,7 @@ impl Population {
             *hot.entry(value).or_default() += hits;
         }
         let distinct = (hot.len() + self.tail_hits.len()) as u64;
-        let mut top: Vec<Ranked> = hot.iter().map(|(value, &hits)| Ranked { value: (*value).to_owned(), hits }).collect();
+        let mut top: Vec<ValueRank> = hot.iter().map(|(value, &hits)| ValueRank { value: (*value).to_owned(), hits }).collect();
         top.extend(self.tail_top());
         top.sort_unstable_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
         top.truncate(TOP_MAX);
@@ -168,7 +168,7 @@ impl Population {
     }
 
     /// The tail values that can be among the top: those with at least as many hits as the last place takes.
-    fn tail_top(&self) -> Vec<Ranked> {
+    fn tail_top(&self) -> Vec<ValueRank> {
         let mut sorted = self.tail_hits.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let enough = sorted.get(TOP_MAX).copied().unwrap_or(0);
@@ -176,10 +176,10 @@ impl Population {
         many.map(|(number, &hits)| self.ranked(number, hits)).collect()
     }
 
-    fn ranked(&self, number: usize, hits: u32) -> Ranked {
+    fn ranked(&self, number: usize, hits: u32) -> ValueRank {
         let mut text = Vec::new();
         (self.tail_text)(number as u32, &mut text);
-        Ranked { value: String::from_utf8_lossy(&text).into_owned(), hits }
+        ValueRank { value: String::from_utf8_lossy(&text).into_owned(), hits }
     }
 }
 
@@ -235,7 +235,7 @@ mod tests {
     fn counted<'a>(values: impl Iterator<Item = &'a str>) -> TruthOf {
         let mut hits: HashMap<&str, u32> = HashMap::new();
         values.for_each(|value| *hits.entry(value).or_default() += 1);
-        let mut top: Vec<_> = hits.iter().map(|(value, &hits)| Ranked { value: (*value).to_owned(), hits }).collect();
+        let mut top: Vec<_> = hits.iter().map(|(value, &hits)| ValueRank { value: (*value).to_owned(), hits }).collect();
         top.sort_unstable_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
         top.truncate(TOP_MAX);
         TruthOf { distinct: hits.len() as u64, top }

@@ -1,7 +1,7 @@
 //! A week of the site in which twenty things go wrong, each in a span of its own, and the truth about them.
 
 use super::GeneratedLines;
-use super::clock::{Rhythm, START_SECONDS};
+use super::clock::{DailyClock, START_SECONDS};
 use super::random::Rng;
 use super::site::{Site, SiteHit, push};
 use serde::Serialize;
@@ -19,7 +19,7 @@ const SLOT_SECONDS: i64 = 4 * 3_600;
 const QUIET_MINUTES: [i64; 6] = [10, 15, 30, 60, 120, 180];
 
 /// Changes a request, or leaves it and says so.
-type Change = fn(&mut SiteHit, &mut Rng) -> bool;
+type RequestChange = fn(&mut SiteHit, &mut Rng) -> bool;
 
 /// What goes wrong.
 struct IncidentKind {
@@ -27,13 +27,13 @@ struct IncidentKind {
     minutes: i64,
     /// Any of these conditions, all of its fields, is the cause.
     causes: &'static [&'static [(&'static str, &'static str)]],
-    change: Change,
+    change: RequestChange,
 }
 
 /// Made with the same seed, the log is the same to the byte.
 pub struct IncidentLog {
     site: Site,
-    rhythm: Rhythm,
+    rhythm: DailyClock,
     hit: SiteHit,
     digits: itoa::Buffer,
     random: Rng,
@@ -91,7 +91,7 @@ impl IncidentLog {
             Incident { name: kind.name, span, causes: kind.causes, lines: 0 }
         };
         let incidents = (0..).zip(&KINDS).map(&mut place).collect();
-        let (site, rhythm) = (Site::new(seed), Rhythm::new(lines, DAYS));
+        let (site, rhythm) = (Site::new(seed), DailyClock::new(lines, DAYS));
         Self { site, rhythm, hit: SiteHit::default(), digits: itoa::Buffer::new(), random, lines: 0, seed, incidents, next: 0 }
     }
 

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
 pub use addresses::write_addresses_log;
-pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
+pub use distinct::{DistinctLog, Truth, TruthOf, ValueRank};
 pub use events::{EventLines, write_array};
 pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};
 pub use incidents::{Incident, IncidentLog, IncidentSpan, IncidentTruth};

@@ -1,7 +1,7 @@
 //! The log of a busy site: visitors who come, ask for several things and go; a shop and an API beside the sample's pages.
 
 use super::GeneratedLines;
-use super::clock::Rhythm;
+use super::clock::DailyClock;
 use super::random::Rng;
 use super::sample::records;
 
@@ -88,7 +88,7 @@ pub(super) struct Site {
 /// A log in the combined format: what [`Site`] is asked for in 90 days, by day more than by night.
 pub struct SiteLog {
     site: Site,
-    rhythm: Rhythm,
+    rhythm: DailyClock,
     hit: SiteHit,
     digits: itoa::Buffer,
 }
@@ -97,7 +97,7 @@ impl SiteLog {
     /// A log whose 90 days are over after `lines`.
     #[must_use]
     pub fn new(lines: u64, seed: u64) -> Self {
-        Self { site: Site::new(seed), rhythm: Rhythm::new(lines, DAYS), hit: SiteHit::default(), digits: itoa::Buffer::new() }
+        Self { site: Site::new(seed), rhythm: DailyClock::new(lines, DAYS), hit: SiteHit::default(), digits: itoa::Buffer::new() }
     }
 }
 

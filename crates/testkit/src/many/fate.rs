@@ -1,6 +1,6 @@
 //! What became of uploads and of views.
 
-use super::{Crowd, LoadOutcome, MeasuredTimes};
+use super::{LoadOutcome, LoadShared, MeasuredTimes};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) enum Fate {
 
 /// Of one viewer.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ViewerFate {
     pub(super) asked: usize,
     pub(super) seconds: Vec<f64>,
     pub(super) live_events: u64,
@@ -36,7 +36,7 @@ impl Errors {
     }
 }
 
-pub(super) fn outcome(crowd: &Crowd<'_>, fates: Vec<Fate>, seen: Vec<Seen>) -> LoadOutcome {
+pub(super) fn outcome(crowd: &LoadShared<'_>, fates: Vec<Fate>, seen: Vec<ViewerFate>) -> LoadOutcome {
     let (mut lost, mut wrong, mut bytes, mut seconds) = (BTreeMap::new(), Vec::new(), 0, Vec::new());
     for fate in fates {
         match fate {

@@ -104,7 +104,7 @@ impl MeasuredTimes {
 }
 
 /// What all threads share.
-struct Crowd<'a> {
+struct LoadShared<'a> {
     plan: &'a LoadPlan,
     log: LoadLog,
     start: Instant,
@@ -116,7 +116,7 @@ struct Crowd<'a> {
     errors: Errors,
 }
 
-impl Crowd<'_> {
+impl LoadShared<'_> {
     fn running(&self) -> MutexGuard<'_, Vec<String>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +131,7 @@ impl Crowd<'_> {
 /// # Errors
 /// When a thread can't be started.
 pub fn run(plan: &LoadPlan) -> io::Result<LoadOutcome> {
-    let crowd = Crowd {
+    let crowd = LoadShared {
         plan,
         log: LoadLog::new(plan.bytes),
         start: Instant::now(),

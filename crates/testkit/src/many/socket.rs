@@ -15,11 +15,11 @@ pub(super) enum ServerMessage {
 
 /// What comes from the server, frame by frame.
 #[derive(Default)]
-pub(super) struct Incoming {
+pub(super) struct IncomingFrames {
     bytes: Vec<u8>,
 }
 
-impl Incoming {
+impl IncomingFrames {
     /// What the server says next, if it does so within `time`; its pings are answered.
     pub(super) fn next(&mut self, client: &mut HttpClient<'_>, time: Duration) -> io::Result<Option<ServerMessage>> {
         loop {

@@ -3,8 +3,8 @@
 use super::client::{HttpAnswer, HttpClient};
 use super::fate::Fate;
 use super::log::LogSlice;
-use super::socket::{Incoming, ServerMessage};
-use super::{Crowd, PATIENCE};
+use super::socket::{IncomingFrames, ServerMessage};
+use super::{LoadShared, PATIENCE};
 use crate::websocket::{BINARY, UPGRADE, head};
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind};
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 const MESSAGE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Why an attempt ended before the upload did.
-enum Trouble {
+enum UploadFailure {
     /// The server says no, for now.
     Later(String, Option<Duration>),
     /// It will not do.
@@ -31,13 +31,13 @@ enum Trouble {
     Connection(io::Error),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for UploadFailure {
     fn from(error: io::Error) -> Self {
         Self::Connection(error)
     }
 }
 
-impl Trouble {
+impl UploadFailure {
     fn of(answer: &HttpAnswer) -> Self {
         Self::named(answer.code(), answer.retry_after())
     }
@@ -50,12 +50,12 @@ impl Trouble {
 }
 
 struct Upload<'a> {
-    crowd: &'a Crowd<'a>,
+    crowd: &'a LoadShared<'a>,
     number: usize,
     stretch: LogSlice,
 }
 
-pub(super) fn upload(crowd: &Crowd<'_>, number: usize) -> Fate {
+pub(super) fn upload(crowd: &LoadShared<'_>, number: usize) -> Fate {
     let plan = crowd.plan;
     thread::sleep(plan.ramp.mul_f64(number as f64 / plan.uploads as f64));
     let upload = Upload { crowd, number, stretch: crowd.log.stretch(number, plan.bytes) };
@@ -96,12 +96,12 @@ impl<'u> Upload<'u> {
         loop {
             let (code, pause) = match self.attempt(&mut session) {
                 Ok(report) => return Ok(report),
-                Err(Trouble::Never(code)) => {
+                Err(UploadFailure::Never(code)) => {
                     self.crowd.errors.note(&code);
                     return Err(code);
                 }
-                Err(Trouble::Later(code, pause)) => (code, pause),
-                Err(Trouble::Connection(error)) => (format!("connection: {:?}", error.kind()), None),
+                Err(UploadFailure::Later(code, pause)) => (code, pause),
+                Err(UploadFailure::Connection(error)) => (format!("connection: {:?}", error.kind()), None),
             };
             self.crowd.errors.note(&code);
             if Instant::now() > last {
@@ -114,7 +114,7 @@ impl<'u> Upload<'u> {
     }
 
     /// Goes on where the server is, to the end.
-    fn attempt(&self, session: &mut Option<String>) -> Result<Value, Trouble> {
+    fn attempt(&self, session: &mut Option<String>) -> Result<Value, UploadFailure> {
         let mut client = self.connect()?;
         let (id, offset) = match session {
             Some(id) => (id.clone(), self.offset(&mut client, id)?),
@@ -129,39 +129,39 @@ impl<'u> Upload<'u> {
         let live = self.live(&mut client, &id)?;
         match live["session"]["state"].as_str() {
             Some("finished") => Ok(live["report"].clone()),
-            _ => Err(Trouble::Later(format!("{} behind its end", live["session"]["state"]), None)),
+            _ => Err(UploadFailure::Later(format!("{} behind its end", live["session"]["state"]), None)),
         }
     }
 
-    fn connect(&self) -> Result<HttpClient<'u>, Trouble> {
+    fn connect(&self) -> Result<HttpClient<'u>, UploadFailure> {
         Ok(HttpClient::connect(&self.crowd.plan.address, &self.crowd.plan.token)?)
     }
 
-    fn begin(&self, client: &mut HttpClient<'_>) -> Result<String, Trouble> {
+    fn begin(&self, client: &mut HttpClient<'_>) -> Result<String, UploadFailure> {
         let wanted = json!({"name": format!("many-{}.log", self.number), "size": self.length()}).to_string();
         let answer = client.ask("POST", "/api/sessions", &wanted)?;
         match answer.json()["id"].as_str() {
             Some(id) if answer.status == 201 => Ok(id.to_owned()),
-            _ => Err(Trouble::of(&answer)),
+            _ => Err(UploadFailure::of(&answer)),
         }
     }
 
-    fn live(&self, client: &mut HttpClient<'_>, id: &str) -> Result<Value, Trouble> {
+    fn live(&self, client: &mut HttpClient<'_>, id: &str) -> Result<Value, UploadFailure> {
         let answer = client.ask("GET", &format!("/api/sessions/{id}"), "")?;
-        if answer.status == 200 { Ok(answer.json()) } else { Err(Trouble::of(&answer)) }
+        if answer.status == 200 { Ok(answer.json()) } else { Err(UploadFailure::of(&answer)) }
     }
 
     /// Where it goes on.
-    fn offset(&self, client: &mut HttpClient<'_>, id: &str) -> Result<u64, Trouble> {
+    fn offset(&self, client: &mut HttpClient<'_>, id: &str) -> Result<u64, UploadFailure> {
         let session = &self.live(client, id)?["session"];
         if session["state"] == "failed" {
-            return Err(Trouble::Never(session["error"]["code"].to_string()));
+            return Err(UploadFailure::Never(session["error"]["code"].to_string()));
         }
         Ok(session["offset"].as_u64().unwrap_or(0))
     }
 
     /// The connection it may go on with is the same, or another one behind a WebSocket.
-    fn send(&self, mut client: HttpClient<'u>, id: &str, offset: u64) -> Result<HttpClient<'u>, Trouble> {
+    fn send(&self, mut client: HttpClient<'u>, id: &str, offset: u64) -> Result<HttpClient<'u>, UploadFailure> {
         if self.number.is_multiple_of(2) {
             self.put(&mut client, id, offset)?;
             return Ok(client);
@@ -171,7 +171,7 @@ impl<'u> Upload<'u> {
         self.connect()
     }
 
-    fn put(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
+    fn put(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), UploadFailure> {
         let headers = format!("Content-Type: application/octet-stream\r\nContent-Length: {}\r\n", self.length() - offset);
         client.begin("PUT", &format!("/api/sessions/{id}/data?offset={offset}"), &headers)?;
         for (due, piece) in self.pieces(offset) {
@@ -182,16 +182,16 @@ impl<'u> Upload<'u> {
             client.send(self.crowd.log.plain(piece))?;
         }
         let answer = client.answer()?;
-        if answer.status == 200 { Ok(()) } else { Err(Trouble::of(&answer)) }
+        if answer.status == 200 { Ok(()) } else { Err(UploadFailure::of(&answer)) }
     }
 
-    fn socket(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
+    fn socket(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), UploadFailure> {
         client.begin("GET", &format!("/api/sessions/{id}/socket?offset={offset}"), &(UPGRADE.join("\r\n") + "\r\n"))?;
         let answer = client.answer()?;
         if answer.status != 101 {
-            return Err(Trouble::of(&answer));
+            return Err(UploadFailure::of(&answer));
         }
-        let mut talk = Talk { client, incoming: Incoming::default(), taken: offset, window_bytes: 0, done: false };
+        let mut talk = SocketReplies { client, incoming: IncomingFrames::default(), taken: offset, window_bytes: 0, done: false };
         for (due, piece) in self.pieces(offset) {
             talk.wait(due, (piece.start - self.stretch.range.start) as u64)?;
             let (mask, bytes) = self.crowd.log.masked(piece);
@@ -221,17 +221,17 @@ impl<'u> Upload<'u> {
 }
 
 /// The server's side of a WebSocket, as far as it was heard.
-struct Talk<'c, 'a> {
+struct SocketReplies<'c, 'a> {
     client: &'c mut HttpClient<'a>,
-    incoming: Incoming,
+    incoming: IncomingFrames,
     taken: u64,
     window_bytes: u64,
     done: bool,
 }
 
-impl Talk<'_, '_> {
+impl SocketReplies<'_, '_> {
     /// Listens until it is time, and until there is room for more behind `sent`.
-    fn wait(&mut self, due: Instant, sent: u64) -> Result<(), Trouble> {
+    fn wait(&mut self, due: Instant, sent: u64) -> Result<(), UploadFailure> {
         loop {
             let full = sent >= self.taken + self.window_bytes;
             let left = if full { MESSAGE_TIME_MAX } else { due.saturating_duration_since(Instant::now()) };
@@ -241,19 +241,19 @@ impl Talk<'_, '_> {
         }
     }
 
-    fn hear(&mut self, time: Duration) -> Result<(), Trouble> {
+    fn hear(&mut self, time: Duration) -> Result<(), UploadFailure> {
         if self.heard(time)? { Ok(()) } else { Err(io::Error::from(ErrorKind::TimedOut).into()) }
     }
 
     /// Whether something was said within that time.
-    fn heard(&mut self, time: Duration) -> Result<bool, Trouble> {
+    fn heard(&mut self, time: Duration) -> Result<bool, UploadFailure> {
         let Some(said) = self.incoming.next(self.client, time)? else { return Ok(false) };
         let ServerMessage::Text(text) = said else { return Err(io::Error::from(ErrorKind::ConnectionAborted).into()) };
         match text["type"].as_str() {
             Some("ready") => self.window_bytes = text["window_bytes"].as_u64().unwrap_or(0),
             Some("taken") => self.taken = text["offset"].as_u64().unwrap_or(self.taken),
             Some("done") => self.done = true,
-            _ => return Err(Trouble::named(text["error"]["code"].as_str().unwrap_or("no_code").to_owned(), None)),
+            _ => return Err(UploadFailure::named(text["error"]["code"].as_str().unwrap_or("no_code").to_owned(), None)),
         }
         Ok(true)
     }

@@ -1,8 +1,8 @@
 //! Who looks on: at the live events of one upload, and at views of others.
 
-use super::Crowd;
+use super::LoadShared;
 use super::client::HttpClient;
-use super::fate::Seen;
+use super::fate::ViewerFate;
 use crate::generate::Rng;
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -20,8 +20,8 @@ const EVENT_END: &[u8] = b"event: end";
 
 const READ_BYTES: usize = 64 << 10;
 
-pub(super) fn viewer(crowd: &Crowd<'_>, number: usize) -> Seen {
-    let mut viewer = Viewer { crowd, random: Rng::new(number as u64), seen: Seen::default() };
+pub(super) fn viewer(crowd: &LoadShared<'_>, number: usize) -> ViewerFate {
+    let mut viewer = Viewer { crowd, random: Rng::new(number as u64), seen: ViewerFate::default() };
     // Not all at the same moment.
     thread::sleep(crowd.plan.view_every.mul_f64(number as f64 / crowd.plan.viewers as f64));
     let (mut live, mut asking) = (None, None);
@@ -41,9 +41,9 @@ struct LiveReader<'a> {
 }
 
 struct Viewer<'a> {
-    crowd: &'a Crowd<'a>,
+    crowd: &'a LoadShared<'a>,
     random: Rng,
-    seen: Seen,
+    seen: ViewerFate,
 }
 
 impl<'a> Viewer<'a> {

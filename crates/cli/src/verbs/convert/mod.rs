@@ -5,7 +5,7 @@ mod pass;
 mod schema;
 mod source;
 
-use crate::args::{Common, ConvertArgs, ConvertConflicts, FromArgs, When};
+use crate::args::{Common, ConvertArgs, ConvertConflicts, FromArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
@@ -19,7 +19,7 @@ use rorqual_columnar::read::{TableFile, merge};
 use rorqual_columnar::{FormatHints, ScanSettings, Shape};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, Control, Pool, escaped_path};
+use rorqual_pipe::{Budget, BufferPool, Control, escaped_path};
 pub(crate) use schema::run as run_schema;
 pub(crate) use source::{InputContent, KnownInput, given};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ struct Convert<'a> {
     output: ConvertOutput,
     given: FormatHints,
     schema: Option<SchemaRef>,
-    progress: When,
+    progress: TerminalWhen,
     memory_bytes: u64,
     threads: usize,
     are_threads_given: bool,
@@ -314,8 +314,8 @@ pub(crate) fn scan(
     Ok((threads, ScanSettings { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
 }
 
-fn pool(record_bytes_max: usize, threads: usize) -> Pool {
-    Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
+fn pool(record_bytes_max: usize, threads: usize) -> BufferPool {
+    BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
 }
 
 /// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes` what is shared out.

@@ -4,7 +4,7 @@ use crate::args::{FromArgs, SourceFormat};
 use crate::guard::MemoryWatchdog;
 use crate::{input, message};
 use arrow_schema::SchemaRef;
-use rorqual_accesslog::format::{Foreign, LogFormat};
+use rorqual_accesslog::format::{ForeignContent, LogFormat};
 use rorqual_columnar::csv::Quote;
 use rorqual_columnar::json;
 use rorqual_columnar::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE};
@@ -50,7 +50,7 @@ impl KnownInput {
         if is_table(&head.bytes) {
             return stream(input, &head.bytes, scan, memory_bytes).map(InputContent::Table);
         }
-        if let Some(foreign) = Foreign::of_bytes(&head.bytes) {
+        if let Some(foreign) = ForeignContent::of_bytes(&head.bytes) {
             return Err(format!("{name}: this is {foreign}, and no table. {}", foreign.way_on(&name, "convert")));
         }
         let recognised = RecordFormat::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;

@@ -2,14 +2,14 @@
 
 mod into_store;
 
-use crate::args::{Common, FetchArgs, When};
+use crate::args::{Common, FetchArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
 use crate::progress::Progress;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_fetch::limits::{BLOCKING_THREADS, HELP_AFTER, PIECE_BYTES};
-use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchTarget, Fetched};
+use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchResult, FetchTarget};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::{Budget, Control, Semaphore, escaped_path, format_size, limits, reason, stats};
 use serde_json::json;
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &FetchArgs) -> ExitStatus {
 }
 
 /// Fetches within the memory given; what went wrong was said.
-fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<Fetched, ExitStatus> {
+fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<FetchResult, ExitStatus> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let mut budget = budget(&fetch, memory_bytes);
     if index_bytes > 0 {
@@ -57,7 +57,7 @@ fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -
 }
 
 /// Fetches, with a bar and notes on the way.
-fn watched(fetch: Fetch, when: When, control: &Control) -> Result<Fetched, FetchError> {
+fn watched(fetch: Fetch, when: TerminalWhen, control: &Control) -> Result<FetchResult, FetchError> {
     let mut bar = None;
     let mut observe = |event: FetchEvent| {
         // Drawn from the start of the transfer on, and not over what is said now.
@@ -130,7 +130,7 @@ fn budget(fetch: &Fetch, memory_bytes: u64) -> Budget {
     budget
 }
 
-fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> ExitStatus {
+fn tell(args: &FetchArgs, output: &Path, fetched: &FetchResult, took: Duration) -> ExitStatus {
     let to_stdout = output == Path::new("-");
     if !fetched.length_told && fetched.digests.is_empty() {
         message::note(&"the server told no length: whether the file is whole can't be known (--sha256 would tell)");
@@ -149,11 +149,11 @@ fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> E
     ExitStatus::Done
 }
 
-fn rate(fetched: &Fetched, took: Duration) -> f64 {
+fn rate(fetched: &FetchResult, took: Duration) -> f64 {
     fetched.received_bytes as f64 / took.as_secs_f64().max(1e-9)
 }
 
-fn describe(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> serde_json::Value {
+fn describe(args: &FetchArgs, output: &Path, fetched: &FetchResult, took: Duration) -> serde_json::Value {
     let mut object = json!({
         "schema": "rorqual.fetch/1",
         "file": output.to_string_lossy(),

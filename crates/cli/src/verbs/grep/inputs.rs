@@ -1,7 +1,7 @@
 //! The files to search, one after another.
 
 use crate::verbs::grep::operands::Operands;
-use crate::verbs::grep::selection::Selection;
+use crate::verbs::grep::selection::SelectionFlags;
 use ignore::Walk;
 use rorqual_pipe::{Error, ErrorClass, Input};
 use std::fs::{File, Metadata};
@@ -28,7 +28,7 @@ impl NamedInput {
 pub(crate) struct Inputs<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
     operands: &'a Operands,
-    selection: &'a Selection,
+    selection: &'a SelectionFlags,
     walk: Option<Walk>,
     /// The file that lines are printed to: reading it would never end.
     output: Option<(u64, u64)>,
@@ -38,7 +38,7 @@ pub(crate) struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// `printed` says that lines go to standard output, `decoded` that UTF-16 is read as text.
-    pub(crate) fn new(operands: &'a Operands, selection: &'a Selection, printed: bool, decoded: bool) -> Self {
+    pub(crate) fn new(operands: &'a Operands, selection: &'a SelectionFlags, printed: bool, decoded: bool) -> Self {
         let output = if printed { examined(&std::io::stdout()) } else { None };
         let output = output.filter(Metadata::is_file).map(|data| (data.dev(), data.ino()));
         Self { paths: operands.paths.iter(), operands, selection, walk: None, output, decoded }

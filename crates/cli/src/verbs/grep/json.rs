@@ -67,7 +67,7 @@ fn count_match(submatches: &mut Vec<Range<usize>>, matches: &mut u64, at: u64, f
 
 /// What is not given of an over-long line.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-struct Missing {
+struct OmittedParts {
     bytes: u64,
     submatches: u64,
     /// A match is longer than what is looked at together, or one may not have been found.
@@ -137,7 +137,7 @@ impl JsonEvents {
             matches += 1;
             self.submatch(&content[found.clone()], found.start, matches > 1)
         })?;
-        self.close(selected, matches, Missing::default())
+        self.close(selected, matches, OmittedParts::default())
     }
 
     /// An over-long line: its head, and the matches that lie whole in that. What is missing is marked, and said.
@@ -147,8 +147,8 @@ impl JsonEvents {
         for (index, found) in submatches.iter().enumerate() {
             self.submatch(&head[found.clone()], found.start, index > 0)?;
         }
-        let missing = Missing { bytes: rest_bytes, submatches: matches - submatches.len() as u64, cut };
-        if missing != Missing::default() {
+        let missing = OmittedParts { bytes: rest_bytes, submatches: matches - submatches.len() as u64, cut };
+        if missing != OmittedParts::default() {
             self.lost_something = true;
             let name = self.path["text"].as_str().unwrap_or("a file whose name is not UTF-8").to_owned();
             message::error(&one_line(&format!(
@@ -173,15 +173,15 @@ impl JsonEvents {
         self.write(format_args!(",\"start\":{start},\"end\":{}}}", start + bytes.len()))
     }
 
-    fn close(&mut self, selected: bool, matches: u64, missing: Missing) -> Result<(), Error> {
+    fn close(&mut self, selected: bool, matches: u64, missing: OmittedParts) -> Result<(), Error> {
         if selected {
             self.input.matched_lines += 1;
             self.input.matches += matches;
         }
-        if missing == Missing::default() {
+        if missing == OmittedParts::default() {
             return self.write(format_args!("]}}}}\n"));
         }
-        let Missing { bytes, submatches, cut } = missing;
+        let OmittedParts { bytes, submatches, cut } = missing;
         self.write(format_args!("],\"missing_bytes\":{bytes},\"missing_submatches\":{submatches},\"cut_match\":{cut}}}}}\n"))
     }
 

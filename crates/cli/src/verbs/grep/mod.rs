@@ -9,7 +9,7 @@ mod selection;
 mod standard_input;
 mod text;
 
-use crate::args::{Common, GrepArgs, Sort, When};
+use crate::args::{Common, GrepArgs, Sort, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::fitting;
 use crate::interrupt;
@@ -20,15 +20,16 @@ use operands::Operands;
 use printer::MatchPrinter;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, Control, Error, ErrorClass, Framing, Input, Operation, Pool, RunPlan};
+use rorqual_pipe::{Budget, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan};
 use rorqual_search::limits::{
     CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max, sort_bytes_max,
 };
 use rorqual_search::{
-    Case, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher, Summary,
+    CaseMatching, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher,
+    Summary,
 };
-use selection::Selection;
-use standard_input::SharedPlace;
+use selection::SelectionFlags;
+use standard_input::SharedOffset;
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -110,17 +111,17 @@ struct SearchPlan {
     settings: ReportSettings,
     searcher: Searcher,
     operands: Operands,
-    selection: Selection,
+    selection: SelectionFlags,
     /// After so many selected lines of standard input, what follows is left to who reads it next.
     leaves_rest: bool,
     line_buffered: bool,
     /// UTF-16 is read as text.
     decoded: bool,
-    progress: When,
+    progress: TerminalWhen,
     memory_bytes: u64,
     threads: usize,
     plan: RunPlan,
-    pool: Pool,
+    pool: BufferPool,
     control: Control,
 }
 
@@ -130,7 +131,7 @@ impl SearchPlan {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         refuse(args)?;
         let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR)?;
-        let selection = Selection::new(args, memory_bytes)?;
+        let selection = SelectionFlags::new(args, memory_bytes)?;
         let mode = output.mode_of(args, &operands);
         let around = output.mode() == SearchMode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
         let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
@@ -163,7 +164,7 @@ impl SearchPlan {
             // Where NULs end lines, they are no sign of anything.
             skip_binary: args.skip_binary && !args.null_data,
         };
-        let pool = Pool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
+        let pool = BufferPool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
         let many = operands.paths.len() > 1 || selection.recursive && operands.paths.iter().any(|path| path.is_dir());
         let names = !args.no_filename && (args.with_filename || many);
         let control = Control::with_rate_limit(common.limit_rate);
@@ -230,7 +231,7 @@ impl SearchPlan {
         let operation = Operation::start("grep");
         let shown = input.name().to_owned();
         let live = self.line_buffered || input.size_bytes().is_none();
-        let place = if is_stdin { SharedPlace::of_stdin() } else { None };
+        let place = if is_stdin { SharedOffset::of_stdin() } else { None };
         let again = match self.again(&input) {
             Ok(again) => again,
             Err(error) => {
@@ -448,18 +449,18 @@ fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Search
     }
 }
 
-fn case(args: &GrepArgs) -> Case {
+fn case(args: &GrepArgs) -> CaseMatching {
     match (args.ignore_case, args.smart_case) {
-        (true, _) => Case::Insensitive,
-        (_, true) => Case::Smart,
-        _ => Case::Sensitive,
+        (true, _) => CaseMatching::Insensitive,
+        (_, true) => CaseMatching::Smart,
+        _ => CaseMatching::Sensitive,
     }
 }
 
 /// A progress bar would be drawn between the lines on a terminal.
-fn progress(common: &Common, output: GrepOutput) -> When {
+fn progress(common: &Common, output: GrepOutput) -> TerminalWhen {
     let lines_on_terminal = output.mode() == SearchMode::Lines && io::stdout().is_terminal();
-    if common.progress == When::Auto && lines_on_terminal { When::Never } else { common.progress }
+    if common.progress == TerminalWhen::Auto && lines_on_terminal { TerminalWhen::Never } else { common.progress }
 }
 
 /// What the memory has to hold.

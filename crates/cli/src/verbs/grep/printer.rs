@@ -5,7 +5,7 @@ use crate::verbs::grep::GrepOutput;
 use crate::verbs::grep::json::JsonEvents;
 use crate::verbs::grep::text::{PrintStyle, TextPrinter};
 use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
-use rorqual_pipe::{Control, Error, Pool};
+use rorqual_pipe::{BufferPool, Control, Error};
 use rorqual_search::{Expression, LineSink, LongPiece, ShownLines, Summary};
 use std::io::{self, Write};
 
@@ -28,7 +28,7 @@ impl MatchPrinter {
         output: GrepOutput,
         args: &GrepArgs,
         expression: &Expression,
-        (pool, control): (&Pool, &Control),
+        (pool, control): (&BufferPool, &Control),
         names: bool,
     ) -> io::Result<Self> {
         let out = Stdout::stdout(control)?;

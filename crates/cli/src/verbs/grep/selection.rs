@@ -12,7 +12,7 @@ use std::sync::Arc;
 use walkdir::WalkDir;
 
 /// What is typed of it.
-pub(crate) struct Selection {
+pub(crate) struct SelectionFlags {
     pub(crate) recursive: bool,
     follow: bool,
     sorted: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Selection {
     overrides: Override,
 }
 
-impl Selection {
+impl SelectionFlags {
     pub(crate) fn new(args: &GrepArgs, memory_bytes: u64) -> Result<Self, String> {
         let named = |NameGlob { include, glob }: &NameGlob| Ok((*include, matcher(glob)?));
         let names = args.names.0.iter().map(named).collect::<Result<_, String>>()?;

@@ -7,14 +7,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 /// Standard input that is a file: the place in it is shared with who started this, and who comes next.
-pub(crate) struct SharedPlace {
+pub(crate) struct SharedOffset {
     file: File,
     start: u64,
     /// Offsets are of what is stored.
     plain: bool,
 }
 
-impl SharedPlace {
+impl SharedOffset {
     pub(crate) fn of_stdin() -> Option<Self> {
         let file: File = std::io::stdin().as_fd().try_clone_to_owned().ok()?.into();
         if !file.metadata().is_ok_and(|data| data.is_file()) {

@@ -9,7 +9,7 @@ use crate::fitting;
 use crate::message;
 use rorqual_digest::{Algorithm, Digest, digest};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, ErrorClass, Input, Pool};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Input};
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -48,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> ExitStatus {
 struct HashRun {
     memory_bytes: u64,
     threads: usize,
-    pool: Pool,
+    pool: BufferPool,
     control: Control,
     /// Held by the one file that has all threads.
     large: Mutex<()>,
@@ -71,7 +71,7 @@ impl HashRun {
         Ok(Self {
             memory_bytes,
             threads,
-            pool: Pool::new(BLOCK_BYTES, buffers_needed(threads)),
+            pool: BufferPool::new(BLOCK_BYTES, buffers_needed(threads)),
             control: Control::with_rate_limit(common.limit_rate),
             large: Mutex::new(()),
         })

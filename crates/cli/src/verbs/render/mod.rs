@@ -15,7 +15,7 @@ use crate::{fitting, interrupt};
 pub(crate) use data::{context, file_parsed_bytes};
 use output::{RenderOutput, RenderSummary};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
-use rorqual_pipe::{Budget, Control, Pool, escaped_path, format_size, stats};
+use rorqual_pipe::{Budget, BufferPool, Control, escaped_path, format_size, stats};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
 use rorqual_render::{PageInput, RenderError, RenderedBy, Source, Templates, value_of};
 pub(crate) use rows::RowSource;
@@ -62,7 +62,7 @@ struct RenderJob {
     page: PageInput,
     rows: Option<Arc<RowSource>>,
     output: RenderOutput,
-    pool: Pool,
+    pool: BufferPool,
     memory_bytes: u64,
     threads: usize,
 }
@@ -92,7 +92,7 @@ impl RenderJob {
         let threads = rows.as_ref().map_or(1, |rows| rows.threads());
         let source = rows.clone().map(|rows| rows as Arc<dyn Source>);
         let page = PageInput { context, rows: source, control };
-        Ok(Self { templates, name, page, rows, output, pool: Pool::new(BLOCK_BYTES, SINK_BUFFERS), memory_bytes, threads })
+        Ok(Self { templates, name, page, rows, output, pool: BufferPool::new(BLOCK_BYTES, SINK_BUFFERS), memory_bytes, threads })
     }
 
     fn all(&self, args: &RenderArgs, total: &mut Total) -> Result<(), RenderFailure> {

@@ -4,7 +4,7 @@ use super::RenderFailure;
 use crate::args::RenderArgs;
 use rorqual_pipe::gather::{self, Gather, GatherStats};
 use rorqual_pipe::whole_file::{self, PendingFile};
-use rorqual_pipe::{Control, Pool, escaped_path, reason};
+use rorqual_pipe::{BufferPool, Control, escaped_path, reason};
 use rorqual_render::RenderError;
 use serde_json::{Value, json};
 use std::io;
@@ -78,7 +78,12 @@ impl RenderOutput {
         self.path(number).map_or_else(|| "standard output".to_owned(), escaped_path)
     }
 
-    pub(super) fn create(&self, number: Option<u64>, control: &Control, pool: &Pool) -> Result<RenderedFile, RenderFailure> {
+    pub(super) fn create(
+        &self,
+        number: Option<u64>,
+        control: &Control,
+        pool: &BufferPool,
+    ) -> Result<RenderedFile, RenderFailure> {
         let failed =
             |cause: io::Error| RenderFailure::Said(format!("{}: cannot create it: {}", self.name(number), reason(&cause)));
         let path = self.path(number);

@@ -197,7 +197,7 @@ impl Source for RowSource {
         let counts = self.counts();
         Ok(match &self.from {
             RowOrigin::Table(table) => {
-                Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
+                Box::new(PulledBatches { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
             }
             RowOrigin::Records { format, schema, input } => Box::new(TemplateRecords {
                 scan: ScanSettings { control: control.clone(), ..self.scan.clone() },
@@ -226,7 +226,7 @@ fn read_table(table: &Arc<TableFile>) -> TemplateBatches {
 }
 
 /// Batches one after another.
-struct Pulled {
+struct PulledBatches {
     batches: TemplateBatches,
     control: Control,
     counts: Arc<ReadCounts>,
@@ -234,7 +234,7 @@ struct Pulled {
     _reading: Option<Arc<()>>,
 }
 
-impl rorqual_render::RowSequence for Pulled {
+impl rorqual_render::RowSequence for PulledBatches {
     fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         loop {
             let batch = self.batches.next().transpose().map_err(RenderError::Rows)?;
@@ -287,7 +287,7 @@ struct TemplateRecords {
     format: RecordFormat,
     schema: SchemaRef,
     input: Option<Input>,
-    pulled: Option<Pulled>,
+    pulled: Option<PulledBatches>,
     counts: Arc<ReadCounts>,
     _reading: Arc<()>,
 }
@@ -298,7 +298,7 @@ impl TemplateRecords {
     }
 
     /// Starts to decode.
-    fn pull(&self, input: Input) -> Pulled {
+    fn pull(&self, input: Input) -> PulledBatches {
         let (scan, format, counts) = (self.scan.clone(), self.format.clone(), Arc::clone(&self.counts));
         let stages: Vec<RowDecoder> = (0..self.threads).map(|_| RowDecoder(self.decoder())).collect();
         let mut own = self.decoder();
@@ -312,7 +312,7 @@ impl TemplateRecords {
                 drop(give.send(Err(error)));
             }
         });
-        Pulled {
+        PulledBatches {
             batches: Box::new(batches),
             control: self.scan.control.clone(),
             counts: Arc::clone(&self.counts),

@@ -4,7 +4,7 @@ mod log;
 mod signals;
 mod templates;
 
-use crate::args::{Common, ServeArgs, When};
+use crate::args::{Common, ServeArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
@@ -46,7 +46,7 @@ const BLOCKING_KEEP_ALIVE: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     let settled = allocator::settle(&ALLOCATOR);
-    if common.progress == When::Always {
+    if common.progress == TerminalWhen::Always {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
     }
     let start = Instant::now();

@@ -5,7 +5,7 @@ use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
 use rorqual_pipe::{Error, format_size};
-use rorqual_store::{Collected, Removed, Usage, Verdict, VerifyResult, rebuild};
+use rorqual_store::{GcResult, Removed, Usage, Verdict, VerifyResult, rebuild};
 use serde_json::{Value, json};
 
 pub(super) fn remove(session: &StoreContext, keys: &[String], force: bool) -> Result<ExitStatus, Error> {
@@ -49,7 +49,7 @@ pub(super) fn gc(session: &StoreContext, anew: bool, max_size: Option<u64>) -> R
     Ok(ExitStatus::Done)
 }
 
-fn collected_json(collected: &Collected) -> Value {
+fn collected_json(collected: &GcResult) -> Value {
     json!({
         "schema": "rorqual.store.gc/1",
         "evicted": {"entries": collected.evicted.entries, "bytes": collected.evicted.bytes},
@@ -62,8 +62,8 @@ fn collected_json(collected: &Collected) -> Value {
     })
 }
 
-fn collected_text(collected: &Collected) -> String {
-    let Collected { evicted, leases, orphans, temps, parts, file_bytes, foreign } = collected;
+fn collected_text(collected: &GcResult) -> String {
+    let GcResult { evicted, leases, orphans, temps, parts, file_bytes, foreign } = collected;
     let mut text = format!(
         "evicted {} entries ({}); removed {orphans} orphans, {temps} temporary files and {parts} old downloads ({}); forgot {leases} leases",
         evicted.entries,

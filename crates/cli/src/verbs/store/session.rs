@@ -1,11 +1,11 @@
 //! What every subcommand needs: where the store is, memory, and how results are printed.
 
-use crate::args::{Common, LeaseArgs, StoreArgs, When};
+use crate::args::{Common, LeaseArgs, StoreArgs, TerminalWhen};
 use crate::message::{self, escaped};
 use rorqual_digest::Digest;
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, Control, Error, ErrorClass, Pool};
+use rorqual_pipe::{Budget, BufferPool, Control, Error, ErrorClass};
 use rorqual_store::limits::INDEX_BYTES;
 use rorqual_store::{EntryLease, KeyMatch, LeaseTerms, Store, StoreSettings};
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ const THREADS_MAX_DEFAULT: usize = 16;
 pub(crate) struct StoreContext {
     pub(crate) settings: StoreSettings,
     pub(crate) json: bool,
-    pub(crate) progress: When,
+    pub(crate) progress: TerminalWhen,
     pub(crate) memory_bytes: u64,
     pub(crate) threads: usize,
-    pub(crate) pool: Pool,
+    pub(crate) pool: BufferPool,
     pub(crate) control: Control,
     pub(crate) start: Instant,
 }
@@ -57,7 +57,7 @@ impl StoreContext {
             progress: common.progress,
             memory_bytes,
             threads,
-            pool: Pool::new(BLOCK_BYTES, buffers(threads)),
+            pool: BufferPool::new(BLOCK_BYTES, buffers(threads)),
             control: Control::with_rate_limit(common.limit_rate),
             start: Instant::now(),
         })

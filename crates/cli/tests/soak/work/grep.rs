@@ -5,7 +5,8 @@ use crate::samples::PATTERNS;
 use rorqual_pipe::decode::zstd_window_log_max;
 use rorqual_pipe::{Control, Error, Framing, Operation, RunPlan};
 use rorqual_search::{
-    Case, Expression, LineEnd, LineSink, LongPiece, ReportSettings, SearchMode, SearchPattern, SearchReport, Searcher, ShownLines,
+    CaseMatching, Expression, LineEnd, LineSink, LongPiece, ReportSettings, SearchMode, SearchPattern, SearchReport, Searcher,
+    ShownLines,
 };
 use rorqual_testkit::generate::Rng;
 use std::io::{PipeWriter, Write};
@@ -55,7 +56,7 @@ fn pattern(text: &str) -> SearchPattern {
     SearchPattern {
         patterns: vec![text.as_bytes().to_vec()],
         fixed: false,
-        case: Case::Sensitive,
+        case: CaseMatching::Sensitive,
         word: false,
         whole_line: false,
         line_end: LineEnd::Newline,

@@ -4,7 +4,7 @@ use super::{Kit, Mishap, Outcome, THREADS, reader};
 use crate::check::Check;
 use crate::samples::Sample;
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool};
+use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Input};
 use rorqual_store::{LeaseTerms, PutOptions, Store, StoreSettings, Verdict};
 use rorqual_testkit::generate::Rng;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn put(kit: &Kit, digest: &Digest, sample: &Sample, random: &mut Rng) -> Result<
 }
 
 /// Every entry is whole, nothing is held, and a gc finds nothing that a living process should have cleared away.
-pub(super) fn checks(store: &Store, pool: &Pool) -> Vec<Check> {
+pub(super) fn checks(store: &Store, pool: &BufferPool) -> Vec<Check> {
     let mut damaged = Vec::new();
     let verified = store.verify(false, THREADS, pool, &Control::default(), |checked| {
         if let Verdict::Damaged(why) = &checked.verdict {

@@ -1,7 +1,7 @@
 //! A schema taken apart: columns that are encoded each for itself.
 
 use super::encoding::{EncodingChoice, Encodings};
-use super::weight::{ARRAY_BYTES, Weight};
+use super::weight::{ARRAY_BYTES, ArrayWeight};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
@@ -63,7 +63,7 @@ pub(super) fn columns(schema: &Schema) -> Vec<LeafColumn> {
 pub(super) fn split(columns: &[LeafColumn], batch: &RecordBatch) -> Split {
     // Structs and lists on the way to a column are its own.
     let ways: usize = columns.iter().map(|column| column.steps.len()).sum();
-    let bytes = Weight::of(batch.columns()) + ways * ARRAY_BYTES;
+    let bytes = ArrayWeight::of(batch.columns()) + ways * ARRAY_BYTES;
     let arrays = columns.iter().map(|column| narrow(batch.column(column.top), &column.field, &column.steps)).collect();
     Split { rows: batch.num_rows(), bytes, arrays }
 }

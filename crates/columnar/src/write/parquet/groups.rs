@@ -3,7 +3,7 @@
 use super::columns::{LeafColumn, Split, columns, split};
 use super::encoding::Encodings;
 use super::file::ParquetFile;
-use super::weight::Weight;
+use super::weight::ArrayWeight;
 use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX};
 use crate::write::failure::WriteFailure;
 use crate::write::{WriteSettings, WriteSummary};
@@ -44,7 +44,7 @@ pub(in crate::write) struct Groups {
 #[derive(Default)]
 struct GroupState {
     open: OpenGroup,
-    sealed: Option<Sealed>,
+    sealed: Option<SealedGroup>,
     failed: Option<WriteFailure>,
 }
 
@@ -61,7 +61,7 @@ struct OpenGroup {
 }
 
 /// The group that is encoded.
-struct Sealed {
+struct SealedGroup {
     /// The columns that nobody has taken, the largest last.
     tasks: Vec<Task>,
     /// What columns became.
@@ -243,7 +243,7 @@ impl OpenGroup {
         for arrays in &mut self.arrays {
             let small = arrays.split_off(arrays.len() - self.small);
             let joined = concat(&small.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?;
-            joined_bytes += Weight::of([&joined]);
+            joined_bytes += ArrayWeight::of([&joined]);
             arrays.push(joined);
         }
         self.bytes = self.bytes - self.small_bytes + joined_bytes;
@@ -252,12 +252,12 @@ impl OpenGroup {
         Ok(())
     }
 
-    fn seal(self) -> Sealed {
+    fn seal(self) -> SealedGroup {
         let columns = self.arrays.len();
         let tasks = self.arrays.into_iter().enumerate().map(|(column, arrays)| Task { column, arrays });
         let mut tasks: Vec<Task> = tasks.collect();
         tasks.sort_by_cached_key(|task| task.arrays.iter().map(|array| array.get_array_memory_size()).sum::<usize>());
-        Sealed { tasks, chunks: (0..columns).map(|_| None).collect(), left: columns }
+        SealedGroup { tasks, chunks: (0..columns).map(|_| None).collect(), left: columns }
     }
 }
 

@@ -9,12 +9,12 @@ pub(super) const ARRAY_BYTES: usize = 256;
 
 /// What some arrays hold; memory that several of them share counts once.
 #[derive(Default)]
-pub(super) struct Weight {
+pub(super) struct ArrayWeight {
     seen: HashSet<usize>,
     bytes: usize,
 }
 
-impl Weight {
+impl ArrayWeight {
     /// What `arrays` hold.
     pub(super) fn of<'a>(arrays: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
         let mut weight = Self::default();

@@ -1,10 +1,12 @@
 //! What is asked, and what is answered.
 
 use super::super::time;
-use crate::args::{ExploreArgs, Who};
+use crate::args::{ExploreArgs, RateBy};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
-use rorqual_crossfilter::{By, Compared, Explained, Limit, Per, Rates, RowStore, Stack, View, ViewError, ViewParts};
+use rorqual_crossfilter::{
+    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, View, ViewError, ViewParts,
+};
 use rorqual_pipe::Control;
 
 /// Buckets of the histograms in an answer.
@@ -19,7 +21,7 @@ const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
 pub(in super::super) enum Question {
     Explain(SpanFilter),
     Compare(SpanFilter, SpanFilter),
-    Rates { by: By, limits: Vec<Limit> },
+    Rates { by: RateGrouping, limits: Vec<Limit> },
 }
 
 /// What was found.
@@ -45,9 +47,10 @@ impl Question {
         if let Some([a, b]) = args.compare.as_deref() {
             return Ok(Some(Self::Compare(span("--compare", a)?, span("--compare", b)?)));
         }
-        Ok(args
-            .rates
-            .then(|| Self::Rates { by: if args.by == Some(Who::Net) { By::Net } else { By::Client }, limits: limits(args) }))
+        Ok(args.rates.then(|| Self::Rates {
+            by: if args.by == Some(RateBy::Net) { RateGrouping::Net } else { RateGrouping::Client },
+            limits: limits(args),
+        }))
     }
 
     /// The spans that it is about.
@@ -150,10 +153,10 @@ fn view(span: SpanFilter) -> View {
 }
 
 fn limits(args: &ExploreArgs) -> Vec<Limit> {
-    let limit = |per: Per| move |requests: u64| Limit { requests, per };
-    let given = args.limit_per_minute.map(limit(Per::Minute)).or(args.limit_per_second.map(limit(Per::Second)));
+    let limit = |per: RateUnit| move |requests: u64| Limit { requests, per };
+    let given = args.limit_per_minute.map(limit(RateUnit::Minute)).or(args.limit_per_second.map(limit(RateUnit::Second)));
     given.map_or_else(
-        || PER_SECOND.map(limit(Per::Second)).into_iter().chain(PER_MINUTE.map(limit(Per::Minute))).collect(),
+        || PER_SECOND.map(limit(RateUnit::Second)).into_iter().chain(PER_MINUTE.map(limit(RateUnit::Minute))).collect(),
         |limit| vec![limit],
     )
 }

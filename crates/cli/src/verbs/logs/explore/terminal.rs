@@ -7,7 +7,7 @@ use super::super::words::{size, thousands};
 use super::question::{LogsAnswer, Question, show};
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, UnknownField, Viewed,
+    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, RateUnit, Rates, UnknownField, ViewResult,
 };
 use rorqual_pipe::Control;
 use std::io::{self, Write};
@@ -111,7 +111,7 @@ fn with(companions: &[String], width: usize) -> String {
 fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: usize) -> io::Result<()> {
     writeln!(out)?;
     for (name, span, viewed) in [("A", spans[0], &compared.a), ("B", spans[1], &compared.b)] {
-        let Viewed { lines, bytes_sent, clients, .. } = viewed;
+        let ViewResult { lines, bytes_sent, clients, .. } = viewed;
         writeln!(
             out,
             "{BOLD}{name}{BOLD:#}  {span}: {} lines, {} sent, {} clients",
@@ -134,7 +134,7 @@ fn compare_panel(out: &mut impl Write, panel: &ComparedPanel, compared: &Compare
         "A", "B", "A", "B", "change", "lines A", "lines B"
     )?;
     for ComparedRow { value, hits_a, hits_b, share_difference, .. } in &panel.rows {
-        let share = |hits: u64, of: &Viewed| hits as f64 / of.lines.total.max(1) as f64;
+        let share = |hits: u64, of: &ViewResult| hits as f64 / of.lines.total.max(1) as f64;
         let (a, b) = (share(*hits_a, &compared.a), share(*hits_b, &compared.b));
         let (bar_a, bar_b) = (bar(a), bar(b));
         let change = format!("{:+.1} pts", share_difference * 100.0);
@@ -189,8 +189,8 @@ fn rate_row(out: &mut impl Write, rate: &ClientRate, width: usize) -> io::Result
 /// `60 a minute`
 fn limited(limit: &LimitEffect) -> String {
     let per = match limit.per {
-        Per::Second => "second",
-        Per::Minute => "minute",
+        RateUnit::Second => "second",
+        RateUnit::Minute => "minute",
     };
     format!("{} a {per}", thousands(limit.requests))
 }

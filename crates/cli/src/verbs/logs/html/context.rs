@@ -19,7 +19,7 @@ pub(super) struct Context<'a> {
     timeline: Option<TimelinePlot>,
     week: Option<WeekPlot>,
     /// Which of the rows these are, where it is not all of them.
-    view: Option<Chosen<'a>>,
+    view: Option<ChosenRows<'a>>,
     spreads: Vec<PercentileBars>,
     limits: PlotLimits,
     /// When this was made, in Unix seconds.
@@ -30,7 +30,7 @@ pub(super) struct Context<'a> {
 
 /// A filter as it is written, and a span in Unix seconds.
 #[derive(Debug, Serialize)]
-struct Chosen<'a> {
+struct ChosenRows<'a> {
     filter: &'a str,
     from: Option<f64>,
     to: Option<f64>,
@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn of_view(view: &'a ShownView) -> Self {
-        let chosen = Chosen { filter: &view.filter, from: view.from, to: view.to };
+        let chosen = ChosenRows { filter: &view.filter, from: view.from, to: view.to };
         let is_part = !view.filter.is_empty() || view.from.is_some() || view.to.is_some();
         let top = u16::try_from(view.top).unwrap_or(u16::MAX);
         Self { view: is_part.then_some(chosen), ..Self::of(&view.report, WeekPlot::of_view(view), top) }

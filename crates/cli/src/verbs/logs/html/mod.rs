@@ -15,7 +15,7 @@ use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::report::LogReport;
 use rorqual_pipe::gather::{self, Gather};
 use rorqual_pipe::whole_file::{OutputPath, PendingFile, folder_of};
-use rorqual_pipe::{Control, Pool, Sink, escaped_path, format_size};
+use rorqual_pipe::{BufferPool, Control, Sink, escaped_path, format_size};
 use rorqual_render::{AutoEscape, PageInput, RenderError, Templates, value_of};
 use rorqual_serve::ShownView;
 use std::fs::File;
@@ -114,7 +114,7 @@ fn render(
     template: &str,
     page: &PageInput,
     file: File,
-    pool: &Pool,
+    pool: &BufferPool,
 ) -> Result<gather::OutputFd, RenderError> {
     let mut gather = Gather::new(gather::OutputFd::new(file, &page.control), pool)?;
     templates.render(template, page, &mut gather)?;
