@@ -360,7 +360,7 @@ impl Analyzer {
     ///
     /// # Errors
     /// When the format is unknown, which ends it.
-    pub fn turn(
+    pub fn run_slice(
         &self,
         reading: &mut LogRun,
         threads: usize,

@@ -8,12 +8,12 @@ mod countries;
 mod dict;
 pub mod filter;
 pub mod format;
+mod log_histogram;
 pub mod parse;
 mod recorder;
 pub mod report;
-mod spread;
 
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};
+pub use log_histogram::{HistogramBuffer, LogHistogram};
 pub use recorder::{Options, RecordedRows, Recorder, Recording, Rejected};
-pub use spread::{HistogramBuffer, LogHistogram};

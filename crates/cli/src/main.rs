@@ -4,7 +4,6 @@
 mod args;
 mod exit;
 mod fitting;
-mod guard;
 mod input;
 mod interrupt;
 mod manual;
@@ -14,6 +13,7 @@ mod rejects;
 mod rows;
 mod stats;
 mod verbs;
+mod watchdog;
 
 use args::{Cli, Verb};
 use clap::error::ContextKind;

@@ -6,7 +6,7 @@
 //!
 //! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
 
-mod bad;
+mod bad_records;
 pub mod convert;
 pub mod csv;
 mod decode;
@@ -14,17 +14,17 @@ mod format;
 pub mod json;
 pub mod limits;
 pub mod log;
-mod near;
 pub mod read;
 pub mod render;
 mod rules;
 mod scan;
 mod shape;
+mod suggest;
 mod text;
 mod thrift;
 pub mod write;
 
-pub use bad::{BadRecords, long_offset};
+pub use bad_records::{BadRecords, long_offset};
 pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Occurrences, Unplaced};
 pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
 pub use rules::ValueRules;

@@ -1,7 +1,6 @@
 //! What may explain some rows: one value of one field, and which rows of a segment have it.
 
 use crate::bits::Bits;
-use crate::by_code::SparseCounts;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::CountedViews;
@@ -10,6 +9,7 @@ use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::panels::PANELS;
 use crate::segment::Segment;
+use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;

@@ -1,10 +1,10 @@
 //! Two views side by side.
 
-use crate::by_code::SparseCounts;
 use crate::columns::{STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::{PANELS, amounts_of, shown};
+use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_accesslog::filter::{NumberColumn, TextColumn};

@@ -1,7 +1,7 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
+use crate::code_set::CodeSet;
 use crate::limits::SUMMED_VALUES;
-use crate::passed::CodeSet;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_accesslog::Countries;

@@ -8,7 +8,7 @@ use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::ViewQuestion;
 use crate::store::{RowStore, Snapshot};
-use crate::tally::TestCounts;
+use crate::test_counts::TestCounts;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::TEXT_FIELDS;
 use rorqual_accesslog::filter::{Filter, TextColumn};

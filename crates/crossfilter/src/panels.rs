@@ -1,10 +1,10 @@
 //! Panels: the values of a column with most rows.
 
-use crate::by_code::SparseCounts;
 use crate::columns::source;
 use crate::counted::CountedViews;
 use crate::dictionary::{DictionaryTables, OTHERS};
 use crate::limits::VALUES_LISTED_MAX;
+use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted};

@@ -1,11 +1,11 @@
 //! A view made ready for segments: each distinct value was asked once, what is left is codes.
 
 use crate::bits::Bits;
+use crate::code_set::CodeSet;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{AGENT, BYTES, DICTIONARIES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
 use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
 use crate::dictionary::{Dictionary, NONE, OTHERS};
-use crate::passed::CodeSet;
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, NO_BUCKET, stretches};

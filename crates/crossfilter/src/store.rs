@@ -248,7 +248,7 @@ impl RowStore {
 
     /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
     #[must_use]
-    pub fn lend(&self, bytes: u64) -> Option<Reservation> {
+    pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         // What can't make room need not try: each try ends the segments that are open.
         let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
         if held + bytes > self.memory_bytes() {

@@ -1,11 +1,11 @@
 //! What is counted of a view, and how.
 
-use crate::by_code::SparseCounts;
 use crate::codes::{Codes, ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
 use crate::numbers::CodedNumbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{CodedColumnRef, Segment};
+use crate::sparse_counts::SparseCounts;
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;

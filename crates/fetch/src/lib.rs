@@ -22,8 +22,7 @@
 //!
 //! [`Fetch::run`] blocks; it starts a small runtime of its own. This crate prints nothing.
 
-mod beside;
-mod board;
+mod background;
 mod client;
 mod error;
 mod given;
@@ -32,6 +31,7 @@ pub mod limits;
 mod name;
 mod outcome;
 mod part;
+mod range_board;
 mod ranges;
 mod run;
 mod settings;

@@ -1,13 +1,13 @@
 //! A fetch from its start to its end: rounds, the digest and the keeper beside them, and the end of the part.
 
-use crate::beside;
-use crate::board::RangeBoard;
+use crate::background;
 use crate::client::client;
 use crate::error::{FetchError, FetchErrorKind};
 use crate::limits::{BLOCK_BYTES, BLOCKING_THREADS, PARALLEL_MAX, WATCH_EVERY};
 use crate::name::{parse, shown};
 use crate::outcome::{AttemptOutcome, NextStep, decide};
 use crate::part::PartFile;
+use crate::range_board::RangeBoard;
 use crate::ranges::Ranges;
 use crate::settings::{Fetch, FetchEvent, FetchResult, FetchTarget};
 use crate::sidecar::Validator;
@@ -37,7 +37,7 @@ impl Fetch {
         control: &Control,
         observe: &mut dyn FnMut(FetchEvent),
     ) -> Result<FetchResult, FetchError> {
-        let _pass = gate.enter();
+        let _pass = gate.acquire();
         let operation = Operation::start("fetch");
         let result = self.run_now(control, observe);
         match &result {
@@ -160,12 +160,12 @@ async fn file_round(
     let board = Arc::new(RangeBoard::new(start.done, start.size_bytes));
     let keeper = spawn_blocking({
         let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
-        move || beside::keep(&board, &ledger)
+        move || background::keep(&board, &ledger)
     });
     let hashers = job.fetch.hashers();
     let digester = (!hashers.is_empty()).then(|| {
         let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
-        spawn_blocking(move || beside::digest(&board, &ledger.file, hashers, &BufferPool::new(BLOCK_BYTES, 1)))
+        spawn_blocking(move || background::digest(&board, &ledger.file, hashers, &BufferPool::new(BLOCK_BYTES, 1)))
     });
     let round =
         RoundState { job, board: &board, sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: start.validator, whole };

@@ -4,10 +4,10 @@
 //! validator the other workers join in; each claims the first stretch that nobody has, asks for it, and checks that the answer is about
 //! the same file. A worker that fails gives its claim back and pauses, so that its stretch is the next to be claimed.
 
-use crate::board::RangeBoard;
 use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
 use crate::outcome::{AttemptLimits, AttemptOutcome, NextStep, decide};
+use crate::range_board::RangeBoard;
 use crate::settings::{Fetch, FetchEvent};
 use crate::sidecar::Validator;
 use crate::sink::FetchSink;

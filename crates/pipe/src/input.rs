@@ -2,7 +2,6 @@
 
 use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
-use crate::course::source;
 use crate::decode::DecodeDepth;
 use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorClass};
@@ -10,6 +9,7 @@ use crate::file::{FileRanges, SharedFile};
 use crate::follow::{FollowStatus, FollowedFile};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::BufferPool;
+use crate::resumable_run::source;
 use crate::stream::{BlockSource, EnoughForDetection};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};

@@ -2,14 +2,14 @@
 
 use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
-use crate::course::ResumableRun;
 use crate::error::Error;
 use crate::file::SharedFile;
 use crate::input::{Input, InputBody};
 use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::BufferPool;
 use crate::queue::{Queue, QueueReceiver, QueueSender, Received};
-use crate::sequence::ReorderBuffer;
+use crate::reorder_buffer::ReorderBuffer;
+use crate::resumable_run::ResumableRun;
 use crate::splitter::Splitter;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,7 +7,6 @@ mod engine;
 mod exit;
 mod fault;
 mod fit;
-mod guard;
 mod limits;
 mod message;
 mod output;
@@ -17,6 +16,7 @@ mod statement;
 mod tables;
 mod temp;
 mod trunc;
+mod watchdog;
 
 use args::Args;
 use clap::Parser;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
-    if let Some(exit) = guard::clear_away() {
+    if let Some(exit) = watchdog::clear_away() {
         return exit.into();
     }
     let args = match Args::try_parse() {

@@ -11,11 +11,11 @@
 //! workers that own the blocks after it pass those on; [`SearchReport`] sees them in order and feeds them to the automaton, in constant
 //! memory. Whether the line is selected is so always exact.
 
+mod context_buffer;
 mod hits;
 pub mod limits;
 mod long;
 mod matches;
-mod passed;
 mod pattern;
 mod report;
 mod searcher;

@@ -1,8 +1,8 @@
 //! Joins what all workers found, in the order of the input.
 
+use crate::context_buffer::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::hits::{ChunkHits, HitBatch, HitRange};
 use crate::long::LongMatcher;
-use crate::passed::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::pattern::Expression;
 use crate::searcher::{SearchMode, Searcher, count_lines, start_of_text};
 use bytes::Bytes;

@@ -1,21 +1,21 @@
 //! The handlers, as `API.md` lists them.
 
+use crate::auth::{RequestGate, guard};
 use crate::discard;
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
-use crate::guard::{RequestGate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX, SESSIONS_LISTED_MAX};
 use crate::live::{LiveState, ServerView, events};
 use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
 use crate::reports::{CappedWriter, capped_json};
+use crate::response_permits::{BodyTicket, PermitOwner};
 use crate::session::{self, NewUpload, Session};
 use crate::sessions::Sessions;
-use crate::tickets::{BodyTicket, PermitOwner};
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::DisconnectWatch;
 use crate::upload::{self, Intake};
 use crate::views;
 use crate::{oneshot, socket, tus};

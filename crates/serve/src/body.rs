@@ -4,7 +4,7 @@
 //! the reader goes away, the channel closes, and the work ends with its next piece, or, where it makes none, when it next looks at its
 //! control. When what is sent is no longer there to be read, a thread that waits for its reader is woken, and ends too.
 
-use crate::twin::DisconnectWatch;
+use crate::disconnect_watch::DisconnectWatch;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;

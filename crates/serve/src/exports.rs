@@ -5,13 +5,13 @@
 
 use crate::api::{PathSession, SessionQuery};
 use crate::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::files;
 use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
 use crate::rows::{self, RowsGuard};
 use crate::session::{Session, SessionState};
 use crate::sessions::Sessions;
-use crate::twin::DisconnectWatch;
 use crate::views::{panel_column, span};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
@@ -105,8 +105,9 @@ pub(crate) async fn rows(
         store.refresh();
         let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
         let tried = settings(target, store.memory_bytes()).into_iter();
-        let (lent, settings) =
-            tried.map(|settings| (store.lend(fixed + settings.bytes(&wanted, 1)), settings)).find(|(lent, _)| lent.is_some())?;
+        let (lent, settings) = tried
+            .map(|settings| (store.try_reserve(fixed + settings.bytes(&wanted, 1)), settings))
+            .find(|(lent, _)| lent.is_some())?;
         Some((lent?, (settings, files::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
@@ -225,8 +226,9 @@ pub(crate) async fn panel(
     let ((), values) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
     let whole = values.is_whole();
-    let prepare =
-        move |store: &RowStore| Some((store.lend(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")));
+    let prepare = move |store: &RowStore| {
+        Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")))
+    };
     let (granted, name) = asking.grant(prepare).await?;
     let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
     Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
@@ -276,7 +278,7 @@ pub(crate) async fn report(
     let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
     let prepare =
-        move |store: &RowStore| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
+        move |store: &RowStore| Some((store.try_reserve(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
     let (granted, name) = asking.grant(prepare).await?;
     let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;

@@ -5,9 +5,9 @@ use crate::limits::{
     CHECKPOINT_EVERY, FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES,
     UPLOAD_IDLE_MAX,
 };
+use crate::scheduler::WorkerGrant;
 use crate::session::{Session, SliceOutcome};
 use crate::transport::Transport;
-use crate::turns::WorkerGrant;
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use rorqual_pipe::decode::is_encoded;
@@ -266,7 +266,7 @@ impl Feed {
         }
         let decodes = !self.head.is_empty() && is_encoded(&self.head);
         let waiting = session.pace().wait();
-        let turn = if decodes { session.own_turn(waits).await } else { session.turns().turn().await };
+        let turn = if decodes { session.own_turn(waits).await } else { session.turns().acquire_shared().await };
         drop(waiting);
         let Some(turn) = turn else {
             self.forget_head(session);
@@ -307,7 +307,7 @@ impl WorkSlice {
         session.inlet().put(receiver);
         let turn = Arc::new(turn);
         let (running, its) = (Arc::clone(session), Arc::clone(&turn));
-        let running = tokio::task::spawn_blocking(move || running.lap(&its));
+        let running = tokio::task::spawn_blocking(move || running.run_slice(&its));
         Self { sender, running, turn, headroom, begun: Instant::now(), current: None, taken: 0, debt: Duration::ZERO }
     }
 

@@ -4,7 +4,7 @@ use crate::api::{PathSession, body_json};
 use crate::error::ApiError;
 use crate::limits::{FORMAT_BYTES_MAX, TRIED_LINES_MAX};
 use crate::reports::capped_json;
-use crate::tickets::PermitOwner;
+use crate::response_permits::PermitOwner;
 use crate::views;
 use axum::body::Body;
 use axum::extract::Extension;

@@ -1,9 +1,10 @@
 //! What the fuzz targets (`fuzz/src/server`) reach of this crate: built for them and for tests alone.
 #![allow(clippy::expect_used)]
 
+use crate::acceptor::Acceptor;
 use crate::access::Access;
-use crate::guard::{Auth, RequestGate};
-use crate::reception::Acceptor;
+use crate::auth::{Auth, RequestGate};
+use crate::disconnect_watch::DisconnectWatch;
 use crate::server::{Config, Server, keep_watch};
 use crate::session::NewUpload;
 use crate::sessions::Sessions;
@@ -11,7 +12,6 @@ use crate::socket;
 use crate::store::conditions::{RangeRequest, wanted};
 use crate::token::AccessToken;
 use crate::tus::headers::{Metadata, announced, checksum};
-use crate::twin::DisconnectWatch;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method};

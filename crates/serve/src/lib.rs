@@ -6,58 +6,58 @@
 //! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
 //! the memory.
 
+mod acceptor;
 mod access;
 mod answers;
 mod api;
+mod auth;
 mod body;
-mod checked;
+mod checksummed_parts;
 mod connections;
 mod descriptors;
 mod discard;
+mod disconnect_watch;
 mod drain;
 mod error;
 mod exports;
 #[cfg(test)]
-mod faults;
+mod fault_tests;
 mod feed;
 mod files;
 mod formats;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod guard;
 mod limits;
-mod linger;
+mod lingering_body;
 mod live;
 mod measures;
 mod observe;
 mod oneshot;
 mod pace;
 mod page;
-mod reception;
 mod render;
 mod reports;
+mod response_permits;
 mod rows;
+mod scheduler;
 mod secrets;
+mod sendfile;
 mod server;
 mod session;
 mod sessions;
 mod shares;
 mod socket;
-mod stall;
 mod state;
 mod store;
-mod tickets;
 mod tls;
 mod token;
 mod transport;
-mod turns;
 mod tus;
-mod twin;
 mod upload;
 mod views;
 mod vitals;
-mod wire;
+mod write_timeout;
 
 #[cfg(test)]
 mod corpus;

@@ -1,9 +1,9 @@
 //! Server-sent events: the latest state of a session, at a pace that neither side has trouble with.
 
 use crate::limits::LIVE_INTERVAL;
+use crate::response_permits::PermitOwner;
 use crate::session::{Session, SessionState, SessionView};
 use crate::sessions::Sessions;
-use crate::tickets::PermitOwner;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

@@ -4,9 +4,9 @@
 
 use crate::api::PathKey;
 use crate::body::{self, BodyPermits, BodyPiece, BodySink, DisconnectStop};
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
-use crate::twin::DisconnectWatch;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderName, StatusCode, header};

@@ -1,8 +1,8 @@
 //! The rows of a session, for as long as it has its place, and who asks about them.
 
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
-use crate::twin::DisconnectWatch;
 use axum::http::StatusCode;
 use metrics::histogram;
 use rorqual_crossfilter::{RowStore, ViewError};
@@ -155,7 +155,7 @@ impl SharedRowStore {
     }
 
     /// Waits for the turn of those who ask.
-    pub(crate) async fn turn(&self) -> QueryPermit {
+    pub(crate) async fn acquire(&self) -> QueryPermit {
         QueryPermit { _held: Arc::clone(&self.turn).lock_owned().await }
     }
 
@@ -223,7 +223,7 @@ impl SharedRowStore {
         let _next = self.next.lock().await;
         let store = Arc::clone(&self.store).read_owned().await;
         let held = held.await;
-        (held, store, self.turn().await)
+        (held, store, self.acquire().await)
     }
 
     /// Stops the question of the page before, unless that is the newer one: then this one is too late, as requests overtake each other on

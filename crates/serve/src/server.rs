@@ -1,24 +1,24 @@
 //! A server: what it is made of, and how long it runs.
 
+use crate::acceptor::Acceptor;
 use crate::access::Access;
 use crate::api::{render_router, router};
+use crate::auth::{Auth, RequestGate};
 use crate::connections::Connections;
 use crate::drain::Drain;
 use crate::exports::ViewPage;
-use crate::guard::{Auth, RequestGate};
 use crate::limits::{
     CHECKPOINT_EVERY, ENDED_SESSIONS_MAX, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE,
     STRANGERS_MAX, SYNC_EVERY,
 };
 use crate::measures::recorded;
-use crate::reception::Acceptor;
 use crate::render::{Rendering, Renders};
+use crate::response_permits::ResponsePermits;
 use crate::session::NewUpload;
 use crate::sessions::Sessions;
 use crate::shares::{allot, connections_max};
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
-use crate::tickets::ResponsePermits;
 use crate::tls::Tls;
 use crate::token::AccessToken;
 use crate::{descriptors, vitals};
@@ -354,7 +354,7 @@ async fn keep_house(sessions: Arc<Sessions>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{log, send, sessions};
+    use crate::fault_tests::{log, send, sessions};
     use crate::state::content;
 
     #[tokio::test(start_paused = true)]

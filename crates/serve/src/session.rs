@@ -11,15 +11,15 @@ pub(crate) use shown::SessionView;
 pub(crate) use uploads::too_long;
 
 use crate::answers::Hint;
-use crate::checked::ChecksumBuffer;
+use crate::checksummed_parts::ChecksumBuffer;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet};
 use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, WAITING_GRACE};
 use crate::pace::Pace;
 use crate::reports::{ReportCache, Reports};
 use crate::rows::{QuerySemaphore, SharedRowStore};
+use crate::scheduler::{Scheduler, WorkerGrant as ParseTurn};
 use crate::state::Checkpoints;
-use crate::turns::{Scheduler, WorkerGrant as ParseTurn};
 use axum::http::StatusCode;
 use rorqual_accesslog::Options;
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, Formats, LogRun};
@@ -303,7 +303,7 @@ impl Session {
 
     /// A turn to the end of its log; for who does not wait for it only where one is free.
     pub(crate) async fn own_turn(&self, waits: bool) -> Option<ParseTurn> {
-        let turn = self.turns.own(self.analyzer.pool(), waits).await?;
+        let turn = self.turns.acquire_dedicated(self.analyzer.pool(), waits).await?;
         self.own.store(true, Ordering::Relaxed);
         Some(turn)
     }

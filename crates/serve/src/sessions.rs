@@ -4,11 +4,11 @@ use crate::body::BodyPermits;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
+use crate::scheduler::Scheduler;
 use crate::session::{NewUpload, Session, SessionContext};
 use crate::shares::SessionMemory;
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use crate::token::random_text;
-use crate::turns::Scheduler;
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
@@ -495,7 +495,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::faults::sessions;
+    use crate::fault_tests::sessions;
     use crate::session::NewUpload;
     use crate::state::StateDir;
     use std::fs::read_dir;

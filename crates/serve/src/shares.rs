@@ -6,8 +6,8 @@ use crate::limits::{
     PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
     STORE_BYTES, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES,
 };
+use crate::scheduler::{held_places, own_places};
 use crate::server::{Config, StartError};
-use crate::turns::{held_places, own_places};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
     ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,

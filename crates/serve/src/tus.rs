@@ -4,12 +4,12 @@ pub(crate) mod headers;
 mod patch;
 
 use crate::api::PathKey;
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::limits::TUS_SIZE_MAX;
 use crate::session::{NewUpload, Session, SessionState};
 use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::DisconnectWatch;
 use crate::upload::{Intake, detached};
 use axum::Extension;
 use axum::body::Body;

@@ -1,14 +1,14 @@
 //! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and stops servers (`/healthz`, `/readyz`).
 
+use crate::auth::RequestGate;
 use crate::body::BodyPermits;
 use crate::connections::ConnectionSlot;
-use crate::guard::RequestGate;
 use crate::limits::{ANSWERS_MAX, BODIES_MAX};
 use crate::measures::recorded;
 use crate::render::Renders;
+use crate::response_permits::PermitOwner;
 use crate::session::SessionState;
 use crate::sessions::{SessionTotals, Sessions};
-use crate::tickets::PermitOwner;
 use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;

@@ -41,14 +41,14 @@ impl Store {
     pub fn gc(&self) -> Result<GcResult, Error> {
         let mut collected = GcResult::default();
         {
-            let turn = self.turn()?;
+            let turn = self.lock_exclusive()?;
             collected.leases = turn.transaction(false, |index| forget_expired(index, turn.now_ms))?;
             sweep_reservations(&turn)?;
         }
         self.clear(&self.inner.disk.tmp(), false, &mut collected)?;
         self.clear(&self.inner.disk.parts(), true, &mut collected)?;
         self.clear_orphans(&mut collected)?;
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         collected.evicted = turn.make_room(0, None)?;
         let shrink = "PRAGMA wal_checkpoint(TRUNCATE)";
         // Readers may be in its way; the next one does it then.
@@ -89,7 +89,7 @@ impl Store {
             };
             if self.index().row(&digest)?.is_none() {
                 // Looked at again in a turn: a put may be about to commit its row.
-                let turn = self.turn()?;
+                let turn = self.lock_exclusive()?;
                 if let Some(bytes) = clear_orphan(&turn, file, &digest)? {
                     collected.orphans += 1;
                     collected.file_bytes += bytes;

@@ -59,7 +59,7 @@ impl Store {
     /// As [`LeaseTerms::check`], and when the index can't be written.
     pub fn take_lease(&self, digest: &Digest, terms: &LeaseTerms<'_>) -> Result<Option<EntryLease>, Error> {
         terms.check()?;
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         turn.transaction(true, |index| match index.row(digest)? {
             Some(_) => add_lease(index, digest, terms, turn.now_ms).map(Some),
             None => Ok(None),
@@ -72,7 +72,7 @@ impl Store {
     /// As [`Store::take_lease`].
     pub fn renew_lease(&self, id: &str, ttl: Duration) -> Result<Option<EntryLease>, Error> {
         LeaseTerms { ttl, holder: "" }.check()?;
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let expires_ms = turn.now_ms + ttl.as_millis() as u64;
         turn.transaction(true, |index| {
             let sql = "UPDATE lease SET expires_ms = ?3 WHERE id = ?1 AND expires_ms > ?2
@@ -86,7 +86,7 @@ impl Store {
     /// # Errors
     /// When the index can't be written.
     pub fn release_lease(&self, id: &str) -> Result<bool, Error> {
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let sql = "DELETE FROM lease WHERE id = ?1 AND expires_ms > ?2";
         turn.transaction(false, |index| Ok(index.execute(sql, params![id, turn.now_ms])? > 0))
     }

@@ -127,7 +127,7 @@ impl Store {
     }
 
     fn putting(&self, work: impl FnOnce() -> Result<PutResult, Error>) -> Result<PutResult, Error> {
-        let _pass = self.inner.gate.enter();
+        let _pass = self.inner.gate.acquire();
         let operation = Operation::start("store.put");
         let result = work();
         match &result {
@@ -166,7 +166,7 @@ impl Store {
         if !self.verify_reader(&reader, pool, control)? {
             return Ok(None);
         }
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let Some(row) = turn.row(&digest)? else { return Ok(None) };
         let lease = record(&turn, &digest, row.bytes, true, "", options)?;
         Ok(Some(PutResult { digest, bytes: row.bytes, new: false, evicted: EvictionResult::default(), lease }))
@@ -218,7 +218,7 @@ impl Store {
     /// The turn in which a file becomes an entry, the row of one that is there already, and whether its file stays. It is replaced, as those bytes
     /// may have been damaged since they were hashed; but while somebody has it open its lock keeps the entry, and it goes only if it is damaged.
     fn turn_to_publish(&self, digest: &Digest, blob: &Path) -> Result<PublishState<'_>, Error> {
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let row = turn.row(digest)?;
         if row.is_none() {
             return Ok(PublishState { turn, row, stays: false, _lock: None });
@@ -232,7 +232,7 @@ impl Store {
         // Reading may take long, and others wait for their turns.
         drop(turn);
         let sound = self.is_sound(digest)?;
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let row = turn.row(digest)?;
         let stays = sound && row.is_some();
         Ok(PublishState { turn, row, stays, _lock: None })
@@ -383,7 +383,7 @@ impl WriteStage {
 
     /// Refuses what could have no room whatever went for it.
     fn check_room(&self, bytes: u64) -> Result<(), Error> {
-        let turn = self.store.turn()?;
+        let turn = self.store.lock_exclusive()?;
         self.check_bound(&turn, bytes)?;
         turn.check_room(bytes)
     }
@@ -403,7 +403,7 @@ impl WriteStage {
     /// Reserves `bytes` in all, and evicts for them.
     fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
         let store = self.store.clone();
-        let turn = store.turn()?;
+        let turn = store.lock_exclusive()?;
         self.check_bound(&turn, bytes)?;
         let evicted = turn.make_room(bytes - self.reserved, Some(&self.temp))?;
         turn.transaction(false, |index: &Index<'_>| index.set_reserved(&self.temp, bytes))?;

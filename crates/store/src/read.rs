@@ -79,7 +79,7 @@ impl Store {
             return if self.index().row(digest)?.is_none() { Ok(None) } else { Err(self.damaged(digest, "its file is missing")) };
         }
         // Evicted between the two, and perhaps put again: in a turn, row and file agree.
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         let Some(row) = turn.row(digest)? else { return Ok(None) };
         match self.inner.disk.open_shared(&path).map_err(failed)? {
             Some(file) => self.sized(file, digest, row.bytes).map(Some),
@@ -108,7 +108,7 @@ impl Store {
         if u128::from(age_ms) < self.inner.touch_after.as_millis() || self.is_read_only() {
             return Ok(());
         }
-        let turn = self.turn()?;
+        let turn = self.lock_exclusive()?;
         turn.transaction(false, |index| index.touch(digest, now_ms))
     }
 }

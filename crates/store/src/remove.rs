@@ -25,7 +25,7 @@ impl Store {
     /// # Errors
     /// When the index or the file can't be changed.
     pub fn remove(&self, digest: &Digest, force: bool) -> Result<Removed, Error> {
-        self.turn()?.remove(digest, force)
+        self.lock_exclusive()?.remove(digest, force)
     }
 }
 

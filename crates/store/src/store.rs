@@ -145,7 +145,7 @@ impl Store {
             return Err(Error::new(ErrorClass::Limit, store.dir().to_string_lossy(), message));
         }
         if let Some(bytes_max) = bytes_max {
-            store.turn()?.transaction(true, |index| index.set_bytes_max(bytes_max))?;
+            store.lock_exclusive()?.transaction(true, |index| index.set_bytes_max(bytes_max))?;
         }
         Ok(store)
     }
@@ -231,7 +231,7 @@ impl Store {
     }
 
     /// Waits for a turn at changing the store.
-    pub(crate) fn turn(&self) -> Result<ExclusiveLock<'_>, Error> {
+    pub(crate) fn lock_exclusive(&self) -> Result<ExclusiveLock<'_>, Error> {
         let inner = &*self.inner;
         let failed = |cause| Error::io(self.dir().to_string_lossy(), "cannot lock the store", cause);
         let read_only = || Error::new(ErrorClass::Io, self.dir().to_string_lossy(), "the store may not be written here");

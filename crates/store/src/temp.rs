@@ -84,7 +84,7 @@ impl Drop for Temp {
         }
         let reserved = self.store.index().reserved_for(&self.name);
         if reserved.is_ok_and(|reserved| reserved.is_some())
-            && let Ok(turn) = self.store.turn()
+            && let Ok(turn) = self.store.lock_exclusive()
         {
             let _ = turn.transaction(false, |index| index.end_reservation(&self.name));
         }

@@ -80,7 +80,7 @@ impl Store {
         pool: &BufferPool,
         control: &Control,
     ) -> Result<Option<VerifyResult>, Error> {
-        let _pass = self.inner.gate.enter();
+        let _pass = self.inner.gate.acquire();
         let operation = Operation::start("store.verify");
         let path = self.path(digest);
         let found = identity_at(&path);
@@ -99,7 +99,7 @@ impl Store {
         let damaged = matches!(verdict, Verdict::Damaged(_));
         let mut removed = None;
         if damaged && repair {
-            let turn = self.turn()?;
+            let turn = self.lock_exclusive()?;
             // A put may have mended it meanwhile.
             if identity_at(&path) != found {
                 drop(turn);

@@ -1,8 +1,8 @@
 //! Classes of user agents: browser, operating system, bot.
 
 use crate::agent::{Agent, UNKNOWN, classify};
+use crate::aggregate::heavy_hitters::HitsAndBytes;
 use crate::aggregate::lock;
-use crate::aggregate::tally::HitsAndBytes;
 use std::collections::HashMap;
 use std::sync::Mutex;
 

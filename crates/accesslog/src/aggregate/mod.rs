@@ -4,19 +4,19 @@
 //! them is full, its sums go to the [`FieldTally`](tally::Tally) of the field, which all workers share.
 
 mod agents;
+mod heavy_hitters;
 mod notes;
-mod tally;
 mod timeline;
 mod totals;
 mod worker;
 
+pub use heavy_hitters::HeavyHitters;
 pub use notes::{ChunkNotes, NoteReason, NoteSample};
-pub use tally::HeavyHitters;
 pub use totals::LineCounts;
 pub use worker::LogWorker;
 
+pub(crate) use heavy_hitters::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub(crate) use notes::NoteKeeper;
-pub(crate) use tally::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub use timeline::CLASSES;
 pub(crate) use timeline::{Buckets, class_of};
 pub(crate) use totals::LineTotals;
@@ -26,11 +26,11 @@ use crate::batch::TEXT_FIELDS;
 use crate::dict::Seed;
 use crate::format::Field;
 use agents::AgentClasses;
+use heavy_hitters::FieldTally;
 use notes::NoteSamples;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tally::FieldTally;
 use timeline::BucketCounts;
 
 /// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs have.
@@ -118,10 +118,11 @@ impl Analysis {
         let tally = |(field, percent)| {
             let classes = Arc::clone(&analysis.agents);
             let countries = analysis.countries.clone();
-            let classify: Option<tally::Classify> = match field {
+            let classify: Option<heavy_hitters::Classify> = match field {
                 Field::Agent => Some(Arc::new(move |agent: &[u8]| classes.class_of(agent))),
-                Field::Client => countries
-                    .map(|countries| -> tally::Classify { Arc::new(move |client: &[u8]| country_class(&countries.of(client))) }),
+                Field::Client => countries.map(|countries| -> heavy_hitters::Classify {
+                    Arc::new(move |client: &[u8]| country_class(&countries.of(client)))
+                }),
                 _ => None,
             };
             (field, FieldTally::new(&analysis.seed, share(percent), classify))
@@ -225,7 +226,7 @@ impl Analysis {
     }
 
     /// Totals of countries.
-    pub(crate) fn countries(&self) -> HashMap<String, tally::HitsAndBytes> {
+    pub(crate) fn countries(&self) -> HashMap<String, heavy_hitters::HitsAndBytes> {
         let classes = self.tally(Field::Client).map_or_else(HashMap::default, FieldTally::classes);
         let named = classes.into_iter().filter(|(class, _)| *class > 0);
         named.map(|(class, amount)| (country_of(class), amount)).collect()

@@ -1,7 +1,7 @@
 //! What is counted over all lines: outcomes, sizes, status codes, percentiles.
 
-use crate::aggregate::tally::HitsAndBytes;
-use crate::spread::LogHistogram;
+use crate::aggregate::heavy_hitters::HitsAndBytes;
+use crate::log_histogram::LogHistogram;
 
 /// Status codes have three digits.
 pub(crate) const STATUSES: usize = 1000;

@@ -1,8 +1,8 @@
 //! The stage that parses a chunk, codes its fields, and counts codes.
 
 use crate::agent::referring_site;
+use crate::aggregate::heavy_hitters::{FieldTally, HitsAndBytes, SHARDS, shard_of};
 use crate::aggregate::notes::{ChunkNotes, NoteReason};
-use crate::aggregate::tally::{FieldTally, HitsAndBytes, SHARDS, shard_of};
 use crate::aggregate::timeline::class_of;
 use crate::aggregate::totals::STATUSES;
 use crate::aggregate::{Analysis, LineCounts, LineTotals, lock};

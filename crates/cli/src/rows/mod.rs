@@ -5,7 +5,7 @@ pub(crate) mod records;
 
 use crate::args::{Common, ShownArgs};
 use crate::exit::ExitStatus;
-use crate::guard::MemoryWatchdog;
+use crate::watchdog::MemoryWatchdog;
 use crate::{fitting, message};
 pub(crate) use printer::BatchPrinter;
 use rorqual_columnar::read::{ReadBatches, TableFile};

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, GetArgs};
 use crate::exit::ExitStatus;
-use crate::guard::MemoryWatchdog;
+use crate::watchdog::MemoryWatchdog;
 use crate::{message, rows};
 use rorqual_columnar::read::TableFile;
 use rorqual_pipe::{Error, escaped_path};

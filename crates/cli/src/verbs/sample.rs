@@ -2,8 +2,8 @@
 
 use crate::args::{Common, SampleArgs};
 use crate::exit::ExitStatus;
-use crate::guard::MemoryWatchdog;
 use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, open, print_batches, row_of, too_much};
+use crate::watchdog::MemoryWatchdog;
 use crate::{message, rows};
 use arrow_array::RecordBatch;
 use rorqual_columnar::read::{RowChoice, TableFile};

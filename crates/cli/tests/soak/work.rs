@@ -177,7 +177,7 @@ impl Kit {
         let mut random = self.random(worker);
         while Instant::now() < deadline {
             let (name, operation) = OPERATIONS[random.below(OPERATIONS.len())];
-            let pass = self.gate.enter();
+            let pass = self.gate.acquire();
             let outcome = operation(self, &mut random);
             drop(pass);
             self.tallies.add(name, outcome);

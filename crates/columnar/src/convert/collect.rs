@@ -1,7 +1,7 @@
 //! What workers made, in the order of the input.
 
 use super::{Conversion, InputSummary};
-use crate::bad::long_offset;
+use crate::bad_records::long_offset;
 use crate::decode::{BadRecord, Decode, DecodedRecords, Inferred, Notes};
 use crate::write::{BatchWriter, PreparedBatch};
 use bytes::Bytes;

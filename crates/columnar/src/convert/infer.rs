@@ -1,6 +1,6 @@
 //! What columns inputs have.
 
-use crate::bad::{BadRecords, long_offset};
+use crate::bad_records::{BadRecords, long_offset};
 use crate::decode::{Infer, Inferred, Notes};
 use crate::format::RecordFormat;
 use crate::limits::PREFIX_BYTES;

@@ -11,7 +11,7 @@ mod infer;
 pub use collect::{OnBad, Rejects};
 pub use infer::{InferredColumns, SampleExtent};
 
-use crate::bad::BadRecords;
+use crate::bad_records::BadRecords;
 use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
 use crate::format::RecordFormat;
 use crate::scan::ScanSettings;

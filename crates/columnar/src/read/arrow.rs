@@ -1,8 +1,8 @@
 //! Arrow IPC files.
 
 use super::chunks::Chunks;
-use super::cut::BatchSplitter;
 use super::plain::{check, plain_schema};
+use super::split_batches::BatchSplitter;
 use super::{ReadBatches, RowChoice, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
 use arrow_array::RecordBatch;

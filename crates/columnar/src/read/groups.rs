@@ -5,9 +5,9 @@
 //! rows are read again with fewer at a time.
 
 use super::chunks::Chunks;
-use super::cut::BatchSplitter;
 use super::pages::Pages;
 use super::parquet::{ParquetFooter, ReaderBuilder, failed};
+use super::split_batches::BatchSplitter;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};

@@ -6,21 +6,21 @@
 //! A file may be foreign, and hostile: what it says of itself is looked at before anything is allocated for it.
 
 mod arrow;
+mod catch_panic;
 mod chunks;
-mod cut;
 mod find;
 mod groups;
-mod guard;
 mod merge;
 mod pages;
 mod parquet;
 mod plain;
 mod row_bytes;
+mod split_batches;
 mod stream;
 mod value;
 
+use self::catch_panic::{FusedBatches, guarded};
 use self::chunks::{Chunks, read_at};
-use self::guard::{FusedBatches, guarded};
 pub use self::merge::{fit, merge};
 pub use self::parquet::check_footer;
 pub(crate) use self::plain::{is_plain, plain, twice};
@@ -266,7 +266,7 @@ impl TableFile {
 
 /// There is no column of that name.
 fn no_column<'a>(name: &str, wanted: &str, paths: impl Iterator<Item = &'a str>) -> Error {
-    let near = crate::near::nearest(wanted, paths);
+    let near = crate::suggest::nearest(wanted, paths);
     Error::new(ErrorClass::Limit, name, format!("there is no column '{wanted}'; there is: {}", near.join(", ")))
 }
 

@@ -66,7 +66,7 @@ proptest! {
             }
             if random.one_in(9) {
                 // As much as can be had: rows go to the journal before the checkpoint.
-                let _ = (0..256).rev().find_map(|parts| store.lend(store.memory_bytes() / 256 * parts));
+                let _ = (0..256).rev().find_map(|parts| store.try_reserve(store.memory_bytes() / 256 * parts));
             }
             if random.one_in(4) {
                 // What came since the checkpoint is lost, and comes again.

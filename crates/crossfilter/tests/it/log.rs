@@ -165,7 +165,7 @@ impl Setup {
     pub(crate) fn spill(&self, store: &RowStore) {
         if self.spill_bytes.is_some() {
             let memory = store.memory_bytes();
-            let lent = (0..256).rev().find_map(|parts| store.lend(memory / 256 * parts));
+            let lent = (0..256).rev().find_map(|parts| store.try_reserve(memory / 256 * parts));
             assert!(lent.is_some(), "what rows leave can be lent");
         }
     }

@@ -77,11 +77,11 @@ fn a_lend_that_can_make_no_room_leaves_segments_open() {
     let setup = Setup { threads: 1, segment_rows: 10_000, memory_bytes: 1 << 20, spill_bytes: Some(1 << 30) };
     let (store, rows) = (setup.store(), rows(7, 300));
     take(&turns(&setup, &store), &rows[..100]);
-    assert!(store.lend(store.memory_bytes()).is_none());
+    assert!(store.try_reserve(store.memory_bytes()).is_none());
     take(&turns(&setup, &store), &rows[100..200]);
     assert_eq!((store.segments(), store.rows(), store.spilled_bytes()), (1, 200, 0), "the second run goes on with it");
     // One that needs all that rows have ends it.
-    assert!((0..256).rev().find_map(|parts| store.lend(store.memory_bytes() / 256 * parts)).is_some());
+    assert!((0..256).rev().find_map(|parts| store.try_reserve(store.memory_bytes() / 256 * parts)).is_some());
     take(&turns(&setup, &store), &rows[200..]);
     assert_eq!((store.segments(), store.rows()), (2, 300));
 }

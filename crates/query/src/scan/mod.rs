@@ -10,15 +10,15 @@
 mod counts;
 mod object;
 mod opener;
+mod ranges;
+mod scan_notes;
 mod skip;
 mod source;
 mod stream;
-mod stretches;
 mod table;
-mod tally;
 
+pub(crate) use scan_notes::Tallies;
 pub(crate) use table::{OnceInput, OpenMode, RecordFile, RecordTable};
-pub(crate) use tally::Tallies;
 
 use crate::args::BadRecordFlag;
 use crate::budget::QueryShares;

@@ -2,10 +2,10 @@
 
 use super::counts::ScanCounts;
 use super::object::ObjectReader;
+use super::scan_notes::ScanNotes;
 use super::skip::{Skip, SkipStats};
 use super::table::OpenMode;
-use super::tally::ScanNotes;
-use super::{ScanContext, external, stream, stretches};
+use super::{ScanContext, external, ranges, stream};
 use crate::args::BadRecordFlag;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -119,7 +119,7 @@ impl RecordOpener {
         let framing = self.format.framing(self.context.shares.record_bytes_max);
         match range {
             Some(range) => match input.into_stretches(framing, &self.context.control) {
-                Ok(file) => Ok(stretches::read(self, path, file, range)),
+                Ok(file) => Ok(ranges::read(self, path, file, range)),
                 Err(_) => Err(internal_datafusion_err!("{}: is no plain file any more", path.display())),
             },
             None => Ok(stream::read(self, input)),

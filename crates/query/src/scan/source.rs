@@ -3,7 +3,7 @@
 use super::ScanContext;
 use super::counts::ScanCounts;
 use super::opener::RecordOpener;
-use super::tally::ScanNotes;
+use super::scan_notes::ScanNotes;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;

@@ -2,8 +2,8 @@
 
 use super::external;
 use super::opener::RecordOpener;
+use super::ranges::fits;
 use super::skip::Skip;
-use super::stretches::fits;
 use crate::limits::STREAM_BATCHES;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};

@@ -168,7 +168,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{log, runtime, send, sessions};
+    use crate::fault_tests::{log, runtime, send, sessions};
     use crate::limits::{CHECKPOINT_RETRY, HELD_BYTES_FREE, INTERRUPTED_GRACE, SYNCS_MAX};
     use crate::session::NewUpload;
     use crate::state::{StateDir, content};
@@ -218,7 +218,7 @@ mod tests {
             while !session.is_over() {
                 yield_now().await;
             }
-            assert!(session.turns().turn().await.is_some(), "others have their turn");
+            assert!(session.turns().acquire_shared().await.is_some(), "others have their turn");
             assert_eq!(session.state(), SessionState::Receiving);
             // Neither is it kept anew as if it went on, nor ended twice.
             Arc::clone(&session).keep_later(true).await;
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(is_kept(&session), Value::Bool(false), "a power cut may take it");
             Arc::clone(&session).sync_later().await;
             assert_eq!(is_kept(&session), Value::Bool(true));
-            assert_eq!(is_kept(&crate::faults::session(None, None)), Value::Null);
+            assert_eq!(is_kept(&crate::fault_tests::session(None, None)), Value::Null);
         });
     }
 

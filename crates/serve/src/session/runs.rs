@@ -2,8 +2,8 @@
 
 use super::{Session, SessionState, lock};
 use crate::feed::is_enough;
+use crate::scheduler::WorkerGrant as ParseTurn;
 use crate::state::Checkpoints;
-use crate::turns::WorkerGrant as ParseTurn;
 use rorqual_accesslog::analyze::{LogRun, SliceEnd};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::Input;
@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Runs what its feed gives it in one turn. Blocks.
-    pub(crate) fn lap(self: &Arc<Self>, turn: &ParseTurn) -> SliceOutcome {
+    pub(crate) fn run_slice(self: &Arc<Self>, turn: &ParseTurn) -> SliceOutcome {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
         let mut guarded = lock(&self.reading);
@@ -83,7 +83,7 @@ impl Session {
             let input = input.into_utf8();
             self.analyzer.open(input, &turn.pool, &self.control, None)
         });
-        let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
+        let turned = self.analyzer.run_slice(reading, turn.threads, &self.control, |found, _| self.found(found));
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
         // With a decoder goes its window.
         if !matches!(turned, Ok(SliceEnd::Paused)) {

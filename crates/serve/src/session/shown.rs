@@ -72,7 +72,7 @@ impl Session {
         if let Some(report) = fresh() {
             return Some(report);
         }
-        let (turn, (least, most)) = (self.rows.turn(), REPORT_PATIENCE);
+        let (turn, (least, most)) = (self.rows.acquire(), REPORT_PATIENCE);
         let turn = match self.reports.latest().filter(|_| !self.state().ended()) {
             // While others ask, the one before is good enough.
             Some((latest, age)) => match timeout(age.clamp(least, most), turn).await {

@@ -11,12 +11,12 @@ mod outgoing;
 mod revocable;
 mod stream;
 
-#[cfg(test)]
-mod cases;
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 #[cfg(test)]
-mod wire;
+mod protocol_tests;
+#[cfg(test)]
+mod wire_tests;
 
 use crate::api::{PathSession, SessionQuery, UploadOffset};
 use crate::connections::ConnectionSlot;

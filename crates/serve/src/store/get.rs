@@ -5,7 +5,7 @@ use super::{LeaseAsked, StoreState, etag, failed, find, full, no_entry, not_mean
 use crate::api::PathKey;
 use crate::body::BodyWorkPermit;
 use crate::error::ApiError;
-use crate::wire::{FileRange, PromisedFiles};
+use crate::sendfile::{FileRange, PromisedFiles};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};

@@ -2,12 +2,12 @@
 
 use super::headers::{PART, checksum, length, number};
 use super::{OFFSET, gone};
-use crate::checked::{ChecksummedPart, PartError};
+use crate::checksummed_parts::{ChecksummedPart, PartError};
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
 use crate::feed::Interruption;
 use crate::session::Session;
 use crate::transport::{BodyTransport, TransferEnd};
-use crate::twin::DisconnectWatch;
 use crate::upload::{Intake, detached};
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -114,7 +114,7 @@ fn mismatch(offset: u64) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{full_session, shared};
+    use crate::fault_tests::{full_session, shared};
     use crate::session::SessionState;
     use rorqual_digest::Algorithm;
     use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Inputs whose format is known.
 
 use crate::args::{FromArgs, SourceFormat};
-use crate::guard::MemoryWatchdog;
+use crate::watchdog::MemoryWatchdog;
 use crate::{input, message};
 use arrow_schema::SchemaRef;
 use rorqual_accesslog::format::{ForeignContent, LogFormat};

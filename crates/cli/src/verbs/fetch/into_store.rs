@@ -4,7 +4,7 @@ use super::{describe, fetched, settings};
 use crate::args::{Common, FetchArgs};
 use crate::exit::ExitStatus;
 use crate::message;
-use crate::verbs::store::session::dir;
+use crate::verbs::store::context::dir;
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_fetch::ExpectedDigest;
 use rorqual_pipe::{Control, ErrorClass};

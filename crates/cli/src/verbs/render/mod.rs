@@ -8,9 +8,9 @@ mod shards;
 
 use crate::args::{Common, RenderArgs, SplitBy};
 use crate::exit::ExitStatus;
-use crate::guard::MemoryWatchdog;
 use crate::message;
 use crate::progress::Progress;
+use crate::watchdog::MemoryWatchdog;
 use crate::{fitting, interrupt};
 pub(crate) use data::{context, file_parsed_bytes};
 use output::{RenderOutput, RenderSummary};

@@ -1,6 +1,6 @@
 //! `rorqual store get` and `path`: an entry's bytes, and where they are.
 
-use super::session::{StoreContext, lease_json, print_failed, terms, time};
+use super::context::{StoreContext, lease_json, print_failed, terms, time};
 use crate::args::LeaseArgs;
 use crate::exit::ExitStatus;
 use crate::message;

@@ -1,6 +1,6 @@
 //! `rorqual store lease`
 
-use super::session::{StoreContext, lease_json, one_line, print_failed, time};
+use super::context::{StoreContext, lease_json, one_line, print_failed, time};
 use crate::args::LeaseCommand;
 use crate::exit::ExitStatus;
 use crate::message;

@@ -1,6 +1,6 @@
 //! `rorqual store ls` and `stat`
 
-use super::session::{StoreContext, one_line, print_failed, time};
+use super::context::{StoreContext, one_line, print_failed, time};
 use crate::exit::ExitStatus;
 use rorqual_pipe::{Error, format_size};
 use rorqual_store::{StoreEntry, Usage};

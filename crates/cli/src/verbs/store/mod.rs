@@ -1,21 +1,21 @@
 //! `rorqual store`
 
+pub(crate) mod context;
 mod copy;
-mod house;
 mod lease;
 mod list;
+mod maintenance;
 mod put;
-pub(crate) mod session;
 
 use crate::args::{Addressing, Common, StoreArgs, StoreCommand};
 use crate::exit::ExitStatus;
 use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
+use context::StoreContext;
 use rorqual_digest::Algorithm;
 use rorqual_pipe::{Error, ErrorClass};
 use rorqual_store::Store;
 use serde_json::json;
-use session::StoreContext;
 
 pub(crate) fn run(common: &Common, args: &StoreArgs) -> ExitStatus {
     let session = match StoreContext::new(common, args) {
@@ -43,9 +43,9 @@ fn dispatch(session: &StoreContext, command: &StoreCommand) -> Result<ExitStatus
         }
         StoreCommand::Path { key, lease } => copy::path(session, key, lease),
         StoreCommand::Ls => list::entries(session),
-        StoreCommand::Rm { keys, force } => house::remove(session, keys, *force),
-        StoreCommand::Gc { rebuild, max_size } => house::gc(session, *rebuild, *max_size),
-        StoreCommand::Verify { repair } => house::verify(session, *repair),
+        StoreCommand::Rm { keys, force } => maintenance::remove(session, keys, *force),
+        StoreCommand::Gc { rebuild, max_size } => maintenance::gc(session, *rebuild, *max_size),
+        StoreCommand::Verify { repair } => maintenance::verify(session, *repair),
         StoreCommand::Stat { key: None } => list::usage(session),
         StoreCommand::Stat { key: Some(key) } => list::entry(session, key),
         StoreCommand::Lease { command } => lease::lease(session, command),

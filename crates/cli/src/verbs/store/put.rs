@@ -1,6 +1,6 @@
 //! `rorqual store put`
 
-use super::session::{StoreContext, lease_json, terms};
+use super::context::{StoreContext, lease_json, terms};
 use crate::args::LeaseArgs;
 use crate::exit::ExitStatus;
 use crate::progress::Progress;

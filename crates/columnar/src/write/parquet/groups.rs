@@ -275,6 +275,6 @@ fn check(name: &str, columns: &[LeafColumn], index: &[String]) -> Result<(), Err
 }
 
 fn no_column(wanted: &str, columns: &[LeafColumn]) -> String {
-    let near = crate::near::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
+    let near = crate::suggest::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
     format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
 }

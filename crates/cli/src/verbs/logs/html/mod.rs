@@ -8,8 +8,8 @@ mod timeline;
 mod week;
 
 use crate::exit::ExitStatus;
-use crate::guard::MemoryWatchdog;
 use crate::message;
+use crate::watchdog::MemoryWatchdog;
 use context::Context;
 use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::report::LogReport;

@@ -43,7 +43,7 @@ impl Semaphore {
 
     /// Waits for a turn.
     #[must_use]
-    pub fn enter(&self) -> Permit {
+    pub fn acquire(&self) -> Permit {
         let free = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.shared.left.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;

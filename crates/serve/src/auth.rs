@@ -5,7 +5,7 @@ use crate::access::HostNames;
 use crate::connections::{ConnectionSlot, Connections};
 use crate::drain::Drain;
 use crate::error::ApiError;
-use crate::tickets::ResponsePermits;
+use crate::response_permits::ResponsePermits;
 use crate::token::{AccessGrant, AccessToken};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};

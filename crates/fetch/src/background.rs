@@ -1,9 +1,9 @@
 //! What runs beside the transfers, on blocking threads: the digest and the keeper.
 
-use crate::board::{PrefixAnswer, RangeBoard};
 use crate::error::FetchError;
 use crate::limits::{BLOCK_BYTES, SYNC_BYTES, SYNC_EVERY};
 use crate::part::Ledger;
+use crate::range_board::{PrefixAnswer, RangeBoard};
 use rorqual_digest::Hasher;
 use rorqual_pipe::BufferPool;
 use std::fs::File;

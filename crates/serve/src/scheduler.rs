@@ -91,7 +91,7 @@ impl Scheduler {
     }
 
     /// A turn: with all workers where nobody else has or wants one, else with one.
-    pub(crate) async fn turn(self: &Arc<Self>) -> Option<WorkerGrant> {
+    pub(crate) async fn acquire_shared(self: &Arc<Self>) -> Option<WorkerGrant> {
         let threads = if self.quiet() { self.threads } else { 1 };
         let waiting = WaitCount::new(&self.waiting);
         // Closed by nobody.
@@ -102,7 +102,7 @@ impl Scheduler {
 
     /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle. Who does not wait gets `None` where all are
     /// taken; the shared workers, which a single session has instead, are always waited for, as nobody has them for long.
-    pub(crate) async fn own(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
+    pub(crate) async fn acquire_dedicated(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
         let waiting = WaitCount::new(&self.own_waiting);
         let own = Arc::clone(&self.own);
         let (place, pool) = match self.own_places {

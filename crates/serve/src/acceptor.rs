@@ -1,14 +1,14 @@
 //! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
 
+use crate::auth::RequestGate;
 use crate::connections::{ConnectionSlot, RequestInFlight, SlotGuard};
+use crate::disconnect_watch::DisconnectWatch;
 use crate::error::ApiError;
-use crate::guard::RequestGate;
 use crate::limits::{HEAD_TIME_MAX, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY};
-use crate::linger::LingeringBody;
-use crate::stall::{self, WriteTimeout};
+use crate::lingering_body::LingeringBody;
+use crate::sendfile::{PromisedFiles, SendfileStream};
 use crate::tls::Tls;
-use crate::twin::DisconnectWatch;
-use crate::wire::{PromisedFiles, SendfileStream};
+use crate::write_timeout::{self, WriteTimeout};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::http::StatusCode;
@@ -82,7 +82,7 @@ impl Acceptor {
         taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
         let Ok((stream, twin)) = DisconnectWatch::of(stream) else { return };
-        stall::set_up(&stream);
+        write_timeout::set_up(&stream);
         match &self.tls {
             None => {
                 let (wire, files) = SendfileStream::new(stream);
@@ -257,12 +257,12 @@ fn broken(ended: hyper::Result<()>) {
 mod tests {
     use super::{Acceptor, Refusals};
     use crate::access::Access;
+    use crate::auth::{Auth, RequestGate};
     use crate::connections::{Connections, SlotGuard};
+    use crate::disconnect_watch::DisconnectWatch;
     use crate::drain::Drain;
-    use crate::guard::{Auth, RequestGate};
     use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
     use crate::token::AccessToken;
-    use crate::twin::DisconnectWatch;
     use axum::Router;
     use axum::body::Body;
     use axum::routing::get;
@@ -281,8 +281,12 @@ mod tests {
             Auth::new(AccessToken::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
         let connections = Connections::new(1, Duration::ZERO);
         let taken = connections.admit().await;
-        let gate =
-            Arc::new(RequestGate { guard, connections, drain: Drain::new(), tickets: crate::tickets::ResponsePermits::new() });
+        let gate = Arc::new(RequestGate {
+            guard,
+            connections,
+            drain: Drain::new(),
+            tickets: crate::response_permits::ResponsePermits::new(),
+        });
         (Acceptor { gate, tls: None, router, carriers: Vec::new() }, taken)
     }
 

@@ -55,7 +55,7 @@ impl ChecksummedPart {
         let blocks = |bytes: u64| (bytes as usize).div_ceil(BLOCK_BYTES).max(1);
         let wanted = blocks(length.unwrap_or(CHECKED_BYTES_MAX));
         let store = session.rows().hold().await?.store;
-        let lend = move || store.as_ref().and_then(|store| store.lend((wanted * BLOCK_BYTES) as u64));
+        let lend = move || store.as_ref().and_then(|store| store.try_reserve((wanted * BLOCK_BYTES) as u64));
         let (blocks, room) = match tokio::task::spawn_blocking(lend).await.ok().flatten() {
             Some(lent) => (wanted, ChecksumMemory::Lent { _lent: lent }),
             None => (blocks(CHECKED_SPARE_BYTES), spare(session.spare(), length).await?),
@@ -170,7 +170,7 @@ fn too_slow() -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{full_session, log, report, shared};
+    use crate::fault_tests::{full_session, log, report, shared};
     use crate::limits::MANY_SESSIONS;
     use crate::session::SessionState;
     use crate::upload::Intake;
@@ -290,7 +290,10 @@ mod tests {
     async fn nor_does_one_that_comes_in_a_single_part() {
         let (shared, packed) = (shared(2), gzip(&log(100)));
         let session = full_session(&shared, packed.len() as u64);
-        let turns = [shared.turns.own(shared.turns.pool(), true).await, shared.turns.own(shared.turns.pool(), true).await];
+        let turns = [
+            shared.turns.acquire_dedicated(shared.turns.pool(), true).await,
+            shared.turns.acquire_dedicated(shared.turns.pool(), true).await,
+        ];
         let refused = send(&session, &packed).await.expect_err("there are two such turns");
         assert_eq!((refused.status(), refused.object()["offset"].as_u64()), (StatusCode::SERVICE_UNAVAILABLE, Some(0)));
         assert_eq!((session.state(), session.offset()), (SessionState::Interrupted, 0));

@@ -1,6 +1,6 @@
 //! `rorqual store rm`, `gc` and `verify`
 
-use super::session::StoreContext;
+use super::context::StoreContext;
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;

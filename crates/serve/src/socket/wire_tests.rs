@@ -2,7 +2,7 @@
 
 use super::mask::copied;
 use super::stream::Socket;
-use crate::faults::{log, report, session};
+use crate::fault_tests::{log, report, session};
 use crate::limits::CONNECTION_BUFFER_BYTES;
 use crate::session::{Session, SessionState};
 use crate::upload::Intake;

@@ -251,7 +251,7 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
 async fn an_upload_that_waits_for_its_turn_is_not_slow() {
     let log = log(1_000);
     let session = session(Some(log.len() as u64), None);
-    let turn = session.turns().turn().await;
+    let turn = session.turns().acquire_shared().await;
     let (sending, bytes) = (Arc::clone(&session), log.clone());
     let upload = tokio::spawn(async move { send(&sending, &bytes, 1_000, usize::MAX).await });
     for _ in 0..10 {
