@@ -201,7 +201,7 @@ def rounds(job, contenders, runs, setting):
 
 
 def verified(job):
-    """A report of another shape than API.md says is a wrong one, not the end of the benchmark."""
+    """A report of another shape than docs/api.md says is a wrong one, not the end of the benchmark."""
     try:
         return job.verify() if job.verify else ([], True)
     except (KeyError, TypeError, ValueError, OSError, subprocess.CalledProcessError) as error:

@@ -34,13 +34,23 @@ DEPENDENCIES = [
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
 ]
 
+PROSE_COLUMNS_MAX = 110
+
+# Documents that stay short: their lines, and the words of a paragraph, at most.
+SHORT = {"README.md": (130, 90), "ARCHITECTURE.md": (260, 90)}
+
+# Their prose is not wrapped yet.
+UNWRAPPED = {"ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "crates/testkit/fixtures/README.md", "docs/api.md",
+             "docs/report-template.md", "samples/README.md", "web/src/README.md"}
+
 BLOB_BYTES_MAX = 1 << 20
 BLOBS = {"samples/apache_combined.log"}
 
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths)]
+    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths)]
+    problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
     print(f"tidy: {len(problems)} problems in {len(paths)} files")
@@ -84,6 +94,64 @@ def limits(paths):
             before = line
 
 
+def documents(paths):
+    """Prose that can be read beside a diff, short main documents, and links that lead somewhere."""
+    for path in paths:
+        if not path.endswith(".md") or path in UNWRAPPED:
+            continue
+        text = (TOP / path).read_text()
+        for number, line in prose(text):
+            if len(line) > PROSE_COLUMNS_MAX and " " in line.strip():
+                yield f"{path}:{number}: {len(line)} columns; prose has at most {PROSE_COLUMNS_MAX}"
+        yield from too_long(path, text)
+        yield from dead_links(path, text)
+
+
+def prose(text):
+    """Numbered lines, but for code, tables, headings, pictures, comments, and lines that are hardly more than a link."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith(("    ", "|", "#", "![", "<!--", "```")):
+            yield number, re.sub(r"\]\([^)]*\)", "]", line)
+
+
+def too_long(path, text):
+    lines_max, words_max = SHORT.get(path, (None, None))
+    if lines_max is None:
+        return
+    count = len(text.splitlines())
+    if count > lines_max:
+        yield f"{path}: {count} lines; it has at most {lines_max}: what explains a mechanism goes to docs/"
+    words, last = 0, 0
+    for number, line in [*prose(text), (0, "")]:
+        new = number != last + 1 or not line.strip() or re.match(r" *([*-]|\d+\.) ", line)
+        words = len(line.split()) + (0 if new else words)
+        last = number
+        if words > words_max:
+            yield f"{path}:{number}: a paragraph of more than {words_max} words"
+            words = 0
+
+
+def dead_links(path, text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        page = (TOP / path).parent / name if name else TOP / path
+        if not page.exists():
+            yield f"{path}: there is no {name}"
+        elif anchor and page.suffix == ".md" and anchor not in anchors(page.read_text()):
+            yield f"{path}: {name or path} has no heading #{anchor}"
+
+
+def anchors(text):
+    """Headings as GitHub names them in addresses."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def threats(paths):
     """Every threat in SECURITY.md names tests that there are."""
     code = "".join((TOP / path).read_text() for path in paths if path.startswith("crates/") and path.endswith(".rs"))
@@ -114,8 +182,9 @@ def forbidden(package):
                 yield f"{package['name']} depends on {dependency['name']}: {reason}"
 
 
-def run(command):
-    return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+def run(command, fails=False):
+    """The output of a command, which may end with an error only where `fails` says so."""
+    return subprocess.run(command, cwd=TOP, check=not fails, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

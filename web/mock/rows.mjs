@@ -1,4 +1,4 @@
-// Lines of a combined log, with or without times, as rows: the fields of API.md and what follows from them.
+// Lines of a combined log, with or without times, as rows: the fields of docs/api.md and what follows from them.
 
 const combined =
   /^(\S+) \S+ (\S+) \[(\d\d)\/(\w{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] "(\S+) (\S+) (HTTP\/[\d.]+)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"(?: ([\d.]+|-)(?: ([\d.]+|-))?)?$/

@@ -1,4 +1,4 @@
-// A stand-in for `rorqual serve` (crates/serve/API.md) to develop the page against and for test/smoke.mjs.
+// A stand-in for `rorqual serve` (docs/api.md) to develop the page against and for test/smoke.mjs.
 // It reads combined logs for real, slowly, and counts views naively (views.mjs). node mock/server.mjs [--port N] [--rate BYTES/S] [--follow]
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'

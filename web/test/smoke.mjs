@@ -1,4 +1,4 @@
-// Drives the built page in Chromium against any server of API.md and takes pictures of what it sees.
+// Drives the built page in Chromium against any server of docs/api.md and takes pictures of what it sees.
 //   node test/smoke.mjs [--program PROGRAM | --base URL] [--only WORDS] [--shots DIR]      without either: against mock/server.mjs
 // PROGRAM is a rorqual to start; URL may be the one that `rorqual serve` prints, token and all.
 // Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.

@@ -1,6 +1,6 @@
 //! The report: what `rorqual logs --json` prints and what the page shows, from one place.
 //!
-//! The fields are the schema `rorqual.logs/1`, which is described in `crates/serve/API.md`.
+//! The fields are the schema `rorqual.logs/1`, which is described in `docs/api.md`.
 
 pub use crate::aggregate::NoteSample;
 use crate::aggregate::{Analysis, Buckets, CLASSES, HitsAndBytes, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};

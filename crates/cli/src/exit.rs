@@ -1,4 +1,4 @@
-//! Exit codes, as documented in the README.
+//! Exit codes, as documented in `docs/scripts.md`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Views in the shape of the interface, as `API.md` describes it.
+//! Views in the shape of the interface, as `docs/api.md` describes it.
 
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};

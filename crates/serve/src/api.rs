@@ -1,4 +1,4 @@
-//! The handlers, as `API.md` lists them.
+//! The handlers, as `docs/api.md` lists them.
 
 use crate::auth::{RequestGate, guard};
 use crate::discard;

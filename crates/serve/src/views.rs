@@ -1,4 +1,4 @@
-//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
+//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `docs/api.md` lists them.
 
 use crate::answers::{AnswerWithHint, CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
 use crate::api::{PathSession, Requester, body_json};

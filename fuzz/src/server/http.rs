@@ -159,10 +159,10 @@ fn chunked(mut rest: &[u8]) -> (Vec<u8>, bool, &[u8]) {
     (body, false, &[])
 }
 
-/// Each error's status and code that `API.md` has.
+/// Each error's status and code that `docs/api.md` has.
 static DOCUMENTED: LazyLock<HashSet<(u16, String)>> = LazyLock::new(|| {
     let mut documented = HashSet::new();
-    for row in include_str!("../../../crates/serve/API.md").lines().filter(|line| line.starts_with('|')) {
+    for row in include_str!("../../../docs/api.md").lines().filter(|line| line.starts_with('|')) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let [_, statuses, codes, ..] = &cells[..] else { continue };
         let codes: Vec<&str> = codes.split('`').skip(1).step_by(2).collect();

@@ -1,4 +1,4 @@
-/** The server's contract (crates/serve/API.md) in types, and the few calls the page makes. */
+/** The server's contract (docs/api.md) in types, and the few calls the page makes. */
 
 import type { Way } from './transport'
 

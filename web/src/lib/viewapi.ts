@@ -1,4 +1,4 @@
-/** What the server answers about a view of a session (crates/serve/API.md, "Views"), in types, and the calls. */
+/** What the server answers about a view of a session (docs/api.md, "Views"), in types, and the calls. */
 
 import { call, session, type Panel, type Percentiles } from './api'
 import type { Span } from './histogram'

@@ -1,8 +1,8 @@
-//! The errors that there may be: those of the table in API.md.
+//! The errors that there may be: those of the table in docs/api.md.
 
 use std::collections::BTreeSet;
 
-const API: &str = include_str!("../../../serve/API.md");
+const API: &str = include_str!("../../../../docs/api.md");
 
 /// Statuses with the codes that come with them.
 pub(crate) struct Documented(BTreeSet<(u16, String)>);

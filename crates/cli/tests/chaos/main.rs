@@ -1,5 +1,5 @@
 //! `make chaos`: a real `rorqual serve` under everything that networks, disks, clocks and kills do to a server, and many clients that go on
-//! regardless. No total may be wrong, nothing be left, and every failure has to be a status of API.md.
+//! regardless. No total may be wrong, nothing be left, and every failure has to be a status of docs/api.md.
 //!
 //! Run by `cargo test` it takes half a minute; `make chaos` gives it ten minutes or an hour and keeps what it saw as a plot.
 #![allow(

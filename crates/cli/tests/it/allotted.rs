@@ -16,7 +16,7 @@ fn upload(server: &Server, log: &[u8]) -> String {
     id
 }
 
-/// README's own examples, and many sessions of the default memory: what is known of agents is kept with them, and takes nothing of a filter's share.
+/// The examples of `docs/serve.md`, and many sessions of the default memory: what is known of agents is kept with them, and takes nothing of a filter's share.
 #[test]
 fn agents_can_be_asked_for_whatever_a_session_has() {
     for args in [["--sessions", "16", "--memory", "1GiB"], ["--sessions", "1000", "--memory", "512MiB"]] {

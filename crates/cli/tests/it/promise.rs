@@ -360,11 +360,11 @@ fn a_refusal_advises_only_what_helps() {
 }
 
 #[test]
-fn the_refusal_in_the_readme_is_what_is_said() {
-    let readme = include_str!("../../../../README.md");
+fn the_refusal_in_the_documents_is_what_is_said() {
+    let page = include_str!("../../../../docs/memory.md");
     let refused = rorqual(&["logs", "--memory", "16MiB", "access.log"]).run().exits(2);
     let shown: String = refused.stderr.lines().map(|line| format!("    {line}\n")).collect();
-    assert!(readme.contains(&format!("    $ rorqual logs --memory 16MiB access.log\n{shown}")), "{shown}");
+    assert!(page.contains(&format!("    $ rorqual logs --memory 16MiB access.log\n{shown}")), "{shown}");
 }
 
 #[test]

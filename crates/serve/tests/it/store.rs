@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// As API.md has it.
+/// As docs/api.md has it.
 const PUTS_MAX: usize = 4;
 
 struct Served {
