@@ -1,8 +1,8 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
-//! `src/bin/` wraps each for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file and runs every target over
-//! its corpus in the ordinary test run. So nothing here may need libFuzzer. Those of the server are included by its own tests
-//! (`crates/serve/src/corpus.rs`).
+//! `src/bin/` wraps each for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file and
+//! runs every target over its corpus in the ordinary test run. So nothing here may need libFuzzer.
+//! Those of the server are included by its own tests (`crates/serve/src/corpus.rs`).
 
 #[cfg(fuzzing)]
 pub mod server;
@@ -86,8 +86,8 @@ const FORMATS: [&str; 20] = [
 static COMPILED: LazyLock<Vec<LogFormat>> =
     LazyLock::new(|| FORMATS.iter().filter_map(|text| LogFormat::parse(text).ok()).collect());
 
-/// Lines under every kind of format: the fast path and the general one agree, and a parser that has read other lines
-/// before gives the same answer as a fresh one.
+/// Lines under every kind of format: the fast path and the general one agree, and a parser that has
+/// read other lines before gives the same answer as a fresh one.
 pub fn line(data: &[u8]) {
     assert_eq!(COMPILED.len(), FORMATS.len(), "a format of this target no longer compiles");
     COMPILED.iter().for_each(|format| parse_both_ways(format, data));
@@ -105,7 +105,8 @@ fn parse_both_ways(format: &LogFormat, data: &[u8]) {
         match outcome {
             LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) => {
                 assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
-                // What is written of it may read as another record where the line was odd, but never fails.
+                // What is written of it may read as another record where the line was odd, but
+                // never fails.
                 drop(format.line(&record));
             }
             LineOutcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
@@ -192,7 +193,8 @@ pub fn size(data: &[u8]) {
     assert!(again.abs_diff(bytes) as f64 <= bytes as f64 * 0.006, "{text:?}: {bytes} and {again}");
 }
 
-/// A list of checksums: every entry is written and read again, and reading it in pieces gives the same lines.
+/// A list of checksums: every entry is written and read again, and reading it in pieces gives the
+/// same lines.
 pub fn checksums(data: &[u8]) {
     let lines: Vec<ListLine> =
         ListLines::new(data, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1).collect();
@@ -210,15 +212,16 @@ pub fn checksums(data: &[u8]) {
     }
 }
 
-/// Lines that blocks were cut through, against lines of the whole. The first three bytes choose the line limit, the sizes
-/// of the blocks and the number of threads.
+/// Lines that blocks were cut through, against lines of the whole. The first three bytes choose the
+/// line limit, the sizes of the blocks and the number of threads.
 pub fn framing(data: &[u8]) {
     let Some((&[limit, cuts, threads], data)) = data.split_first_chunk::<3>() else { return };
     if looks_encoded(data) {
         return;
     }
     let line_bytes_max = 1 + usize::from(limit % 48);
-    // With the fewest buffers that a run may have, so that leases that are not given back show as a hang.
+    // With the fewest buffers that a run may have, so that leases that are not given back show as a
+    // hang.
     let pool = BufferPool::new(buffer_bytes(line_bytes_max), 3);
     let input = Input::from_source("fuzz", Box::new(Blocks::new(data, cuts, &pool, line_bytes_max)));
     let plan = RunPlan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: 20 };
@@ -295,8 +298,9 @@ impl Stage for Collect {
 /// Decoded bytes after which a target has seen enough of a bomb.
 const DECODED_BYTES_MAX: u64 = 4 << 20;
 
-/// Stored bytes, compressed or not: no panic, a bounded run, and the same answer in one piece and in many. Of damaged
-/// data only the damage must be seen both ways: how much flate2 gives before it depends on how the data arrives.
+/// Stored bytes, compressed or not: no panic, a bounded run, and the same answer in one piece and
+/// in many. Of damaged data only the damage must be seen both ways: how much flate2 gives before it
+/// depends on how the data arrives.
 pub fn decode(data: &[u8]) {
     let pool = BufferPool::new(buffer_bytes(0), 4);
     let whole = count(Input::from_reader("fuzz", Box::new(Cursor::new(data.to_vec()))), &pool);
@@ -325,7 +329,8 @@ fn count(input: Input, pool: &BufferPool) -> Option<((u64, u64, u64), Option<Str
     (!control.stopped()).then(|| (counts, finish.error.map(|error| error.to_string())))
 }
 
-/// A whole analysis: every line is in one of the counts, and the report is JSON. The first byte chooses the line limit.
+/// A whole analysis: every line is in one of the counts, and the report is JSON. The first byte
+/// chooses the line limit.
 pub fn analyze(data: &[u8]) {
     let Some((&limit, data)) = data.split_first() else { return };
     if looks_encoded(data) {
@@ -362,11 +367,13 @@ pub fn analyze(data: &[u8]) {
     assert_eq!(analyzer.pool().lent(), 0, "a buffer did not come home");
 }
 
-/// JSON, a record a line: which records are sound is what `serde_json` says, inferring and decoding agree, and every record is a row or is
-/// bad. The first byte chooses the blocks of the splitters, which find the same records whatever the blocks are.
+/// JSON, a record a line: which records are sound is what `serde_json` says, inferring and decoding
+/// agree, and every record is a row or is bad. The first byte chooses the blocks of the splitters,
+/// which find the same records whatever the blocks are.
 pub fn json(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
-    // An encoding is told by four bytes: of shorter blocks it may be something else that is said to be wrong.
+    // An encoding is told by four bytes: of shorter blocks it may be something else that is said to
+    // be wrong.
     for layout in [Layout::Documents, Layout::Array, Layout::Rows(vec!["a".into()])] {
         assert_eq!(split(data, &layout, 4 + usize::from(cuts)), split(data, &layout, data.len().max(1)), "{layout:?}");
     }
@@ -416,8 +423,8 @@ fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, us
     (first, end, splitter.finish())
 }
 
-/// CSV whose dialect is found out: wherever blocks end, there are the same records, columns, rows and bad records. The first byte chooses the
-/// blocks.
+/// CSV whose dialect is found out: wherever blocks end, there are the same records, columns, rows
+/// and bad records. The first byte chooses the blocks.
 pub fn csv(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
     let head = ScanHead { bytes: data.to_vec(), whole: true };

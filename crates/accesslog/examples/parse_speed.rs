@@ -1,5 +1,5 @@
-//! Measures the parser: `parse_speed FILE [FORMAT] [slow]` reads the file in blocks of 256 KiB on one
-//! thread and prints what the lines were and how fast they were parsed, reading not counted.
+//! Measures the parser: `parse_speed FILE [FORMAT] [slow]` reads the file in blocks of 256 KiB on
+//! one thread and prints what the lines were and how fast they were parsed, reading not counted.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,6 +1,7 @@
 //! Who a user agent says it is, and which site a referrer is of.
 //!
-//! Both look at a text for as long as it takes (microseconds); the caller asks once per distinct text.
+//! Both look at a text for as long as it takes (microseconds); the caller asks once per distinct
+//! text.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -15,11 +16,13 @@ pub struct Agent {
     pub browser: Cow<'static, str>,
     /// Operating system such as `Windows 10`, or `(unknown)`; empty for a bot.
     pub os: Cow<'static, str>,
-    /// Name of the program, if it is no person's browser: crawlers, feed readers, libraries, monitors.
+    /// Name of the program, if it is no person's browser: crawlers, feed readers, libraries,
+    /// monitors.
     pub bot: Option<Cow<'static, str>>,
 }
 
-/// Bytes of a user agent that are looked at. Real ones are shorter; a longer one must not cost more.
+/// Bytes of a user agent that are looked at. Real ones are shorter; a longer one must not cost
+/// more.
 const AGENT_BYTES_MAX: usize = 2048;
 
 /// Bytes of a bot's name taken from the user agent itself.
@@ -28,8 +31,8 @@ const BOT_NAME_BYTES_MAX: usize = 40;
 /// Stands in [`BOTS`] for a text that looks like a bot's and is none.
 const NO_BOT: &str = "-";
 
-/// What a user agent contains (in any case) and which bot that is; of several the earlier in the list. An
-/// empty name stands for the agent's own word that contains the text.
+/// What a user agent contains (in any case) and which bot that is; of several the earlier in the
+/// list. An empty name stands for the agent's own word that contains the text.
 #[rustfmt::skip]
 const BOTS: &[(&str, &str)] = &[
     // What AI companies send
@@ -98,7 +101,8 @@ static BOT_FINDER: LazyLock<Option<AhoCorasick>> =
 /// What a browser or a system is called that could not be told.
 pub(crate) const UNKNOWN: &str = "(unknown)";
 
-/// Classifies a user agent as in the log. An empty one has neither browser nor system, and is no bot.
+/// Classifies a user agent as in the log. An empty one has neither browser nor system, and is no
+/// bot.
 pub fn classify(agent: &[u8]) -> Agent {
     if agent.is_empty() {
         return Agent::default();
@@ -142,7 +146,8 @@ fn bot(text: &str) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The word of the user agent that stands at `at`, without version: `FooBot` of `(compatible; FooBot/1.0)`.
+/// The word of the user agent that stands at `at`, without version: `FooBot` of `(compatible;
+/// FooBot/1.0)`.
 fn own_name(text: &str, at: usize) -> Cow<'static, str> {
     let is_end = |byte: &u8| matches!(byte, b' ' | b'/' | b';' | b'(' | b')' | b',' | b':' | b'+' | b'@' | b'"');
     let bytes = text.as_bytes();
@@ -152,7 +157,8 @@ fn own_name(text: &str, at: usize) -> Cow<'static, str> {
     if word.is_empty() { Cow::Borrowed("other bot") } else { Cow::Owned(String::from_utf8_lossy(word).into_owned()) }
 }
 
-/// Host of the URL that a referrer is, as given: without user and port, with `www.`. Empty if there is none.
+/// Host of the URL that a referrer is, as given: without user and port, with `www.`. Empty if there
+/// is none.
 pub fn referring_site(referrer: &[u8]) -> &[u8] {
     let Some(colon) = memchr::memmem::find(referrer, b"://") else {
         return &[];

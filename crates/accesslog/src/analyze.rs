@@ -31,7 +31,8 @@ pub struct AnalyzeSettings {
     pub span: SpanFilter,
     /// The formats that come into question.
     pub formats: Formats,
-    /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes them.
+    /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes
+    /// them.
     pub feed_buffers: usize,
     /// What takes the place of the tables of distinct values, where something does.
     pub kept: Option<RowStoreShare>,
@@ -74,8 +75,9 @@ pub struct AnalysisShares {
 }
 
 impl AnalyzeSettings {
-    /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them. A number of threads that
-    /// nobody asked for, and then the window that zstd may ask for, give way to the least that is needed.
+    /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them. A
+    /// number of threads that nobody asked for, and then the window that zstd may ask for, give way
+    /// to the least that is needed.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
@@ -83,8 +85,9 @@ impl AnalyzeSettings {
         self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "")
     }
 
-    /// As [`AnalyzeSettings::shares`], beside holders that are named one by one, and with `instead` as what the error advises
-    /// other than more memory or fewer threads; nothing where it is empty.
+    /// As [`AnalyzeSettings::shares`], beside holders that are named one by one, and with `instead`
+    /// as what the error advises other than more memory or fewer threads; nothing where it is
+    /// empty.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
@@ -116,7 +119,8 @@ impl AnalyzeSettings {
         }
     }
 
-    /// The sum for a number of threads and a decoder's share of the memory, of which as much is shared out as there is.
+    /// The sum for a number of threads and a decoder's share of the memory, of which as much is
+    /// shared out as there is.
     fn terms(
         &self,
         (threads, decoder_share): (usize, u64),
@@ -157,7 +161,8 @@ impl AnalyzeSettings {
         if let Some(RowStoreShare { worker_bytes, .. }) = self.kept {
             budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
         }
-        // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
+        // Rounding of the allocator, which nobody can name. Of the least that would do, where too
+        // little was given.
         let least = budget.reserved_bytes() + parts * least_bytes;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
         let tables_bytes = (budget.rest_bytes() / parts).max(least_bytes);
@@ -256,7 +261,8 @@ pub struct RunEnd {
 }
 
 impl Analyzer {
-    /// An analyzer with the memory of `shares`, whose workers do what `options` say. Memory of what a recording holds is not in the shares.
+    /// An analyzer with the memory of `shares`, whose workers do what `options` say. Memory of what
+    /// a recording holds is not in the shares.
     #[must_use]
     pub fn new(settings: &AnalyzeSettings, shares: AnalysisShares, options: Options) -> Self {
         let (span, countries) = (settings.span, settings.countries.clone());
@@ -297,11 +303,12 @@ impl Analyzer {
         self.shares.threads
     }
 
-    /// Runs one input through the analysis. `found` hears the format before the first line is parsed, with the
-    /// lines it was found by; rejected lines go to `rejects`, whole and in order.
+    /// Runs one input through the analysis. `found` hears the format before the first line is
+    /// parsed, with the lines it was found by; rejected lines go to `rejects`, whole and in order.
     ///
     /// # Errors
-    /// When the format is unknown. Any later error is in [`RunEnd`], with what was analysed before it.
+    /// When the format is unknown. Any later error is in [`RunEnd`], with what was analysed before
+    /// it.
     pub fn run<W: Write + Send>(
         &self,
         input: Input,
@@ -340,7 +347,8 @@ impl Analyzer {
         Ok(RunEnd { source, error, zone_seconds: keeper.zone_seconds() })
     }
 
-    /// Opens a stream that is analysed by turns, from its start on or from where it was left. What is decoded of it is in blocks of `pool`.
+    /// Opens a stream that is analysed by turns, from its start on or from where it was left. What
+    /// is decoded of it is in blocks of `pool`.
     #[must_use]
     pub fn open(&self, input: Input, pool: &BufferPool, control: &Control, left: Option<SuspendedInput>) -> LogRun {
         let name = input.name().to_owned();
@@ -355,8 +363,9 @@ impl Analyzer {
         }
     }
 
-    /// Runs a stream to its next pause or to its end, with `threads` workers; a single one on the calling thread. All that came with whole
-    /// lines is in the analysis behind it, and workers hold nothing.
+    /// Runs a stream to its next pause or to its end, with `threads` workers; a single one on the
+    /// calling thread. All that came with whole lines is in the analysis behind it, and workers
+    /// hold nothing.
     ///
     /// # Errors
     /// When the format is unknown, which ends it.
@@ -388,7 +397,8 @@ impl Analyzer {
         }
     }
 
-    /// Lets go of the memory that only a run needs: the tables of distinct values and the free blocks.
+    /// Lets go of the memory that only a run needs: the tables of distinct values and the free
+    /// blocks.
     pub fn release(&self) {
         self.analysis.release_tables();
         self.pool.release_free();
@@ -484,7 +494,8 @@ impl LogRun {
         self.course.held_bytes()
     }
 
-    /// Forgets what it holds: its source goes on at the place where it is left. How many bytes come again.
+    /// Forgets what it holds: its source goes on at the place where it is left. How many bytes come
+    /// again.
     pub fn rewind(&mut self) -> u64 {
         self.course.rewind()
     }
@@ -499,7 +510,8 @@ struct KnownFormat {
 }
 
 impl KnownFormat {
-    /// The format, which is told by `head` where it is not known yet; `None` where nobody knows it, or nothing came.
+    /// The format, which is told by `head` where it is not known yet; `None` where nobody knows it,
+    /// or nothing came.
     fn format(
         &mut self,
         head: &[u8],

@@ -25,11 +25,12 @@ pub const TEXT_FIELDS: [Field; 10] = [
     Field::Source,
 ];
 
-/// Stands for an absent number in the columns of [`LogBatch`]. A log's own 2^64 - 1 becomes one less, which no report can show.
+/// Stands for an absent number in the columns of [`LogBatch`]. A log's own 2^64 - 1 becomes one
+/// less, which no report can show.
 pub const ABSENT: u64 = u64::MAX;
 
-/// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which outlive
-/// [`LogBatch::clear`], so that the next rows get the same codes.
+/// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which
+/// outlive [`LogBatch::clear`], so that the next rows get the same codes.
 #[derive(Debug)]
 pub struct LogBatch {
     pub(crate) time_us: Vec<i64>,
@@ -138,7 +139,8 @@ impl LogBatch {
         &self.upstream_time_us
     }
 
-    /// The code of each row in the text column at `index` of [`TEXT_FIELDS`]; 0 is the absent value. `None` where nobody asked for the field.
+    /// The code of each row in the text column at `index` of [`TEXT_FIELDS`]; 0 is the absent
+    /// value. `None` where nobody asked for the field.
     #[must_use]
     pub fn codes(&self, index: usize) -> Option<&[u32]> {
         self.texts[index].as_ref().map(|column| &column.codes[..])
@@ -156,8 +158,9 @@ impl LogBatch {
         self.texts[index].as_ref().map_or(&[], |column| column.dict.key(code))
     }
 
-    /// The rows as an Arrow batch: `time` as microseconds UTC, `status` as u16, `bytes`, `request_time_us` and `upstream_time_us` as
-    /// u64, texts as dictionaries of UTF-8 (invalid bytes become U+FFFD). Absent values are null.
+    /// The rows as an Arrow batch: `time` as microseconds UTC, `status` as u16, `bytes`,
+    /// `request_time_us` and `upstream_time_us` as u64, texts as dictionaries of UTF-8 (invalid
+    /// bytes become U+FFFD). Absent values are null.
     ///
     /// # Errors
     /// When Arrow refuses the columns, which would be a defect here.

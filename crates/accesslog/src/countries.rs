@@ -4,7 +4,8 @@ use crate::filter::address;
 use maxminddb::{PathElement, Reader};
 use std::fmt;
 
-/// A database of countries, as GeoLite2-Country, GeoIP2-City or DB-IP's are; format at <https://maxmind.github.io/MaxMind-DB/>.
+/// A database of countries, as GeoLite2-Country, GeoIP2-City or DB-IP's are; format at
+/// <https://maxmind.github.io/MaxMind-DB/>.
 pub struct Countries {
     reader: Reader<Vec<u8>>,
     bytes: u64,
@@ -22,7 +23,8 @@ impl fmt::Display for CountriesError {
 
 impl std::error::Error for CountriesError {}
 
-/// Where a country is in a record: that of the network, or where that is missing the one that it is registered in.
+/// Where a country is in a record: that of the network, or where that is missing the one that it is
+/// registered in.
 const CODES: [[PathElement<'static>; 2]; 2] = [
     [PathElement::Key("country"), PathElement::Key("iso_code")],
     [PathElement::Key("registered_country"), PathElement::Key("iso_code")],
@@ -39,7 +41,8 @@ impl Countries {
         Ok(Self { reader, bytes })
     }
 
-    /// The client's country by its two letters of ISO 3166, such as `DE`; empty where it is in none that is known.
+    /// The client's country by its two letters of ISO 3166, such as `DE`; empty where it is in none
+    /// that is known.
     #[must_use]
     pub fn of(&self, client: &[u8]) -> String {
         let found = address(client).and_then(|address| self.reader.lookup(address).ok());

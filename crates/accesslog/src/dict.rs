@@ -3,8 +3,8 @@
 use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Hashes keys alike in every worker of one analysis. The seed differs from process to process, so that
-/// nobody can write a log whose keys collide.
+/// Hashes keys alike in every worker of one analysis. The seed differs from process to process, so
+/// that nobody can write a log whose keys collide.
 pub(crate) type Seed = RandomState;
 
 #[inline]
@@ -17,7 +17,8 @@ pub(crate) fn hash(seed: &Seed, key: &[u8]) -> u64 {
 /// Slots of an empty dictionary; a power of two.
 const SLOTS_MIN: usize = 1 << 10;
 
-/// Distinct values of one field as one worker sees them, coded 1, 2, 3 …; code 0 is the absent value.
+/// Distinct values of one field as one worker sees them, coded 1, 2, 3 …; code 0 is the absent
+/// value.
 #[derive(Debug)]
 pub(crate) struct Dict {
     seed: Seed,
@@ -43,8 +44,9 @@ impl Dict {
     /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
     #[inline]
     pub(crate) fn intern(&mut self, key: &[u8]) -> u32 {
-        // Must come before any comparison: glibc's AVX-512 memcmp loads from the dangling address of an empty slice under
-        // an empty mask, and the suppressed page fault costs hundreds of cycles (measured: a third of a whole run).
+        // Must come before any comparison: glibc's AVX-512 memcmp loads from the dangling address
+        // of an empty slice under an empty mask, and the suppressed page fault costs hundreds of
+        // cycles (measured: a third of a whole run).
         if key.is_empty() {
             return 0;
         }

@@ -1,4 +1,5 @@
-//! Access logs as columns: formats, the parser, dictionary-coded batches, aggregates in bounded memory, the report.
+//! Access logs as columns: formats, the parser, dictionary-coded batches, aggregates in bounded
+//! memory, the report.
 
 pub mod agent;
 pub mod aggregate;

@@ -87,7 +87,8 @@ impl LogHistogram {
     }
 }
 
-/// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is dropped.
+/// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is
+/// dropped.
 pub struct HistogramBuffer<'a> {
     spread: &'a mut LogHistogram,
     count: u64,

@@ -9,8 +9,9 @@ use std::sync::Arc;
 /// What workers do beside counting, or instead of it. The default is to count every line.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Leaves out the lines that it does not mean; they are counted as [`filtered`](crate::aggregate::LineCounts::filtered). Rejected lines
-    /// only where it [names](Filter::names_flaws) them: they are never left out in silence.
+    /// Leaves out the lines that it does not mean; they are counted as
+    /// [`filtered`](crate::aggregate::LineCounts::filtered). Rejected lines only where it
+    /// [names](Filter::names_flaws) them: they are never left out in silence.
     pub only: Option<Arc<Filter>>,
     /// Gets all rows.
     pub recording: Option<Arc<dyn Recording>>,
@@ -26,10 +27,12 @@ pub trait Recording: Send + Sync {
 
 /// Takes the rows of one worker.
 pub trait Recorder: Send {
-    /// Takes the rows of one chunk; of all chunks of the input those of one worker, in ascending order.
+    /// Takes the rows of one chunk; of all chunks of the input those of one worker, in ascending
+    /// order.
     fn take(&mut self, rows: &RecordedRows<'_>);
 
-    /// The codes of the text column at `index` of [`TEXT_FIELDS`](crate::TEXT_FIELDS) stand for other values from the next rows on.
+    /// The codes of the text column at `index` of [`TEXT_FIELDS`](crate::TEXT_FIELDS) stand for
+    /// other values from the next rows on.
     fn forget(&mut self, index: usize);
 
     /// No rows have come for a while: time to show others what there is.

@@ -215,7 +215,8 @@ pub struct PercentileSet {
     pub upstream_time: Option<Percentiles>,
 }
 
-/// One distribution of numbers up to 2^64 - 2; percentiles are at most 1 % too high, the others exact.
+/// One distribution of numbers up to 2^64 - 2; percentiles are at most 1 % too high, the others
+/// exact.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 #[allow(missing_docs)]
 pub struct Percentiles {
@@ -237,7 +238,8 @@ pub struct ReportSamples {
     pub samples: Vec<NoteSample>,
 }
 
-/// The top tables in the order in which they are shown, by name and title; sites and classes of agents are derived.
+/// The top tables in the order in which they are shown, by name and title; sites and classes of
+/// agents are derived.
 pub const PANELS: [(&str, &str); 14] = [
     ("path", "Paths"),
     ("client", "Clients"),
@@ -296,7 +298,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Lines in `[from, to)` (Unix seconds) in at most `buckets_max` buckets, give or take the alignment.
+/// Lines in `[from, to)` (Unix seconds) in at most `buckets_max` buckets, give or take the
+/// alignment.
 #[must_use]
 pub fn histogram(analysis: &Analysis, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> TimeHistogram {
     let Buckets { width_seconds, finest_seconds, rows } = analysis.buckets(from, to, buckets_max);

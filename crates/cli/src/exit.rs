@@ -11,7 +11,8 @@ pub(crate) enum ExitStatus {
     Not,
     /// Wrong usage, or at least one bad input; what could be done was done.
     Bad,
-    /// `fetch`: no connection: an unknown name, nobody who listens, a certificate that is not to be trusted.
+    /// `fetch`: no connection: an unknown name, nobody who listens, a certificate that is not to be
+    /// trusted.
     NoConnection,
     /// `fetch`: the server answered, and not with the file.
     BadAnswer,

@@ -22,8 +22,8 @@ pub(crate) fn threads(common: &Common, budget: impl Fn(usize) -> Budget) -> Resu
     fitting.map_or_else(|| budget(1).check().map(|()| 1), Ok)
 }
 
-/// The sum for the memory that is given, or, where that is too little, for what would do: for terms that grow with the memory, which
-/// `terms` makes for any.
+/// The sum for the memory that is given, or, where that is too little, for what would do: for terms
+/// that grow with the memory, which `terms` makes for any.
 pub(crate) fn least(given_bytes: u64, terms: impl Fn(u64) -> Budget) -> Budget {
     let mut memory_bytes = given_bytes;
     loop {

@@ -24,7 +24,8 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
     }
 }
 
-/// The exit code of a run that would have ended with `exit`, and a word about why what it prints is not all.
+/// The exit code of a run that would have ended with `exit`, and a word about why what it prints is
+/// not all.
 pub(crate) fn exit_of(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C: this is what was read by then")
 }
@@ -34,7 +35,8 @@ pub(crate) fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
-/// The exit code of a run whose output takes no more: its reader has had enough, or Ctrl-C ended the wait for one that took nothing.
+/// The exit code of a run whose output takes no more: its reader has had enough, or Ctrl-C ended
+/// the wait for one that took nothing.
 pub(crate) fn exit_of_closed() -> ExitStatus {
     if !INTERRUPTED.load(Ordering::Relaxed) {
         return ExitStatus::Done;

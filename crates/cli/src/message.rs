@@ -8,7 +8,8 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Says an error and gives the exit code for it. Control characters are escaped: names and causes may be foreign.
+/// Says an error and gives the exit code for it. Control characters are escaped: names and causes
+/// may be foreign.
 pub(crate) fn error(error: &dyn Display) -> ExitStatus {
     anstream::eprintln!("rorqual: {}", harmless(&error.to_string()));
     ExitStatus::Bad
@@ -19,7 +20,8 @@ pub(crate) fn note(text: &dyn Display) {
     anstream::eprintln!("rorqual: {}", harmless(&text.to_string()));
 }
 
-/// Text that steers no terminal, in which no argument begins a line: a message may have several, and what it quotes is on one.
+/// Text that steers no terminal, in which no argument begins a line: a message may have several,
+/// and what it quotes is on one.
 fn harmless(text: &str) -> String {
     let mut text = text.to_owned();
     for arg in std::env::args_os().filter_map(|arg| arg.into_string().ok()).filter(|arg| arg.contains('\n')) {

@@ -1,4 +1,5 @@
-//! Keeps the process below its memory where no limit knows what is taken: libraries that read a foreign file, a template that builds a value.
+//! Keeps the process below its memory where no limit knows what is taken: libraries that read a
+//! foreign file, a template that builds a value.
 
 use crate::exit::ExitStatus;
 use crate::message;
@@ -12,8 +13,8 @@ const EVERY: Duration = Duration::from_millis(1);
 /// So close to its limit the process ends.
 const MARGIN_SHARE: u64 = 16;
 
-/// Looks at the resident size as long as it lives, and ends the process before it exceeds its memory. What is being written is then
-/// gone: it has no name yet.
+/// Looks at the resident size as long as it lives, and ends the process before it exceeds its
+/// memory. What is being written is then gone: it has no name yet.
 pub(crate) struct MemoryWatchdog {
     _watch: Option<ProcessWatch>,
 }

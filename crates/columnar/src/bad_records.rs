@@ -37,7 +37,8 @@ impl BadRecords {
         self.one(|| Error::new(ErrorClass::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
     }
 
-    /// That they were left out, with what became of them, and what is wrong with the first; `None` where there are none.
+    /// That they were left out, with what became of them, and what is wrong with the first; `None`
+    /// where there are none.
     #[must_use]
     pub fn left_out(&self, fate: &str) -> Option<String> {
         let first = self.first.as_ref()?;
@@ -59,7 +60,8 @@ impl BadRecords {
     }
 }
 
-/// Where the over-long record starts of which a chunk has the head, from the start of the decoded input; behind the `separators` before it.
+/// Where the over-long record starts of which a chunk has the head, from the start of the decoded
+/// input; behind the `separators` before it.
 #[must_use]
 pub fn long_offset(chunk: &Chunk, separators: &[u8]) -> Option<u64> {
     let start = chunk.long_start()?;

@@ -8,11 +8,12 @@ use std::fmt;
 
 /// Turns chunks into rows. One a worker.
 pub trait Decode: Send {
-    /// The rows of the records in a chunk, in order. `chunk.bytes` up to `chunk.long_start()` is decoded; what of an over-long record
-    /// is there is the caller's.
+    /// The rows of the records in a chunk, in order. `chunk.bytes` up to `chunk.long_start()` is
+    /// decoded; what of an over-long record is there is the caller's.
     ///
     /// # Errors
-    /// Only for what ends the run, and without the input's name. A record that is no row is in [`DecodedRecords::bad`].
+    /// Only for what ends the run, and without the input's name. A record that is no row is in
+    /// [`DecodedRecords::bad`].
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error>;
 }
 
@@ -30,15 +31,17 @@ pub trait Infer: Send {
 pub enum Unplaced {
     /// It goes to the column `_rest`, or is a misfit where the schema has none.
     Keep,
-    /// It is left out: the schema has the columns that are asked for, and no others. A value that does not fit its column is kept, or is
-    /// a misfit, all the same. (So whoever asks for `_rest` as it is asks for all columns.)
+    /// It is left out: the schema has the columns that are asked for, and no others. A value that
+    /// does not fit its column is kept, or is a misfit, all the same. (So whoever asks for `_rest`
+    /// as it is asks for all columns.)
     Ignore,
 }
 
 /// What a chunk came to.
 #[derive(Debug, Default)]
 pub struct DecodedRecords {
-    /// Rows in order, in batches of the decoder's schema, each of about [`crate::limits::BATCH_BYTES_MAX`] at most.
+    /// Rows in order, in batches of the decoder's schema, each of about
+    /// [`crate::limits::BATCH_BYTES_MAX`] at most.
     pub batches: Vec<RecordBatch>,
     /// Records that are no rows, in order.
     pub bad: Vec<BadRecord>,
@@ -46,10 +49,12 @@ pub struct DecodedRecords {
     pub outside: usize,
     /// What is worth telling once.
     pub notes: Notes,
-    /// There is more in the chunk, from this index in its bytes on: rows have taken what [`crate::limits::DECODED_BYTES_MAX`] allows. It is
-    /// decoded by another call, with [`Chunk::from`] there, in the order of the input.
+    /// There is more in the chunk, from this index in its bytes on: rows have taken what
+    /// [`crate::limits::DECODED_BYTES_MAX`] allows. It is decoded by another call, with
+    /// [`Chunk::from`] there, in the order of the input.
     pub rest: Option<usize>,
-    /// The chunk has a value that the schema has no place for: what all its records would need. The batches are incomplete then.
+    /// The chunk has a value that the schema has no place for: what all its records would need. The
+    /// batches are incomplete then.
     pub misfit: Option<Shape>,
 }
 
@@ -92,7 +97,8 @@ pub enum DecodeNote {
     RoundedNumber,
     /// A value without a column is in `_rest`.
     Rest,
-    /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, and its column null.
+    /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, and its
+    /// column null.
     LoneSurrogate,
     /// A lone surrogate where there is no `_rest`.
     ReplacedSurrogate,

@@ -88,7 +88,8 @@ impl RecordFormat {
         }
     }
 
-    /// A document that is one object is one row, however long it is; who means an array in it says so.
+    /// A document that is one object is one row, however long it is; who means an array in it says
+    /// so.
     fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
@@ -192,8 +193,9 @@ impl RecordFormat {
         if let Self::Log(format) = self { Some(log::schema(format)) } else { None }
     }
 
-    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
-    /// schema has it; `unplaced` says whether that holds for one whose key has no column.
+    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or
+    /// goes to the column `_rest` where the schema has it; `unplaced` says whether that holds for
+    /// one whose key has no column.
     #[must_use]
     pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced, record_bytes_max: usize) -> Box<dyn Decode> {
         match self {

@@ -1,8 +1,10 @@
 //! Rows: documents, logs and tables as columns, and columns as files.
 //!
 //! * A [`RecordFormat`] says how bytes are cut into records and who decodes them.
-//! * An [`Infer`] tells what columns a chunk's records have; a [`Decode`] turns them into Arrow batches of a given schema.
-//! * A [`write::BatchWriter`] turns batches into a file; [`read`] turns files of columns back into batches.
+//! * An [`Infer`] tells what columns a chunk's records have; a [`Decode`] turns them into Arrow
+//!   batches of a given schema.
+//! * A [`write::BatchWriter`] turns batches into a file; [`read`] turns files of columns back into
+//!   batches.
 //!
 //! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
 

@@ -2,31 +2,36 @@
 
 use rorqual_pipe::limits::WINDOW_PER_WORKER;
 
-/// Longest record that is taken unless a flag says otherwise, as a share of the memory: each buffer has this much room beside its block,
-/// touched only when a record needs it, and each worker a few times as much for its columns. 2 MiB of 256 MiB.
+/// Longest record that is taken unless a flag says otherwise, as a share of the memory: each buffer
+/// has this much room beside its block, touched only when a record needs it, and each worker a few
+/// times as much for its columns. 2 MiB of 256 MiB.
 pub const RECORD_SHARE: u64 = 128;
 
-/// Longest record that is taken unless a flag says otherwise, however much memory there is: what more there is has room for more threads, of
-/// which each takes 20 times as much.
+/// Longest record that is taken unless a flag says otherwise, however much memory there is: what
+/// more there is has room for more threads, of which each takes 20 times as much.
 pub const RECORD_BYTES_MAX_DEFAULT: u64 = 8 << 20;
 
-/// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns included.
+/// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns
+/// included.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
 
-/// Rows of a chunk are decoded up to so many bytes at once: short records of many columns take a thousand times their text.
+/// Rows of a chunk are decoded up to so many bytes at once: short records of many columns take a
+/// thousand times their text.
 pub const DECODED_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
 
-/// Deepest nesting of a record that is taken apart; deeper parts become JSON text, and beyond [`DEPTH_MAX`] a record is bad.
+/// Deepest nesting of a record that is taken apart; deeper parts become JSON text, and beyond
+/// [`DEPTH_MAX`] a record is bad.
 pub const NESTING_MAX: usize = 64;
 
 /// Deepest nesting of a record.
 pub const DEPTH_MAX: usize = 100_000;
 
-/// Most columns of a schema that is inferred, lists and structs and what is in them counted each; what more there is goes to `_rest`.
-/// A shape takes about 200 bytes a column, and its name twice.
+/// Most columns of a schema that is inferred, lists and structs and what is in them counted each;
+/// what more there is goes to `_rest`. A shape takes about 200 bytes a column, and its name twice.
 pub const COLUMNS_MAX: usize = 10_000;
 
-/// Most keys of an object inside a record that become columns of a struct; one with more is used as a map, and becomes JSON text.
+/// Most keys of an object inside a record that become columns of a struct; one with more is used as
+/// a map, and becomes JSON text.
 pub const OBJECT_KEYS_MAX: usize = 256;
 
 /// The same of keys whose values are objects or arrays, each with columns of its own.
@@ -35,20 +40,23 @@ pub const NESTED_KEYS_MAX: usize = 64;
 /// How much of a stream is looked at for its columns before the first row is written.
 pub const PREFIX_BYTES: usize = 4 << 20;
 
-/// What a worker's rows take, in bytes: those being made of a chunk, and those of the chunks that wait for an earlier one.
+/// What a worker's rows take, in bytes: those being made of a chunk, and those of the chunks that
+/// wait for an earlier one.
 #[must_use]
 pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
     ((1 + WINDOW_PER_WORKER) * (row_bytes_max(record_bytes_max) + BATCH_BYTES_MAX)) as u64
 }
 
-/// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says otherwise. A writer holds two groups: the one
-/// that gathers and the one that is encoded.
+/// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says
+/// otherwise. A writer holds two groups: the one that gathers and the one that is encoded.
 pub const GROUP_BYTES_MAX_DEFAULT: usize = 32 << 20;
 
-/// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is encoded) is bounded by it.
+/// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is
+/// encoded) is bounded by it.
 pub const GROUP_ROWS_MAX: usize = 1 << 20;
 
-/// A page of a Parquet file is finished when it has so many bytes before compression; a value that is larger gets a page of its own.
+/// A page of a Parquet file is finished when it has so many bytes before compression; a value that
+/// is larger gets a page of its own.
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// A page is finished at so many rows: what `get` has to decode for one row.
@@ -57,8 +65,8 @@ pub const PAGE_ROWS_MAX: usize = 20_000;
 /// Largest dictionary of a column chunk; beyond it values are encoded without one.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 
-/// What a worker holds for the column that it encodes: a dictionary with its hash table, a page with its levels, before and after
-/// compression, zstd's tables, and a Bloom filter.
+/// What a worker holds for the column that it encodes: a dictionary with its hash table, a page
+/// with its levels, before and after compression, zstd's tables, and a Bloom filter.
 pub const ENCODER_BYTES: usize = 8 << 20;
 
 /// What a writer of Parquet holds for each column of its schema.
@@ -67,8 +75,9 @@ pub const COLUMN_BYTES: usize = 4 << 10;
 /// Longest key that becomes a column's name; values under longer ones go to `_rest`.
 pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
 
-/// How many times the longest record one record may take as columns, nulls in sparse columns included: a batch takes this and
-/// [`BATCH_BYTES_MAX`] at most. A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
+/// How many times the longest record one record may take as columns, nulls in sparse columns
+/// included: a batch takes this and [`BATCH_BYTES_MAX`] at most. A record that takes more (a list
+/// of a million empty objects in a column of a thousand fields) is bad.
 pub const ROW_FACTOR: usize = 5;
 
 /// The least of that in bytes: short records in wide schemas.
@@ -90,10 +99,11 @@ pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
 /// Longest record that is decoded: a column of texts counts its bytes with 31 bits.
 pub const TEXT_BYTES_MAX: usize = 1 << 30;
 
-/// Most bytes that a Parquet file's footer may take while the file is written, unless the caller says otherwise: a footer is written last,
-/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes about 150 bytes, and a
-/// quarter is for page indexes (which later row groups do without), so that this is enough for 2,600 row groups of 60 columns: at 32 MiB
-/// each, and JSON being longer than its columns, more than 100 GiB of it.
+/// Most bytes that a Parquet file's footer may take while the file is written, unless the caller
+/// says otherwise: a footer is written last, so it grows with the file, and beyond this the file is
+/// refused. Each column of a row group takes about 150 bytes, and a quarter is for page indexes
+/// (which later row groups do without), so that this is enough for 2,600 row groups of 60 columns:
+/// at 32 MiB each, and JSON being longer than its columns, more than 100 GiB of it.
 pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
 
 /// Row groups of a Parquet file: they are numbered with 15 bits.
@@ -105,19 +115,22 @@ pub const BOUND_BYTES_MAX: usize = 32;
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
-/// Most rows of a batch as an Arrow file has it, or values of a dictionary: there are some of which any number takes no bytes.
+/// Most rows of a batch as an Arrow file has it, or values of a dictionary: there are some of which
+/// any number takes no bytes.
 pub const STORED_ROWS_MAX: u64 = 1 << 28;
 
-/// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow file) may take this share of the memory.
+/// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow
+/// file) may take this share of the memory.
 pub const READ_FOOTER_SHARE: u64 = 4;
 
-/// What is held of a file of columns while it is read may take this share of the memory: the pages of all columns of a Parquet file with their
-/// dictionaries, before compression; a stored batch of an Arrow file, and the same again before compression. A row of it, with all
-/// that it shares written out, may take half of that.
+/// What is held of a file of columns while it is read may take this share of the memory: the pages
+/// of all columns of a Parquet file with their dictionaries, before compression; a stored batch of
+/// an Arrow file, and the same again before compression. A row of it, with all that it shares
+/// written out, may take half of that.
 pub const READ_SHARE: u64 = 8;
 
-/// Pages larger than their share are read where all that are held at once take no more than so many eighths of the memory: there are writers
-/// that make one page of a row group.
+/// Pages larger than their share are read where all that are held at once take no more than so many
+/// eighths of the memory: there are writers that make one page of a row group.
 pub const READ_LARGE_EIGHTHS: u64 = 5;
 
 /// That share of a memory.

@@ -11,8 +11,9 @@ use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as u64, `request_time` and
-/// `upstream_time` in seconds as f64, as filters and reports have them, all others as texts. What a line does not have is null.
+/// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as
+/// u64, `request_time` and `upstream_time` in seconds as f64, as filters and reports have them, all
+/// others as texts. What a line does not have is null.
 #[must_use]
 pub fn schema(format: &LogFormat) -> SchemaRef {
     let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
@@ -49,8 +50,8 @@ pub struct LogRows {
 }
 
 impl LogRows {
-    /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`], or none: then a batch has rows and no
-    /// columns.
+    /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`],
+    /// or none: then a batch has rows and no columns.
     #[must_use]
     pub fn new(schema: &SchemaRef) -> Self {
         let flaws = schema
@@ -76,7 +77,8 @@ impl LogRows {
         self.columns.iter_mut().for_each(|column| column.push(record));
     }
 
-    /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is null.
+    /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is
+    /// null.
     pub fn push_flawed(&mut self, record: &LogRecord<'_>, flaw: &[u8], line: &[u8]) {
         self.push(record);
         let fields = self.columns.iter().filter_map(|column| column.text_of(record));
@@ -130,15 +132,16 @@ pub struct LogDecoder {
 }
 
 impl LogDecoder {
-    /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
+    /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its
+    /// batches have rows and no columns.
     #[must_use]
     pub fn new(format: &LogFormat, schema: &SchemaRef) -> Self {
         let parser = LogParser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
         Self { parser, rows: LogRows::new(schema), span_us: None }
     }
 
-    /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line that can't be read is told whether it is
-    /// inside or not.
+    /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line
+    /// that can't be read is told whether it is inside or not.
     #[must_use]
     pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
         Self { span_us, ..self }
@@ -188,7 +191,8 @@ enum LogColumn {
     Time(TimestampMicrosecondBuilder),
     Status(UInt16Builder),
     Number(fn(&LogRecord<'_>) -> Option<u64>, UInt64Builder),
-    /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point are exact.
+    /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point
+    /// are exact.
     Seconds(fn(&LogRecord<'_>) -> Option<u64>, Float64Builder),
     Text(for<'a> fn(&LogRecord<'a>) -> &'a [u8], UncheckedTexts),
 }

@@ -5,7 +5,8 @@ use crate::json::number::Number;
 /// Rules of what values mean where the format leaves it open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValueRules {
-    /// A number that a double would write otherwise makes its column text. Otherwise it is the nearest double.
+    /// A number that a double would write otherwise makes its column text. Otherwise it is the
+    /// nearest double.
     pub exact_numbers: bool,
     /// Texts that stand for null.
     pub nulls: Vec<String>,

@@ -33,7 +33,8 @@ pub(crate) fn enough() -> Error {
 }
 
 impl ScanSettings {
-    /// Runs an input's records through stages. An error is what ended it early; what came before was handed to them.
+    /// Runs an input's records through stages. An error is what ended it early; what came before
+    /// was handed to them.
     pub fn run<S: Stage>(
         &self,
         input: Input,
@@ -51,7 +52,8 @@ impl ScanSettings {
         finish.error.map(|error| error.of_input(&name))
     }
 
-    /// The first block of an input. Of a stream up to `ahead_bytes` of what is stored are read ahead, and read again by the run.
+    /// The first block of an input. Of a stream up to `ahead_bytes` of what is stored are read
+    /// ahead, and read again by the run.
     ///
     /// # Errors
     /// When it can't be read or decoded.

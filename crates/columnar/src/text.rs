@@ -4,7 +4,8 @@ use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer};
 use std::sync::Arc;
 
-/// Texts as they come; checked all at once when the column is finished, which costs a tenth of checking each.
+/// Texts as they come; checked all at once when the column is finished, which costs a tenth of
+/// checking each.
 pub(crate) struct UncheckedTexts {
     values: Vec<u8>,
     offsets: Vec<i32>,

@@ -1,4 +1,5 @@
-//! Thrift's compact encoding, as far as it takes to see how large what it describes will be, before anything is made of it.
+//! Thrift's compact encoding, as far as it takes to see how large what it describes will be, before
+//! anything is made of it.
 
 use std::ops::Range;
 
@@ -52,8 +53,8 @@ struct ThriftWalk<'a> {
     place: usize,
 }
 
-/// The header that `bytes` begin with. One that says something twice, or otherwise than it is said, is unsound: readers differ in which
-/// they take.
+/// The header that `bytes` begin with. One that says something twice, or otherwise than it is said,
+/// is unsound: readers differ in which they take.
 pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, ThriftError> {
     const DICTIONARY_PAGE: usize = 2;
     let mut header = PageHeader::default();
@@ -65,7 +66,8 @@ pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, ThriftError> {
             (1, I32) => header.is_dictionary = walk.size()? == DICTIONARY_PAGE,
             (2, I32) => header.page_bytes = walk.size()?,
             (3, I32) => header.stored_bytes = walk.size()?,
-            // A page is of one version or of the other. Which field of its own header has the encoding.
+            // A page is of one version or of the other. Which field of its own header has the
+            // encoding.
             (5 | 8, STRUCT) if !std::mem::replace(&mut has_encoding, true) => {
                 header.encoding = walk.encoding(if id == 5 { 2 } else { 4 })?;
             }
@@ -100,8 +102,8 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, ThriftError> {
     Ok(total)
 }
 
-/// Where in a footer is what differs between footers of one file: the field of the number of rows, which the list of row groups follows,
-/// and what is in that list.
+/// Where in a footer is what differs between footers of one file: the field of the number of rows,
+/// which the list of row groups follows, and what is in that list.
 pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), ThriftError> {
     const ROWS: u64 = 3;
     const ROW_GROUPS: u64 = 4;
@@ -124,7 +126,8 @@ pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), Thrif
     Ok((rows, groups))
 }
 
-/// Appends the fields of a footer from the number of rows on, up to the first of so many row groups.
+/// Appends the fields of a footer from the number of rows on, up to the first of so many row
+/// groups.
 pub(crate) fn push_footer_rows(out: &mut Vec<u8>, rows: u64, groups: u64) {
     const ROWS_HEAD: u8 = 0x10 | I64;
     const ROW_GROUPS_HEAD: u8 = 0x10 | LIST;
@@ -147,7 +150,8 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Marks a field as seen, which it must not have been. (Those from 64 on are not known, and of no matter.)
+/// Marks a field as seen, which it must not have been. (Those from 64 on are not known, and of no
+/// matter.)
 fn once(seen: u64, id: u64) -> Result<u64, ThriftError> {
     let bit = 1_u64.checked_shl(u32::try_from(id).unwrap_or(u32::MAX)).unwrap_or(0);
     if seen & bit == 0 { Ok(seen | bit) } else { Err(ThriftError::Unsound) }
@@ -297,7 +301,8 @@ impl ThriftWalk<'_> {
 mod tests {
     use super::*;
 
-    /// A data page of 300 bytes, 100 stored, of 7 values in DELTA_BYTE_ARRAY, as Thrift's compact protocol has it.
+    /// A data page of 300 bytes, 100 stored, of 7 values in DELTA_BYTE_ARRAY, as Thrift's compact
+    /// protocol has it.
     const HEADER: [u8; 18] = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 14, 0x15, 14, 0x15, 6, 0x15, 6, 0];
 
     #[test]

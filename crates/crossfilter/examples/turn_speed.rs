@@ -1,4 +1,5 @@
-//! What many small stores take, and what a turn and a checkpoint cost: `cargo run --release -p rorqual-crossfilter --example turn_speed [STORES] [KIB]`
+//! What many small stores take, and what a turn and a checkpoint cost: `cargo run --release -p
+//! rorqual-crossfilter --example turn_speed [STORES] [KIB]`
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_accesslog::Options;

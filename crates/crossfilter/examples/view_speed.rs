@@ -1,6 +1,7 @@
-//! How long views of many rows take: `cargo run --release -p rorqual-crossfilter --example view_speed [MILLIONS] [MEMORY_MIB] [LOG]`
-//! Rows are shaped as a real log's: 5,000 paths and 20,000 agents by Zipf, 300,000 clients, 90 days; or those of LOG, in the combined format.
-//! With MEMORY_MIB rows spill beyond it.
+//! How long views of many rows take: `cargo run --release -p rorqual-crossfilter --example
+//! view_speed [MILLIONS] [MEMORY_MIB] [LOG]` Rows are shaped as a real log's: 5,000 paths and
+//! 20,000 agents by Zipf, 300,000 clients, 90 days; or those of LOG, in the combined format. With
+//! MEMORY_MIB rows spill beyond it.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_accesslog::Options;
@@ -87,7 +88,8 @@ fn views(store: &RowStore) {
     }
 }
 
-/// Of each of the first networks, the path that it asked for most after those that were taken: as `bench/harness/explore_peers.py` asks.
+/// Of each of the first networks, the path that it asked for most after those that were taken: as
+/// `bench/harness/explore_peers.py` asks.
 fn one_path_and_net(store: &RowStore) {
     let view = |filter: &str| {
         let view = View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
@@ -145,7 +147,8 @@ fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<f64> =
         stat.rsplit(')').next().unwrap_or_default().split(' ').filter_map(|field| field.parse().ok()).collect();
-    // User and system time; the state before them is no number, and parent, group and session, among others, are.
+    // User and system time; the state before them is no number, and parent, group and session,
+    // among others, are.
     fields.get(10..12).map_or(0.0, |ticks| (ticks[0] + ticks[1]) / 100.0)
 }
 

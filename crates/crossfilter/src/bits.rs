@@ -121,7 +121,8 @@ pub(crate) fn words_of<T: Copy>(items: &[T], test: impl Fn(T) -> bool) -> Vec<u6
     words
 }
 
-/// First a byte for each item, of which the compiler makes vectors; then of each eight bytes their lowest bits, by one multiplication.
+/// First a byte for each item, of which the compiler makes vectors; then of each eight bytes their
+/// lowest bits, by one multiplication.
 #[inline]
 fn word_of<T: Copy>(items: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
     const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -81,7 +81,8 @@ impl SegmentBuilder {
         local_of(globals, locals, &mut self.values, global)
     }
 
-    /// Appends rows of a column by somebody's own codes, of which `global` has the values, and `local` what is known of the local codes.
+    /// Appends rows of a column by somebody's own codes, of which `global` has the values, and
+    /// `local` what is known of the local codes.
     pub(crate) fn append(&mut self, column: usize, codes: &[u32], global: &[u32], local: &mut [u32]) {
         let (CodeColumnBuilder { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
         to.extend(codes.iter().map(|&code| {

@@ -65,7 +65,8 @@ const TEXT_BYTES_MAX: usize = 1024;
 /// Bytes of the expression that means the texts with such a beginning, give or take one character.
 const BEGINNING_BYTES_MAX: usize = 512;
 
-/// Candidates of all fields, with twice as many of one while they are gathered, take less than the least for rates.
+/// Candidates of all fields, with twice as many of one while they are gathered, take less than the
+/// least for rates.
 const _: () = {
     let fields = (PANELS.len() + 3) as u64;
     let most = 2 * CANDIDATES_MAX as u64 * size_of::<CandidateValue>() as u64;
@@ -140,7 +141,8 @@ impl RowStore {
         texts.chain([CandidateField { column: None, index: STATUS, classes: None }]).collect()
     }
 
-    /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
+    /// All values that at least `hits_min` of the rows asked about have, and how many were looked
+    /// at.
     pub(crate) fn candidates(
         &self,
         fields: &[CandidateField],
@@ -154,7 +156,8 @@ impl RowStore {
         let evidence = |inside: &RowsAndBytes, all: &RowsAndBytes| Evidence {
             hits_in: inside.hits,
             rows_in,
-            // Only a part of the view may be among all rows; the ranking is then rough, and what is shown is counted again.
+            // Only a part of the view may be among all rows; the ranking is then rough, and what is
+            // shown is counted again.
             hits_out: all.hits.saturating_sub(inside.hits),
             rows_out: rows_all.saturating_sub(rows_in),
         };
@@ -177,8 +180,9 @@ impl RowStore {
         (found, tried)
     }
 
-    /// Values that usual rows have: drawn by their rows without putting back, by what the texts hash to (Efraimidis and Spirakis, "Weighted
-    /// random sampling with a reservoir", 2006), so that they are the same whoever counted.
+    /// Values that usual rows have: drawn by their rows without putting back, by what the texts
+    /// hash to (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006), so
+    /// that they are the same whoever counted.
     pub(crate) fn usual(&self, field: &CandidateField, all: &CountedViews) -> Vec<CandidateTest> {
         let mut drawn: Vec<(f64, u32)> = Vec::new();
         let mut draw = |code: u32, hits: u64, text: &[u8]| {
@@ -222,7 +226,8 @@ impl RowStore {
     }
 }
 
-/// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
+/// Leaves the candidates of a field that say most, and of the others those with most rows: a pair
+/// may say more than both of its values.
 fn leave_most(of_field: &mut Vec<CandidateValue>) {
     if of_field.len() > 2 * CANDIDATES_MAX {
         of_field.sort_by(CandidateValue::by_g);
@@ -231,7 +236,8 @@ fn leave_most(of_field: &mut Vec<CandidateValue>) {
     }
 }
 
-/// What means the texts that begin as this one does: its characters as they are, and any for what is none.
+/// What means the texts that begin as this one does: its characters as they are, and any for what
+/// is none.
 fn beginning(text: &[u8]) -> String {
     let mut expression = "^".to_owned();
     for part in text.utf8_chunks() {

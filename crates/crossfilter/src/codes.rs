@@ -89,7 +89,8 @@ impl Codes {
         with_codes!(self, constant => *constant, codes => codes.iter().copied().max().map_or(0, ColumnCode::number))
     }
 
-    /// The rows whose number is one of those from `first` to `last`, which are at most the largest one.
+    /// The rows whose number is one of those from `first` to `last`, which are at most the largest
+    /// one.
     pub(crate) fn select(&self, first: u64, last: u64, rows: usize) -> Bits {
         with_codes!(
             self,
@@ -129,7 +130,8 @@ impl Codes {
         }
     }
 
-    /// Reads what [`Codes::write`] wrote for `rows` rows, and what follows it; `None` where that is something else.
+    /// Reads what [`Codes::write`] wrote for `rows` rows, and what follows it; `None` where that is
+    /// something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<(Self, &[u8])> {
         let (&width, rest) = bytes.split_first()?;
         if width == 0 {

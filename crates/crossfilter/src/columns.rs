@@ -77,7 +77,8 @@ pub(crate) fn derived(index: usize) -> &'static [TextColumn] {
     }
 }
 
-/// The coded column that a column of filters comes from, and itself where it is derived. [`TextColumn::Url`] comes from two: here the path's.
+/// The coded column that a column of filters comes from, and itself where it is derived.
+/// [`TextColumn::Url`] comes from two: here the path's.
 pub(crate) fn source(column: TextColumn) -> (usize, Option<TextColumn>) {
     match column {
         TextColumn::Client => (CLIENT, None),

@@ -53,7 +53,8 @@ pub struct ComparedRow {
 }
 
 impl RowStore {
-    /// Two views side by side, with at most `wanted.top` rows in each panel: those whose shares differ most.
+    /// Two views side by side, with at most `wanted.top` rows in each panel: those whose shares
+    /// differ most.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.

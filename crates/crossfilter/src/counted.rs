@@ -30,7 +30,8 @@ pub(crate) struct CountedViews {
     pub(crate) bands: Grid,
     pub(crate) rows_total: u64,
     pub(crate) rows_dropped: u64,
-    /// The least and the most rows that the filter can mean, whatever the values are that had no room; `None` where it can't be told.
+    /// The least and the most rows that the filter can mean, whatever the values are that had no
+    /// room; `None` where it can't be told.
     pub(crate) bounds: Option<(u64, u64)>,
     /// Whether the filter means these rows and no others, of all that there are.
     pub(crate) exact: bool,
@@ -43,7 +44,8 @@ impl CountedViews {
     }
 }
 
-/// What is known of complete segments without a filter: each is counted once. Small stores know nothing.
+/// What is known of complete segments without a filter: each is counted once. Small stores know
+/// nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Base {
     included: Arc<Vec<bool>>,
@@ -352,8 +354,8 @@ impl RowStore {
         Ok(())
     }
 
-    /// All rows, from which to take the others where these are fewer than those that are meant, and most are counted; sums that may have stayed at their most can't
-    /// be taken from.
+    /// All rows, from which to take the others where these are fewer than those that are meant, and
+    /// most are counted; sums that may have stayed at their most can't be taken from.
     fn whole_if_most(
         &self,
         snapshot: &Snapshot,

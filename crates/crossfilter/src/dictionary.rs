@@ -36,22 +36,25 @@ const RESERVED_MIN: usize = 16;
 /// Bytes of a text that are kept, as [`rorqual_accesslog::RecordedRows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Part of a dictionary's own share that is kept for texts which turn up often when there is no room for others.
+/// Part of a dictionary's own share that is kept for texts which turn up often when there is no
+/// room for others.
 const RESERVE_PART: u64 = 4;
 
 /// Part of that in which the rows of texts without a code are counted, and the least for it.
 const UNCODED_PART: u64 = 4;
 const UNCODED_BYTES_MIN: u64 = 4 << 10;
 
-/// What a text in the reserve takes, about; and texts that it has room for, for each that can have enough rows at one time: those with enough
-/// change while the rows grow, and for a doubling of them by as many at most.
+/// What a text in the reserve takes, about; and texts that it has room for, for each that can have
+/// enough rows at one time: those with enough change while the rows grow, and for a doubling of
+/// them by as many at most.
 const RESERVED_TEXT_BYTES: u64 = 256;
 const RESERVED_FOLD: u64 = 16;
 
 /// Rows without a code that a text has at least before it gets one.
 const CODED_HITS_MIN: u64 = 16;
 
-/// Texts that are looked up side by side: while the memory of one is waited for, the next are worked on.
+/// Texts that are looked up side by side: while the memory of one is waited for, the next are
+/// worked on.
 const SIDE_BY_SIDE: usize = 32;
 
 /// Values that are looked at before others may have the lock.
@@ -62,7 +65,8 @@ pub(crate) struct Dictionary {
     shared: Mutex<DictionaryTables>,
 }
 
-/// Memory for the dictionaries that have more values than their share has room for: which these are, the log decides.
+/// Memory for the dictionaries that have more values than their share has room for: which these
+/// are, the log decides.
 pub(crate) struct SpareValues {
     left: AtomicU64,
     piece_bytes: u64,
@@ -105,7 +109,8 @@ pub(crate) struct DictionaryTables {
     spare: Arc<SpareValues>,
     /// For what turns up often among the texts that come when there is no room for more.
     reserve_bytes: u64,
-    /// Codes given out before the first text had no room: the rows of each of these have it. A later one may have rows in [`OTHERS`].
+    /// Codes given out before the first text had no room: the rows of each of these have it. A
+    /// later one may have rows in [`OTHERS`].
     overflowed_at: Option<u32>,
     uncoded: Option<Uncoded>,
     /// A text was as long as texts are kept: it may have been longer.
@@ -118,7 +123,8 @@ struct Uncoded {
     heavy: HeavyHitters,
     bytes_max: u64,
     hits: u64,
-    /// Rows for each of so many that a text needs for a code of its own. More texts than the reserve has room for never have that many.
+    /// Rows for each of so many that a text needs for a code of its own. More texts than the
+    /// reserve has room for never have that many.
     part: u64,
     /// Rows came before these, of which nothing is known any more.
     is_later: bool,
@@ -173,7 +179,8 @@ impl CodedTexts {
         self.table.find(hash, |code| self.get(*code) == text).copied()
     }
 
-    /// The code that a text with this hash most likely has; no text is looked at. [`NONE`] where it has none.
+    /// The code that a text with this hash most likely has; no text is looked at. [`NONE`] where it
+    /// has none.
     fn guess(&self, hash: u64) -> u32 {
         self.table.find(hash, |_| true).copied().unwrap_or(NONE)
     }
@@ -225,8 +232,8 @@ fn range_of(ends: &[u64], code: u32) -> Range<usize> {
 }
 
 impl Dictionary {
-    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows from its texts; sums over a value
-    /// take `value_bytes`: of the store, and in a question.
+    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows
+    /// from its texts; sums over a value take `value_bytes`: of the store, and in a question.
     pub(crate) fn new(
         derived: &[TextColumn],
         value_bytes: (u64, u64),
@@ -264,7 +271,8 @@ impl Dictionary {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves. `None` when it was cancelled.
+    /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves.
+    /// `None` when it was cancelled.
     pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
         let passed = match test.texts() {
             Some(texts) => self.finding(column, &texts),
@@ -366,8 +374,9 @@ impl DictionaryTables {
         }
     }
 
-    /// Counts rows of a text that had no code when they came. Its code, where it has got one since or turns up so often that it gets one
-    /// now: then these rows are not counted, as they have it. [`OTHERS`] otherwise.
+    /// Counts rows of a text that had no code when they came. Its code, where it has got one since
+    /// or turns up so often that it gets one now: then these rows are not counted, as they have it.
+    /// [`OTHERS`] otherwise.
     pub(crate) fn count_uncoded(&mut self, text: &[u8], hits: u64) -> u32 {
         let hash = CodedTexts::hash(&self.texts.seed, text);
         if let Some(code) = self.texts.find_hashed(hash, text) {
@@ -407,8 +416,8 @@ impl DictionaryTables {
         Shortage { overflowed_at: self.overflowed_at, cut: self.cut }
     }
 
-    /// Adds the texts of a dictionary that there was before, in the order of their codes, and that lacked room from the code
-    /// `overflowed_at` on; an error where one is known, or has no room.
+    /// Adds the texts of a dictionary that there was before, in the order of their codes, and that
+    /// lacked room from the code `overflowed_at` on; an error where one is known, or has no room.
     pub(crate) fn restore<'a>(
         &mut self,
         mut texts: impl Iterator<Item = &'a [u8]>,
@@ -430,7 +439,8 @@ impl DictionaryTables {
         })
     }
 
-    /// Lacks again what it lacked before; which texts the rows without a code had is not known any more.
+    /// Lacks again what it lacked before; which texts the rows without a code had is not known any
+    /// more.
     pub(crate) fn restore_shortage(&mut self, shortage: Shortage) {
         if shortage.overflowed_at.is_some() {
             self.overflow();

@@ -1,10 +1,13 @@
-//! How much more the rows of a value vary from one stretch of the log to the next than if each came by itself.
+//! How much more the rows of a value vary from one stretch of the log to the next than if each came
+//! by itself.
 //!
-//! Requests come in visits: where one of an agent, a network or a host is, others of it are near, and a G-test that takes each for itself
-//! calls every long visit a finding. So its G is divided by the value's overdispersion outside of the rows asked about, as chi-squared
-//! statistics of clustered samples are (Rao and Scott, "The analysis of categorical data from complex sample surveys", JASA 76, 1981; McCullagh
-//! and Nelder, "Generalized linear models", 1989, section 4.5): Pearson's chi squared over stretches with about as many rows as were asked
-//! about, by its degrees of freedom.
+//! Requests come in visits: where one of an agent, a network or a host is, others of it are near,
+//! and a G-test that takes each for itself calls every long visit a finding. So its G is divided by
+//! the value's overdispersion outside of the rows asked about, as chi-squared statistics of
+//! clustered samples are (Rao and Scott, "The analysis of categorical data from complex sample
+//! surveys", JASA 76, 1981; McCullagh and Nelder, "Generalized linear models", 1989, section 4.5):
+//! Pearson's chi squared over stretches with about as many rows as were asked about, by its degrees
+//! of freedom.
 
 use crate::bits::Bits;
 use crate::candidates::CandidateTest;
@@ -15,7 +18,8 @@ use crate::view::ViewError;
 use std::io;
 use std::sync::Arc;
 
-/// Stretches of neighbouring rows that the log is cut into, where the question is as small; with some 400 values they take 1.6 MiB a thread.
+/// Stretches of neighbouring rows that the log is cut into, where the question is as small; with
+/// some 400 values they take 1.6 MiB a thread.
 const CELLS_MAX: usize = 1_024;
 
 /// Segments that are looked at, about: of logs with more some stretches are left out, evenly.
@@ -27,7 +31,8 @@ const CELLS_MIN: usize = 32;
 /// A stretch with so small a part of a usual one's rows is left out.
 const PART_MIN: usize = 4;
 
-/// Part of the stretches that is believed, in tenths: in the worst of the others something else may have happened to the same value.
+/// Part of the stretches that is believed, in tenths: in the worst of the others something else may
+/// have happened to the same value.
 const KEPT_TENTHS: usize = 9;
 
 /// What leaving the worst tenth out makes of the mean of chi squared with one degree of freedom.
@@ -101,8 +106,9 @@ impl ViewQuestion<'_> {
     }
 }
 
-/// Cuts the log into stretches for so many rows asked about and others: for each segment, which of its rows are in which. They follow the order
-/// of the rows in the log, so that it does not matter which thread took which of them.
+/// Cuts the log into stretches for so many rows asked about and others: for each segment, which of
+/// its rows are in which. They follow the order of the rows in the log, so that it does not matter
+/// which thread took which of them.
 fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<RowRun>> {
     let count = usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX);
     let rows: usize = snapshot.segments.iter().map(|segment| segment.rows).sum();
@@ -153,7 +159,8 @@ impl TimeRuns {
         self.0.iter().filter(|(_, hits)| *hits > 0.0).count() * 2 > self.0.len()
     }
 
-    /// About 1 for rows that come each by itself. A value that is seldom there has its visits in the worst stretches, so these are believed.
+    /// About 1 for rows that come each by itself. A value that is seldom there has its visits in
+    /// the worst stretches, so these are believed.
     pub(crate) fn dispersion(&self) -> f64 {
         if self.are_full() { self.dispersion_kept() } else { self.dispersion_whole() }
     }

@@ -45,7 +45,8 @@ pub(crate) fn p_value(g: f64) -> f64 {
     erfc((g / 2.0).sqrt())
 }
 
-/// The complementary error function to seven digits, for numbers from 0 on (Numerical Recipes' Chebyshev fit).
+/// The complementary error function to seven digits, for numbers from 0 on (Numerical Recipes'
+/// Chebyshev fit).
 fn erfc(x: f64) -> f64 {
     const FIT: [f64; 10] = [
         -1.265_512_23,
@@ -64,8 +65,8 @@ fn erfc(x: f64) -> f64 {
     t * (sum - x * x).exp()
 }
 
-/// Benjamini and Hochberg: for each p its q, the share of false findings among all at least as unlikely. `tried` were looked at, those that
-/// are not in `p` with a p of 1.
+/// Benjamini and Hochberg: for each p its q, the share of false findings among all at least as
+/// unlikely. `tried` were looked at, those that are not in `p` with a p of 1.
 pub(crate) fn q_values(p: &[f64], tried: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

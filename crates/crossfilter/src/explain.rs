@@ -1,4 +1,5 @@
-//! What sets some rows apart from others: values, and pairs of values, that are over-represented among them.
+//! What sets some rows apart from others: values, and pairs of values, that are over-represented
+//! among them.
 
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
 use crate::columns::{PATH, STATUS};
@@ -16,24 +17,28 @@ use rorqual_pipe::Control;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What a finding has at least of the rows asked about: so many, such a share more than would be expected, and so many times as often as the rest.
+/// What a finding has at least of the rows asked about: so many, such a share more than would be
+/// expected, and so many times as often as the rest.
 const HITS_MIN: u64 = 30;
 const EXCESS_MIN: f64 = 0.01;
 const RATIO_MIN: f64 = 1.5;
 
-/// The same of one that is a smaller share, such as a short outage: fewer rows, but far more than expected.
+/// The same of one that is a smaller share, such as a short outage: fewer rows, but far more than
+/// expected.
 const SMALL_EXCESS_MIN: f64 = 10.0;
 const SMALL_RATIO_MIN: f64 = 5.0;
 
 /// These, for people.
 const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent";
 
-/// False findings among all, at most: so few, since the dispersion of what is hardly seen in the rest is only that of others like it.
+/// False findings among all, at most: so few, since the dispersion of what is hardly seen in the
+/// rest is only that of others like it.
 const Q_MAX: f64 = 1e-5;
 
-/// Values whose pairs are counted: those that say most, what most rows of the first of these have besides, and of each field those with most
-/// rows; of paths and statuses more, since a path may answer otherwise than it did while both are as frequent as ever. Pairs of 112 take
-/// some 1.5 ms a segment.
+/// Values whose pairs are counted: those that say most, what most rows of the first of these have
+/// besides, and of each field those with most rows; of paths and statuses more, since a path may
+/// answer otherwise than it did while both are as frequent as ever. Pairs of 112 take some 1.5 ms a
+/// segment.
 const BEST_MAX: usize = 40;
 const DRILLED_MAX: usize = 16;
 const BESIDES_MAX: usize = 24;
@@ -42,14 +47,16 @@ const BEST_OF_PATH: usize = 24;
 const BEST_OF_STATUS: usize = 6;
 const PAIRED_MAX: usize = 112;
 
-/// Values and pairs whose dispersion is measured; and beside them those that are a small share, of each field.
+/// Values and pairs whose dispersion is measured; and beside them those that are a small share, of
+/// each field.
 const OFFERS_MAX: usize = 96;
 const SMALL_OF_FIELD: usize = 6;
 
 /// A pair has to say so many times as much as each of its values alone.
 const PAIR_GAIN_MIN: f64 = 1.15;
 
-/// Share of a finding's rows within another one that says more, from which on it is only listed as that one's companion.
+/// Share of a finding's rows within another one that says more, from which on it is only listed as
+/// that one's companion.
 const WITHIN_MIN: f64 = 0.8;
 
 /// Findings at most.
@@ -70,7 +77,8 @@ pub struct Explained {
     pub least: &'static str,
     /// Whether every value was looked at, and every row.
     pub exact: bool,
-    /// Fields some of whose values had no room: what the rows with these have in common was not tried.
+    /// Fields some of whose values had no room: what the rows with these have in common was not
+    /// tried.
     pub unknown: Vec<UnknownField>,
     /// What says most first; empty where nothing stands out.
     pub findings: Vec<Finding>,
@@ -102,11 +110,13 @@ pub struct Finding {
     pub share_in: f64,
     /// Of the rest, 0 to 1.
     pub share_out: f64,
-    /// The quotient of the shares, with half a row more on both sides: it is finite where the rest has none.
+    /// The quotient of the shares, with half a row more on both sides: it is finite where the rest
+    /// has none.
     pub ratio: f64,
     /// The G statistic divided by the overdispersion, which the order is by.
     pub g: f64,
-    /// How many times as much as by chance the rows of the finding vary between stretches of the rest; at least 1.
+    /// How many times as much as by chance the rows of the finding vary between stretches of the
+    /// rest; at least 1.
     pub dispersion: f64,
     /// Share of false findings among all that say as much (Benjamini and Hochberg).
     pub q: f64,
@@ -119,8 +129,9 @@ const STATISTIC: &str = "G-test of independence, one degree of freedom, G divide
 impl RowStore {
     /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
     ///
-    /// Each value is tried by a G-test, whose G is divided by the value's overdispersion in the rest (Rao and Scott 1981), as requests come in
-    /// visits. Whatever most rows of a strong value have besides is tried together with it.
+    /// Each value is tried by a G-test, whose G is divided by the value's overdispersion in the
+    /// rest (Rao and Scott 1981), as requests come in visits. Whatever most rows of a strong value
+    /// have besides is tried together with it.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -201,7 +212,8 @@ fn unknown_fields(inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField
     TEXT_FIELDS.iter().enumerate().filter_map(of).collect()
 }
 
-/// The values whose pairs are counted; `singles` come with what says most first, and `besides` is what rows of the first of these have too.
+/// The values whose pairs are counted; `singles` come with what says most first, and `besides` is
+/// what rows of the first of these have too.
 fn paired(singles: &[CandidateValue], besides: &[Vec<CandidateTest>]) -> Vec<CandidateTest> {
     let mut taken: Vec<usize> = (0..singles.len().min(BEST_MAX)).collect();
     // Of each field what may be a small finding: what is large in others does not displace it.
@@ -242,7 +254,8 @@ fn paired(singles: &[CandidateValue], besides: &[Vec<CandidateTest>]) -> Vec<Can
     taken.into_iter().map(|place| singles[place].test.clone()).collect()
 }
 
-/// Whether a value that all of a leader's rows may have is that much rarer among the other rows asked about.
+/// Whether a value that all of a leader's rows may have is that much rarer among the other rows
+/// asked about.
 fn is_rarer_besides(value: &CandidateValue, leader: &CandidateValue) -> bool {
     let others = value.evidence.hits_in.saturating_sub(leader.evidence.hits_in);
     let rows = leader.evidence.rows_in.saturating_sub(leader.evidence.hits_in);
@@ -280,7 +293,8 @@ fn is_small(evidence: &Evidence) -> bool {
     !is_large(evidence) && evidence.hits_in as f64 - expected >= SMALL_EXCESS_MIN && evidence.ratio() >= SMALL_RATIO_MIN
 }
 
-/// Offers of a small share: of each field those that say most. Of pairs only such with a status, as visits make many others.
+/// Offers of a small share: of each field those that say most. Of pairs only such with a status, as
+/// visits make many others.
 fn small_offers(paired: &TestCounts, mut offers: Vec<Offer>) -> Vec<Offer> {
     let mut of_field: HashMap<Vec<Option<TextColumn>>, usize> = HashMap::new();
     offers.retain(|offer| {
@@ -320,8 +334,8 @@ impl ViewQuestion<'_> {
         Ok(offers)
     }
 
-    /// Measures the dispersion of each offer, and of usual values of their fields: one that is hardly seen in the rest is taken to come in
-    /// visits as long as the longer ones of these.
+    /// Measures the dispersion of each offer, and of usual values of their fields: one that is
+    /// hardly seen in the rest is taken to come in visits as long as the longer ones of these.
     fn disperse(
         &self,
         snapshot: &Snapshot,
@@ -383,10 +397,12 @@ impl TestCounts {
         let excess = (offer.evidence.hits_in as f64 - expected).max(1.0);
         both.min(offer.evidence.hits_in) as f64 >= WITHIN_MIN * excess
     }
-    /// Whether most of an offer's rows pass a test that the other rows asked about pass more seldom.
+    /// Whether most of an offer's rows pass a test that the other rows asked about pass more
+    /// seldom.
     fn covers(&self, test: usize, offer: &Offer) -> bool {
         let (hits, passed) = (offer.evidence.hits_in, self.evidence(test, test).hits_in);
-        // Rows of three tests are not counted: those that pass one of the offer's tests, without all that do not pass the other, are a bound.
+        // Rows of three tests are not counted: those that pass one of the offer's tests, without
+        // all that do not pass the other, are a bound.
         let at_least = |own: &usize| (self.evidence(*own, test).hits_in + hits).saturating_sub(self.evidence(*own, *own).hits_in);
         let both = offer.tests.iter().map(at_least).max().unwrap_or(0);
         let (share, others) = (both as f64 / hits.max(1) as f64, (self.rows_in - hits).max(1) as f64);

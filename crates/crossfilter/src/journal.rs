@@ -1,8 +1,9 @@
-//! A store that outlives its process: a journal, to which segments and texts are only ever appended, and a head, which is small and written anew
-//! by each checkpoint. Together with the first so many bytes of the journal, the head is the store.
+//! A store that outlives its process: a journal, to which segments and texts are only ever
+//! appended, and a head, which is small and written anew by each checkpoint. Together with the
+//! first so many bytes of the journal, the head is the store.
 //!
-//! What is read back may be damaged: each record and the head have a checksum, lengths are held against the file before anything is allocated,
-//! and every code is held against its dictionary.
+//! What is read back may be damaged: each record and the head have a checksum, lengths are held
+//! against the file before anything is allocated, and every code is held against its dictionary.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
 use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
@@ -37,8 +38,8 @@ const GROWING_MAX: u32 = 256;
 const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
 
 impl RowStore {
-    /// An empty store that can be checkpointed: all it writes goes to `journal`, which is emptied, and grows to at most `bytes_max`. What
-    /// `settings` say of spilling is of no account.
+    /// An empty store that can be checkpointed: all it writes goes to `journal`, which is emptied,
+    /// and grows to at most `bytes_max`. What `settings` say of spilling is of no account.
     ///
     /// # Errors
     /// When the journal can't be written.
@@ -52,9 +53,10 @@ impl RowStore {
         Ok(Arc::new(store))
     }
 
-    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`RowStore::journal`]).
-    /// No recorder may be at work. Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the segments
-    /// that are not full.
+    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to
+    /// be on the disk, too ([`RowStore::journal`]). No recorder may be at work. Of the memory it
+    /// takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the
+    /// segments that are not full.
     ///
     /// # Errors
     /// When the store has no journal, or that can't be written or is full.
@@ -141,12 +143,13 @@ impl RowStore {
         Ok(head)
     }
 
-    /// The store that `head` and `journal` are, as it was checkpointed; what was written to the journal since is cut off. Of the memory it takes
-    /// one record beside what the store keeps. The rows of the head's segments that are not full are gone on with by the next run.
+    /// The store that `head` and `journal` are, as it was checkpointed; what was written to the
+    /// journal since is cut off. Of the memory it takes one record beside what the store keeps. The
+    /// rows of the head's segments that are not full are gone on with by the next run.
     ///
     /// # Errors
-    /// When the files are damaged, of another version, or do not go together; when the memory has less room for values than it had, or the
-    /// journal can't be read.
+    /// When the files are damaged, of another version, or do not go together; when the memory has
+    /// less room for values than it had, or the journal can't be read.
     pub fn restore(settings: RowStoreSettings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
         let head =
             JournalHead::read(head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
@@ -247,7 +250,8 @@ impl RowStore {
     }
 }
 
-/// Texts from `code` on, each behind its length, and the code behind them; `None` where there are none.
+/// Texts from `code` on, each behind its length, and the code behind them; `None` where there are
+/// none.
 fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> {
     let mut piece = Vec::new();
     let mut next = code;

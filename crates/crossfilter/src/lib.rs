@@ -1,11 +1,15 @@
-//! The crossfilter: rows of access logs as coded columns in bounded memory, and every panel of any filtered view of them.
+//! The crossfilter: rows of access logs as coded columns in bounded memory, and every panel of any
+//! filtered view of them.
 //!
-//! * A [`RowStore`] holds the rows in segments of up to 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
-//!   segments go, compressed, to a file without a name, and are read back by the same pass. With a journal in its place a store can be
+//! * A [`RowStore`] holds the rows in segments of up to 65,536, each column as narrow as it is;
+//!   texts are codes of dictionaries. Beyond its memory segments go, compressed, to a file without
+//!   a name, and are read back by the same pass. With a journal in its place a store can be
 //!   checkpointed, and restored by another process.
-//! * [`Recordings`] fill it from the workers of an analysis, or of one after another, while others look.
-//! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; what it then takes is one pass over codes, by all
-//!   threads, and of the rows that are meant or of those that are not, whichever are fewer.
+//! * [`Recordings`] fill it from the workers of an analysis, or of one after another, while others
+//!   look.
+//! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; what it
+//!   then takes is one pass over codes, by all threads, and of the rows that are meant or of those
+//!   that are not, whichever are fewer.
 //!
 //! This crate opens no socket, starts no runtime and knows no flag.
 

@@ -5,10 +5,12 @@ use rorqual_accesslog::filter::filter_bytes_max;
 /// Rows of a segment at most; their codes fit 16 bits. Some 1.3 MiB of a usual log.
 pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
 
-/// Rows of a small store's segments: some 10 KiB of a usual log, beside 1 KiB that each segment takes.
+/// Rows of a small store's segments: some 10 KiB of a usual log, beside 1 KiB that each segment
+/// takes.
 pub const SEGMENT_ROWS_MIN: usize = 512;
 
-/// Rows of a segment in a store of so much memory, of which a full segment of a usual log is then a twelfth.
+/// Rows of a segment in a store of so much memory, of which a full segment of a usual log is then a
+/// twelfth.
 #[must_use]
 pub const fn segment_rows(memory_bytes: u64) -> usize {
     let rows = memory_bytes / 256;
@@ -21,8 +23,8 @@ pub const fn segment_rows(memory_bytes: u64) -> usize {
     }
 }
 
-/// Distinct values of a segment, of all its columns together: one that has more ends earlier, give or take those of [`append_rows`]. Each takes
-/// up to 32 bytes while it is recorded.
+/// Distinct values of a segment, of all its columns together: one that has more ends earlier, give
+/// or take those of [`append_rows`]. Each takes up to 32 bytes while it is recorded.
 pub const SEGMENT_VALUES_MAX: usize = 1 << 17;
 
 /// The same of a segment of so many rows.
@@ -38,11 +40,13 @@ pub const fn append_rows(segment_rows: usize) -> usize {
     segment_rows.div_ceil(16)
 }
 
-/// From the codes of a worker to those of a segment: 9 fields of 8,192 values and those of a chunk, 8 bytes each.
+/// From the codes of a worker to those of a segment: 9 fields of 8,192 values and those of a chunk,
+/// 8 bytes each.
 const TRANSLATIONS_BYTES: u64 = 3 << 19;
 
-/// What one recorder holds for segments of so many rows: 58 bytes a row, where its chunks are, its tables of distinct values, the codes of its
-/// worker, and a copy while the segment is made. It is of no store's memory: who runs an analysis has it for each of its workers.
+/// What one recorder holds for segments of so many rows: 58 bytes a row, where its chunks are, its
+/// tables of distinct values, the codes of its worker, and a copy while the segment is made. It is
+/// of no store's memory: who runs an analysis has it for each of its workers.
 #[must_use]
 pub const fn recorder_bytes(segment_rows: usize) -> u64 {
     let values = segment_values(segment_rows) + crate::columns::CODED * append_rows(segment_rows);
@@ -58,14 +62,15 @@ pub const SUMMED_VALUES: usize = 1 << 10;
 /// What these sums take, of 20 fields.
 const SUMS_BYTES: u64 = 20 * 16 * SUMMED_VALUES as u64;
 
-/// What one thread of a view holds: selected rows, weights, the columns that it reads back, and sums beside those that are counted with the store.
+/// What one thread of a view holds: selected rows, weights, the columns that it reads back, and
+/// sums beside those that are counted with the store.
 pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES;
 
 /// What each worker of an analysis takes for rows, and each thread of a view.
 pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 
-/// Least memory for the rows of the only store there is, beside that: most of a segment for each thread of four, distinct values, what questions
-/// sort.
+/// Least memory for the rows of the only store there is, beside that: most of a segment for each
+/// thread of four, distinct values, what questions sort.
 pub const ROWS_BYTES_MIN: u64 = 24 << 20;
 
 /// Bytes of a rejected line that are kept.
@@ -74,14 +79,16 @@ pub const LINE_BYTES_MAX: usize = 1 << 10;
 /// What a question's sums of two views and its distributions take beside its threads'.
 const JOINED_BYTES: u64 = 2 * SUMS_BYTES + (384 << 10);
 
-/// Part of the memory of the only store there is in which rates sort times, a sixteenth; with more than [`RATES_BYTES_MAX`] they gain nothing.
+/// Part of the memory of the only store there is in which rates sort times, a sixteenth; with more
+/// than [`RATES_BYTES_MAX`] they gain nothing.
 const RATES_SHARE: u64 = 16;
 
 /// Part that filters may take at most.
 const FILTERS_SHARE: u64 = 8;
 
-/// Values of a field that explanations hold: those that say most, and as many of those that most rows have, while twice as many are looked
-/// through. They take what rates would, which are not asked at the same time.
+/// Values of a field that explanations hold: those that say most, and as many of those that most
+/// rows have, while twice as many are looked through. They take what rates would, which are not
+/// asked at the same time.
 pub const CANDIDATES_MAX: usize = 512;
 
 /// Least for rates, or for what may explain rows.
@@ -96,7 +103,8 @@ const FILTERS_BYTES_MIN: u64 = 4 << 20;
 /// Least that one question may take beside its threads.
 pub const WORK_BYTES_MIN: u64 = JOINED_BYTES + RATES_BYTES_MIN + FILTERS_BYTES_MIN;
 
-/// What questions shall have of `memory_bytes`, which are for the rows of the only store and for its questions, when as many threads ask.
+/// What questions shall have of `memory_bytes`, which are for the rows of the only store and for
+/// its questions, when as many threads ask.
 #[must_use]
 pub const fn work_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let rates = clamp(memory_bytes / RATES_SHARE, RATES_BYTES_MIN, RATES_BYTES_MAX);
@@ -104,7 +112,8 @@ pub const fn work_bytes(memory_bytes: u64, threads: usize) -> u64 {
     JOINED_BYTES + rates + filters
 }
 
-/// What `work_bytes` have for the filters of a question (whatever they are, or two thirds), and for what rates hold of rows at a time.
+/// What `work_bytes` have for the filters of a question (whatever they are, or two thirds), and for
+/// what rates hold of rows at a time.
 pub(crate) const fn work_shares(work_bytes: u64, threads: usize) -> (u64, u64) {
     let rest = clamp(work_bytes, WORK_BYTES_MIN, u64::MAX) - JOINED_BYTES;
     let filters = clamp(rest * 2 / 3, 0, filters_bytes(threads));
@@ -121,14 +130,17 @@ const fn clamp(bytes: u64, least: u64, most: u64) -> u64 {
     }
 }
 
-/// Parts in a hundred that its dictionaries may take of a store's memory. Without a file for spilled rows the rest is for segments.
+/// Parts in a hundred that its dictionaries may take of a store's memory. Without a file for
+/// spilled rows the rest is for segments.
 pub const DICTIONARIES_PERCENT: u64 = 60;
 
-/// The same where segments can give way to the file, of a store with room for full ones: where they are in it takes next to nothing of the rest.
+/// The same where segments can give way to the file, of a store with room for full ones: where they
+/// are in it takes next to nothing of the rest.
 pub const DICTIONARIES_PERCENT_SPILLING: u64 = 75;
 
-/// Part of that which is shared out among the dictionaries, so that none of them is without room; and the least that is shared out of so
-/// little that this would be nothing. The rest is for those that need it: which these are, the log decides.
+/// Part of that which is shared out among the dictionaries, so that none of them is without room;
+/// and the least that is shared out of so little that this would be nothing. The rest is for those
+/// that need it: which these are, the log decides.
 pub const SHARED_PART: u64 = 4;
 /// The least that is shared out, or half of all.
 pub const SHARED_BYTES_MIN: u64 = 4 << 20;
@@ -136,28 +148,32 @@ pub const SHARED_BYTES_MIN: u64 = 4 << 20;
 /// Part of a store's memory for counted views that are remembered.
 pub const KEPT_SHARE: u64 = 8;
 
-/// The same at least, of a store that is settled and has so little in it that this part of it would be nothing.
+/// The same at least, of a store that is settled and has so little in it that this part of it would
+/// be nothing.
 pub const KEPT_BYTES_MIN: u64 = 4 << 20;
 
-/// What a distinct value takes beside its text and its place in the table: for sums of all rows of a store of so much memory, where they are
-/// remembered ([`BASE_BYTES_MIN`]); and those beyond [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
+/// What a distinct value takes beside its text and its place in the table: for sums of all rows of
+/// a store of so much memory, where they are remembered ([`BASE_BYTES_MIN`]); and those beyond
+/// [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
 #[must_use]
 pub const fn value_bytes(memory_bytes: u64, threads: usize) -> (u64, u64) {
     let base = if memory_bytes < BASE_BYTES_MIN { 0 } else { 16 };
     (base, 16 * (threads as u64 + 1))
 }
 
-/// What the filters of one question take: those of the two views that are compared, whatever they are.
+/// What the filters of one question take: those of the two views that are compared, whatever they
+/// are.
 #[must_use]
 pub const fn filters_bytes(threads: usize) -> u64 {
     2 * filter_bytes_max(threads)
 }
 
-/// Least memory of a store: one open segment of a usual log for each thread of two, some 700 distinct values, and where some hundred segments
-/// are in the file.
+/// Least memory of a store: one open segment of a usual log for each thread of two, some 700
+/// distinct values, and where some hundred segments are in the file.
 pub const STORE_BYTES_MIN: u64 = 128 << 10;
 
-/// Distributions of all complete rows are remembered by stores of this memory, of which they are a tenth; others count all rows anew.
+/// Distributions of all complete rows are remembered by stores of this memory, of which they are a
+/// tenth; others count all rows anew.
 pub const BASE_BYTES_MIN: u64 = 2 << 20;
 
 /// Buckets of a histogram at most; 9 series of them are 144 KiB a thread.
@@ -166,7 +182,8 @@ pub const BUCKETS_MAX: usize = 2_000;
 /// Series of a stacked histogram beside the rest.
 pub const SERIES_MAX: usize = 8;
 
-/// Counted views that are remembered; together they take at most [`KEPT_SHARE`] of the store's memory.
+/// Counted views that are remembered; together they take at most [`KEPT_SHARE`] of the store's
+/// memory.
 pub const VIEWS_KEPT_MAX: usize = 8;
 
 /// Rows of a page of the table.
@@ -178,10 +195,12 @@ pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a line rebuilt in it: such texts together. A format may have any text between them.
 pub const PAGE_LINE_BYTES_MAX: usize = 40 << 10;
 
-/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
+/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of
+/// what a view's sums would take.
 pub const URL_PAIRS_MAX: usize = 1 << 17;
 
-/// Values of a panel that are listed at most; nobody reads on. Twice as many are held, 24 bytes each.
+/// Values of a panel that are listed at most; nobody reads on. Twice as many are held, 24 bytes
+/// each.
 pub const VALUES_LISTED_MAX: usize = 1 << 16;
 
 /// Rows whose texts are copied at once, while nobody else has the dictionaries.
@@ -193,7 +212,8 @@ pub const PIECE_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a record of a journal: a segment whose columns are as wide as they get.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// What going through all rows of a view takes: a segment of each recorder with its columns, and one piece.
+/// What going through all rows of a view takes: a segment of each recorder with its columns, and
+/// one piece.
 #[must_use]
 pub const fn each_bytes(threads: usize) -> u64 {
     threads as u64 * THREAD_BYTES + 2 * PIECE_BYTES_MAX as u64

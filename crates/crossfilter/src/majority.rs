@@ -1,4 +1,5 @@
-//! What most rows of a value have besides: the place of an effect, which alone is not over-represented.
+//! What most rows of a value have besides: the place of an effect, which alone is not
+//! over-represented.
 
 use crate::bits::Bits;
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue};
@@ -17,7 +18,8 @@ const ROWS_SAMPLED: u64 = 8_192;
 /// Draws the same rows whichever segment they are in, and whoever asks.
 const DRAWING: FixedState = FixedState::with_seed(0);
 
-/// The value that more than half of the votes are for, if there is one (Boyer and Moore's majority vote).
+/// The value that more than half of the votes are for, if there is one (Boyer and Moore's majority
+/// vote).
 #[derive(Debug, Clone, Copy, Default)]
 struct Majority {
     value: u32,
@@ -44,7 +46,8 @@ struct Support {
 }
 
 impl ViewQuestion<'_> {
-    /// For each value the values, one of each field, that most of its rows have, of those asked about.
+    /// For each value the values, one of each field, that most of its rows have, of those asked
+    /// about.
     pub(crate) fn drill(
         &self,
         snapshot: &Snapshot,
@@ -101,7 +104,8 @@ impl ViewQuestion<'_> {
     }
 }
 
-/// About one row of `step`, all on the columns that are here: by what is in it, and not by where it lies.
+/// About one row of `step`, all on the columns that are here: by what is in it, and not by where it
+/// lies.
 fn drawn(segment: &Segment, rows: &Bits, step: u64) -> io::Result<Vec<u16>> {
     let mut list = Vec::new();
     rows.list(&mut list);

@@ -100,7 +100,8 @@ impl CodedNumbers {
         self.codes.write(out);
     }
 
-    /// Reads what [`CodedNumbers::write`] wrote for `rows` rows; `None` where that is something else.
+    /// Reads what [`CodedNumbers::write`] wrote for `rows` rows; `None` where that is something
+    /// else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (base, bytes) = bytes.split_first_chunk()?;
         let (step, bytes) = bytes.split_first_chunk()?;

@@ -70,7 +70,8 @@ pub struct PageRow {
     pub flaw: Option<String>,
     /// It has no field.
     pub rejected: bool,
-    /// The line rebuilt in its format, as [`LogFormat::line`] does; of a rejected one its first 1 KiB.
+    /// The line rebuilt in its format, as [`LogFormat::line`] does; of a rejected one its first 1
+    /// KiB.
     pub line: String,
 }
 
@@ -126,7 +127,8 @@ impl RowStore {
         Ok(page)
     }
 
-    /// A segment whose rows are wanted. As many stay open as there are recorders, whose runs lie between each other's.
+    /// A segment whose rows are wanted. As many stay open as there are recorders, whose runs lie
+    /// between each other's.
     fn opened<'o, 'a>(
         &'a self,
         open: &'o mut Vec<OpenSegment<'a>>,

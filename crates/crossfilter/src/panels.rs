@@ -48,7 +48,8 @@ pub(crate) fn amounts_of<'a>(
 ) -> Cow<'a, SparseCounts> {
     let Some(column) = derived else { return Cow::Borrowed(counted) };
     let classes = tables.classes(column);
-    // What there was no room for belongs to nothing that is known, and what came since is of no row that was counted.
+    // What there was no room for belongs to nothing that is known, and what came since is of no row
+    // that was counted.
     let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
     let mut amounts = SparseCounts::new(tables.len_of(derived));
     amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
@@ -61,7 +62,8 @@ pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, Rows
     move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
 }
 
-/// The values with most hits, ties by text; neither the absent value nor those without a place are among them.
+/// The values with most hits, ties by text; neither the absent value nor those without a place are
+/// among them.
 pub(crate) fn top_values<'a>(
     amounts: impl Iterator<Item = (u32, RowsAndBytes)>,
     text: impl Fn(u32) -> &'a [u8],
@@ -106,7 +108,8 @@ impl RowStore {
         with(&amounts_of(counted.sums.column(index), &tables, derived), &tables)
     }
 
-    /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
+    /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in
+    /// the view or not.
     pub(crate) fn panel_of(&self, counted: &CountedViews, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
         let page = self.page_of(counted, column, &wanted);
@@ -135,7 +138,8 @@ impl RowStore {
             let others = without.hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
-            // Of values that were cut as many may be one as there are hits, and what follows from one may follow from its end.
+            // Of values that were cut as many may be one as there are hits, and what follows from
+            // one may follow from its end.
             let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
             let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
             let (exact, unknown) = (others + merged == 0, others + merged);
@@ -171,7 +175,8 @@ impl RowStore {
     }
 }
 
-/// How far the number of values may be beyond `distinct`, relatively: each of the hits without a value may have one of its own.
+/// How far the number of values may be beyond `distinct`, relatively: each of the hits without a
+/// value may have one of its own.
 pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
     others as f64 / distinct.max(1) as f64
 }

@@ -28,7 +28,8 @@ pub(crate) struct ViewPlan {
     times: Option<(u64, u64)>,
     /// No text that it asks of was cut.
     uncut: bool,
-    /// Where it asks of values that there was no room for: the rows that are meant whatever these are, and those that may be.
+    /// Where it asks of values that there was no room for: the rows that are meant whatever these
+    /// are, and those that may be.
     bounds: Option<(PlanNode, PlanNode)>,
     /// The most rows that may be meant beside those that are in any case.
     doubtful_max: u64,
@@ -135,8 +136,8 @@ impl ViewPlan {
     }
 }
 
-/// The most rows without a code that may have one of the values that a filter names, where its one condition on values without room does
-/// that, alone or with others that all have to be met.
+/// The most rows without a code that may have one of the values that a filter names, where its one
+/// condition on values without room does that, alone or with others that all have to be met.
 fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
     match filter {
         Filter::All(parts) => parts.iter().map(|part| named_max(part, dictionaries)).min().unwrap_or(u64::MAX),
@@ -242,7 +243,8 @@ struct PlanReader<'a> {
 const SOUGHT_MAX: usize = 16;
 
 impl PlanNode {
-    /// The same where values without room meet each condition or none: whichever makes it mean as many rows as may be (`meant`), or as few.
+    /// The same where values without room meet each condition or none: whichever makes it mean as
+    /// many rows as may be (`meant`), or as few.
     fn with_others(&self, meant: bool) -> Self {
         let with = |parts: &[Self]| parts.iter().map(|part| part.with_others(meant)).collect();
         match self {
@@ -259,7 +261,8 @@ impl PlanNode {
         }
     }
 
-    /// What it takes to ask it of a segment, roughly: the cheapest parts of a filter leave fewer rows to the others.
+    /// What it takes to ask it of a segment, roughly: the cheapest parts of a filter leave fewer
+    /// rows to the others.
     fn cost(&self) -> usize {
         let most = |parts: &[Self]| parts.iter().map(Self::cost).max().unwrap_or(0);
         match self {
@@ -273,7 +276,8 @@ impl PlanNode {
         }
     }
 
-    /// Whether it is plain that no row of a segment is meant: no value that is sought is among those that it has.
+    /// Whether it is plain that no row of a segment is meant: no value that is sought is among
+    /// those that it has.
     fn is_nowhere(&self, reader: &PlanReader<'_>) -> bool {
         match self {
             Self::All(parts) => parts.iter().any(|part| part.is_nowhere(reader)),
@@ -382,7 +386,8 @@ pub(crate) fn keep_codes(column: &CodedColumnRef, passed: &CodeSet, bits: &mut B
     }
 }
 
-/// The codes of a segment that pass, in ascending order: looked for among those that it has, or all of these asked.
+/// The codes of a segment that pass, in ascending order: looked for among those that it has, or all
+/// of these asked.
 fn locals(globals: &[u32], passed: &CodeSet) -> Vec<u32> {
     let steps = globals.len().max(1).ilog2() as usize + 1;
     match passed.listed() {
@@ -406,7 +411,8 @@ fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
 fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
-    // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are looked up without a hash.
+    // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are
+    // looked up without a hash.
     let pair = |row: usize| (paths.codes.get(row) as u32, queries.codes.get(row) as u32);
     let none = queries.globals.binary_search(&NONE).map_or(u32::MAX, |none| none as u32);
     let mut alone = vec![false; paths.globals.len()];
@@ -428,7 +434,8 @@ fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut 
         if reader.control.stopped() {
             return Ok(());
         }
-        // In the order of their numbers, as all do who want more than one; others have them in between.
+        // In the order of their numbers, as all do who want more than one; others have them in
+        // between.
         let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
         for &(path, query) in pairs {
             let path_code = paths.globals[path as usize];

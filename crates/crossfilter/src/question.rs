@@ -33,7 +33,8 @@ impl<'a> ViewQuestion<'a> {
         Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
     }
 
-    /// Works on segments side by side, and gives what each thread has of it. One that was spilled is read back once.
+    /// Works on segments side by side, and gives what each thread has of it. One that was spilled
+    /// is read back once.
     pub(crate) fn pass<'s, T: Send>(
         &self,
         segments: impl Iterator<Item = (usize, &'s Arc<Segment>)> + Send,

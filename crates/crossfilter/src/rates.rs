@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a row takes whose time is sorted: 16 bytes, twice that while a list grows, and as much again where the lists of two threads join. The
-/// parts of a window have up to twice the rows.
+/// What a row takes whose time is sorted: 16 bytes, twice that while a list grows, and as much
+/// again where the lists of two threads join. The parts of a window have up to twice the rows.
 const GATHERED_BYTES: u64 = 2 * 4 * 16;
 
 const MINUTE_US: i64 = 60_000_000;
@@ -48,7 +48,8 @@ pub enum RateUnit {
     Minute,
 }
 
-/// Rates of a view. Seconds and minutes are those of the clock; rows without a time or a client are in none.
+/// Rates of a view. Seconds and minutes are those of the clock; rows without a time or a client are
+/// in none.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rates {
     /// `client` or `net`.
@@ -61,7 +62,8 @@ pub struct Rates {
     pub clients: u64,
     /// Whether every client was known.
     pub exact: bool,
-    /// The fastest, by their busiest minute; where there is one limit, first by what it would have turned away.
+    /// The fastest, by their busiest minute; where there is one limit, first by what it would have
+    /// turned away.
     pub fastest: Vec<ClientRate>,
     /// What each limit would have turned away.
     pub limits: Vec<LimitEffect>,
@@ -118,8 +120,8 @@ impl Peak {
 }
 
 impl RowStore {
-    /// Rates of the clients of a view: the `top` fastest, and what limits would have turned away: of the only one
-    /// by client, too.
+    /// Rates of the clients of a view: the `top` fastest, and what limits would have turned away:
+    /// of the only one by client, too.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -211,7 +213,8 @@ struct RateFindings {
     unknown: u64,
 }
 
-/// Spans of whole minutes (in Unix microseconds, the end not in them) that have about as many rows, as far as segments tell.
+/// Spans of whole minutes (in Unix microseconds, the end not in them) that have about as many rows,
+/// as far as segments tell.
 fn windows(snapshot: &Snapshot, rows_at_once: u64) -> Vec<(i64, i64)> {
     let mut starts: Vec<(i64, u64)> = snapshot
         .segments

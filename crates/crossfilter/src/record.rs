@@ -1,7 +1,8 @@
 //! What is written to the file of a store: records, each with its kind, its length and a checksum.
 //!
-//! A record of texts has those of one field in the order of their codes; one of a segment where it is among all, its runs, and its columns, each
-//! packed by itself, so that one can be read back without the others.
+//! A record of texts has those of one field in the order of their codes; one of a segment where it
+//! is among all, its runs, and its columns, each packed by itself, so that one can be read back
+//! without the others.
 
 use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
 use crate::limits::SEGMENT_ROWS_MAX;
@@ -173,8 +174,8 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
     stored
 }
 
-/// Takes what [`encode`] appended from the front of `bytes`. `None` where it is something else; whether dictionaries have its codes is not
-/// known.
+/// Takes what [`encode`] appended from the front of `bytes`. `None` where it is something else;
+/// whether dictionaries have its codes is not known.
 pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
     let whole = bytes.len();
     let meta = Meta::take(bytes)?;

@@ -27,8 +27,9 @@ impl Recordings {
         Self { store: Arc::downgrade(store), in_turns: false }
     }
 
-    /// Recorders for runs over one stretch of an input after another: what is no full segment at the end of one is gone on with in the next.
-    /// When the last one has ended, [`RowStore::complete`] may be told.
+    /// Recorders for runs over one stretch of an input after another: what is no full segment at
+    /// the end of one is gone on with in the next. When the last one has ended,
+    /// [`RowStore::complete`] may be told.
     #[must_use]
     pub fn in_turns(store: &Arc<RowStore>) -> Self {
         Self { store: Arc::downgrade(store), in_turns: true }
@@ -96,7 +97,8 @@ impl SegmentRecorder {
         }
     }
 
-    /// Takes up a segment that was left open, where there is one. Many a worker gets none of the rows of a short run.
+    /// Takes up a segment that was left open, where there is one. Many a worker gets none of the
+    /// rows of a short run.
     fn begin(&mut self) {
         if self.begun {
             return;
@@ -124,7 +126,8 @@ impl SegmentRecorder {
         }
     }
 
-    /// Counts the rows of values that had no room, of which those that turn up often get a code for these rows and later ones.
+    /// Counts the rows of values that had no room, of which those that turn up often get a code for
+    /// these rows and later ones.
     fn count_uncoded(&mut self, rows: &RecordedRows<'_>) {
         for (index, translation) in self.texts.iter_mut().enumerate().filter(|(_, translation)| translation.has_others) {
             for codes in rows.batch.codes(index).unwrap_or_default().chunks(SOUGHT_ROWS) {

@@ -8,8 +8,8 @@ use rorqual_accesslog::report::{BUCKETS_DEFAULT, LogReport, PANELS, Panel, Repor
 use rorqual_pipe::Control;
 
 impl RowStore {
-    /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with `top` rows in each table, and the clock
-    /// of the log at `zone_seconds` east of UTC.
+    /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with
+    /// `top` rows in each table, and the clock of the log at `zone_seconds` east of UTC.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -19,8 +19,9 @@ impl RowStore {
         Ok(())
     }
 
-    /// The same of a view: lines that are kept and not meant become filtered ones, and examples of flawed lines stay where all of them
-    /// are meant. With it comes the week: rows by weekday, Monday first, and hour.
+    /// The same of a view: lines that are kept and not meant become filtered ones, and examples of
+    /// flawed lines stay where all of them are meant. With it comes the week: rows by weekday,
+    /// Monday first, and hour.
     ///
     /// # Errors
     /// As [`RowStore::fill`].

@@ -1,8 +1,9 @@
 //! All rows of a view, one after another in the order of the inputs.
 //!
-//! A recorder's segments lie behind each other in its input, so at any place of it there is at most one segment of each recorder: as many
-//! are open at a time. Complete ones are named by their place until then, so that who takes long does not keep in memory what was spilled
-//! meanwhile; of those that still grow, the rows of the beginning are held.
+//! A recorder's segments lie behind each other in its input, so at any place of it there is at most
+//! one segment of each recorder: as many are open at a time. Complete ones are named by their place
+//! until then, so that who takes long does not keep in memory what was spilled meanwhile; of those
+//! that still grow, the rows of the beginning are held.
 
 use crate::columns::{
     AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
@@ -53,7 +54,8 @@ struct OpenRuns {
 }
 
 impl RowStore {
-    /// Gives `take` each row of a view that there is now, in the order of the inputs; how many there were. An error of `take` ends it.
+    /// Gives `take` each row of a view that there is now, in the order of the inputs; how many
+    /// there were. An error of `take` ends it.
     ///
     /// # Errors
     /// When it was cancelled, spilled rows can't be read back, or `take` failed.

@@ -181,7 +181,8 @@ impl SegmentColumns {
 }
 
 impl CodedColumnRef {
-    /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the others in order.
+    /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the
+    /// others in order.
     pub(crate) fn sorted(globals: &[u32], codes: &[u16]) -> Self {
         let mut order: Vec<u64> =
             globals.iter().enumerate().map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
@@ -204,7 +205,8 @@ impl CodedColumnRef {
         self.codes.write(out);
     }
 
-    /// Reads what [`CodedColumnRef::write`] wrote for `rows` rows; `None` where that is something else.
+    /// Reads what [`CodedColumnRef::write`] wrote for `rows` rows; `None` where that is something
+    /// else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (len, bytes) = bytes.split_first_chunk()?;
         let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;

@@ -8,7 +8,8 @@ const SMALL: usize = 1_024;
 /// Of so many codes one may be met, at most, before all get a place.
 const FEW_PART: usize = 16;
 
-/// Rows and response sizes by code. A view of few rows out of millions of values then takes what its rows take, and not what the values do.
+/// Rows and response sizes by code. A view of few rows out of millions of values then takes what
+/// its rows take, and not what the values do.
 #[derive(Debug, Clone)]
 pub(crate) enum SparseCounts {
     /// Of those that were met, in ascending order up to `settled`, and behind that as they came.

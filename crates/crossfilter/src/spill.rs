@@ -1,5 +1,5 @@
-//! The file for segments that do not fit the memory: without a name, so that nothing is left however the process ends, or the journal of a
-//! store that is to outlive it.
+//! The file for segments that do not fit the memory: without a name, so that nothing is left
+//! however the process ends, or the journal of a store that is to outlive it.
 
 use crate::record::{FRAME_BYTES, JournalRecord};
 use std::fs::File;
@@ -19,7 +19,8 @@ pub(crate) struct Spill {
 }
 
 impl Spill {
-    /// A file in `folder` that grows to at most `bytes_max`. It is made when it is needed; that it can be is tried at once.
+    /// A file in `folder` that grows to at most `bytes_max`. It is made when it is needed; that it
+    /// can be is tried at once.
     pub(crate) fn new(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         tempfile::tempfile_in(folder)?;
         Ok(Self {

@@ -18,15 +18,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What a store may take.
 #[derive(Debug, Clone)]
 pub struct RowStoreSettings {
-    /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct values, counted views. What recorders and the
-    /// threads of a view take comes on top ([`recorder_bytes`](crate::limits::recorder_bytes), [`THREAD_BYTES`](crate::limits::THREAD_BYTES)):
-    /// once for all stores, where one run and one question are on their way at a time.
+    /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct
+    /// values, counted views. What recorders and the threads of a view take comes on top
+    /// ([`recorder_bytes`](crate::limits::recorder_bytes),
+    /// [`THREAD_BYTES`](crate::limits::THREAD_BYTES)): once for all stores, where one run and one
+    /// question are on their way at a time.
     pub memory_bytes: u64,
-    /// What one question may take beside it and beside its threads, at least [`WORK_BYTES_MIN`]; once for all stores, too.
+    /// What one question may take beside it and beside its threads, at least [`WORK_BYTES_MIN`];
+    /// once for all stores, too.
     pub work_bytes: u64,
     /// Threads of a view.
     pub threads: usize,
-    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
+    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it
+    /// they are not kept.
     pub spill: Option<(PathBuf, u64)>,
     /// Tells the countries of clients; its memory is not the store's.
     pub countries: Option<Arc<Countries>>,
@@ -202,8 +206,9 @@ impl RowStore {
         }
     }
 
-    /// What one filter may take, by [`Filter::bytes_of_values`](rorqual_accesslog::filter::Filter::bytes_of_values), so that those of a question are within
-    /// its memory; who asks sees to it.
+    /// What one filter may take, by
+    /// [`Filter::bytes_of_values`](rorqual_accesslog::filter::Filter::bytes_of_values), so that
+    /// those of a question are within its memory; who asks sees to it.
     #[must_use]
     pub fn filter_bytes_max(&self) -> u64 {
         self.filters_bytes() / 2
@@ -227,8 +232,9 @@ impl RowStore {
         self.spill.as_ref().map_or(0, Spill::bytes_max)
     }
 
-    /// Keeps of its memory what its rows and values take, with `lent_bytes` that may be lent and some for views, and of its file what
-    /// these can come to: no rows come any more. Whoever shared it out may give the rest to others.
+    /// Keeps of its memory what its rows and values take, with `lent_bytes` that may be lent and
+    /// some for views, and of its file what these can come to: no rows come any more. Whoever
+    /// shared it out may give the rest to others.
     pub fn settle(&self, lent_bytes: u64) {
         self.complete();
         let held = self.segments_bytes(|_| true) + self.dictionaries_bytes();
@@ -246,7 +252,8 @@ impl RowStore {
         self.settings.threads
     }
 
-    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
+    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no
+    /// room.
     #[must_use]
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         // What can't make room need not try: each try ends the segments that are open.
@@ -263,7 +270,8 @@ impl RowStore {
         (self.bytes() <= self.memory_bytes()).then_some(lent)
     }
 
-    /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
+    /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is
+    /// up to date.
     pub fn refresh(&self) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
@@ -289,7 +297,8 @@ impl RowStore {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
     }
 
-    /// What the filters of a question hold: whatever they are, or two thirds of little memory; larger ones are not asked.
+    /// What the filters of a question hold: whatever they are, or two thirds of little memory;
+    /// larger ones are not asked.
     fn filters_bytes(&self) -> u64 {
         work_shares(self.settings.work_bytes, self.settings.threads).0
     }
@@ -332,7 +341,8 @@ impl RowStore {
         Some((place, Arc::clone(&segments.all[place])))
     }
 
-    /// Ends what runs in turns: no more rows come to the segments that are not full, so that views count them once.
+    /// Ends what runs in turns: no more rows come to the segments that are not full, so that views
+    /// count them once.
     pub fn complete(&self) {
         while self.complete_open() {}
         self.make_room();
@@ -348,7 +358,8 @@ impl RowStore {
         true
     }
 
-    /// Lengths of what is counted: codes of the dictionaries in the order of [`COUNTED`](crate::columns::COUNTED).
+    /// Lengths of what is counted: codes of the dictionaries in the order of
+    /// [`COUNTED`](crate::columns::COUNTED).
     pub(crate) fn lengths(&self) -> Vec<usize> {
         let length = |index: &usize| self.dictionaries.get(*index).map_or(STATUSES, |dictionary| dictionary.lock().len());
         crate::columns::COUNTED.iter().map(length).collect()
@@ -360,8 +371,9 @@ impl RowStore {
         Snapshot { segments: segments.all.clone(), generation, rows_dropped }
     }
 
-    /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for it. A segment without room is dropped
-    /// with its rows, which are counted when it comes for the `last` time.
+    /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for
+    /// it. A segment without room is dropped with its rows, which are counted when it comes for the
+    /// `last` time.
     pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment, last: bool) {
         let rows = segment.rows as u64;
         if place.is_none() && self.full.load(Ordering::Relaxed) {

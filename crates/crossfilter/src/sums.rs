@@ -78,7 +78,8 @@ impl Sums {
     }
 }
 
-/// A row and its response size in one number: below this many bits the sum of the sizes, above it the number of rows.
+/// A row and its response size in one number: below this many bits the sum of the sizes, above it
+/// the number of rows.
 const PACKED_BITS: u32 = 44;
 const PACKED_MASK: u64 = (1 << PACKED_BITS) - 1;
 

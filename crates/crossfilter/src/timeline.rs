@@ -13,7 +13,8 @@ const WIDTHS_SECONDS: [i64; 17] =
 /// The bucket of a row without time, or outside of the axis.
 pub(crate) const NO_BUCKET: u32 = u32::MAX;
 
-/// Borders of the bands of times that requests took, in microseconds: the first band is below the first.
+/// Borders of the bands of times that requests took, in microseconds: the first band is below the
+/// first.
 pub(crate) const BANDS_US: [u64; 16] = [
     1_000,
     2_000,
@@ -46,7 +47,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The finest axis from the first to the last time (as in segments) with at most `buckets_max` buckets, give or take the alignment.
+    /// The finest axis from the first to the last time (as in segments) with at most `buckets_max`
+    /// buckets, give or take the alignment.
     pub(crate) fn new(first: u64, last: u64, buckets_max: usize) -> Self {
         let (first, last) = (unbiased(first).div_euclid(1_000_000), unbiased(last).div_euclid(1_000_000));
         let fits = |width: &i64| last.div_euclid(*width) - first.div_euclid(*width) <= buckets_max.max(1).cast_signed() as i64;
@@ -81,8 +83,8 @@ pub(crate) struct BucketRun {
     pub(crate) bucket: u32,
 }
 
-/// Finds the stretches of `rows` in one bucket. `bucket_of` gives the bucket of a time, and the times that it has: rows come nearly in order, so
-/// it is seldom asked.
+/// Finds the stretches of `rows` in one bucket. `bucket_of` gives the bucket of a time, and the
+/// times that it has: rows come nearly in order, so it is seldom asked.
 pub(crate) fn stretches(
     times: &CodedNumbers,
     rows: &[u16],
@@ -167,7 +169,8 @@ impl Grid {
     }
 }
 
-/// Counts rows by series. Two counters for each, in turns: adding to the one that was just added to waits for it.
+/// Counts rows by series. Two counters for each, in turns: adding to the one that was just added to
+/// waits for it.
 fn add_codes<C: ColumnCode>(codes: &[C], rows: &[u16], series_of: &[u8], counts: &mut [u64]) {
     let mut turns = [[0u64; SERIES_MAX + 1]; 2];
     for (index, row) in rows.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The panel of path and query together. It comes from two dictionaries, so its pairs are counted when somebody asks, in as many passes as it
-//! takes to hold few of them at a time.
+//! The panel of path and query together. It comes from two dictionaries, so its pairs are counted
+//! when somebody asks, in as many passes as it takes to hold few of them at a time.
 
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
@@ -21,7 +21,8 @@ use std::sync::Arc;
 /// Codes of a path and a query.
 type PathQueryPair = (u32, u32);
 
-/// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of the first part.
+/// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of
+/// the first part.
 #[derive(Clone, Copy)]
 struct HashPartition {
     part: u32,
@@ -30,7 +31,8 @@ struct HashPartition {
 
 impl HashPartition {
     fn has(self, (path, query): PathQueryPair) -> bool {
-        // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads neighbours.
+        // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads
+        // neighbours.
         let mixed = (u64::from(path) << 32 | u64::from(query)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         mixed % u64::from(self.parts) == u64::from(self.part)
     }

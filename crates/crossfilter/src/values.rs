@@ -59,7 +59,8 @@ impl ColumnValues {
         }
     }
 
-    /// Whether there are no others: of [`TextColumn::Url`] only [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
+    /// Whether there are no others: of [`TextColumn::Url`] only
+    /// [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.whole

@@ -98,9 +98,11 @@ pub struct ViewResult {
     pub lines: Outcomes,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more.
     pub bytes_sent: u64,
-    /// Whether all counts are exact: no row was dropped, and the filter means these rows whatever the values are that there was no room for.
+    /// Whether all counts are exact: no row was dropped, and the filter means these rows whatever
+    /// the values are that there was no room for.
     pub exact: bool,
-    /// The least and the most rows that the filter can mean, where that depends on values that there was no room for.
+    /// The least and the most rows that the filter can mean, where that depends on values that
+    /// there was no room for.
     pub bounds: Option<RowBounds>,
     /// First and last time of the view.
     pub time: Option<TimeRange>,
@@ -197,7 +199,8 @@ pub struct PageLine {
 /// Rows by time and by how long they took.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct LatencyGrid {
-    /// Borders of the bands in seconds: the first band is below the first, the last one from the last on.
+    /// Borders of the bands in seconds: the first band is below the first, the last one from the
+    /// last on.
     pub borders_seconds: Vec<f64>,
     /// Width of a bucket.
     pub bucket_seconds: i64,

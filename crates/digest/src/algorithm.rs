@@ -137,7 +137,8 @@ impl std::error::Error for UnknownAlgorithm {}
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    /// Reads a name in any case, with or without hyphens: `sha256`, `SHA-256`, `SHA2-256`, `b3`, `sha512/256`, `blake2b-256`.
+    /// Reads a name in any case, with or without hyphens: `sha256`, `SHA-256`, `SHA2-256`, `b3`,
+    /// `sha512/256`, `blake2b-256`.
     fn from_str(text: &str) -> Result<Self, UnknownAlgorithm> {
         let plain: String = text
             .chars()

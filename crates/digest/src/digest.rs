@@ -58,8 +58,8 @@ impl Digest {
         Some(digest)
     }
 
-    /// Reads a digest of `algorithm`: hexadecimal in any case, base32 in any case without padding, or base64 with padding. Which it is
-    /// follows from the length.
+    /// Reads a digest of `algorithm`: hexadecimal in any case, base32 in any case without padding,
+    /// or base64 with padding. Which it is follows from the length.
     #[must_use]
     pub fn parse(algorithm: Algorithm, text: &str) -> Option<Self> {
         let (text, length) = (text.as_bytes(), algorithm.digest_bytes());

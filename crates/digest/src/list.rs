@@ -1,4 +1,5 @@
-//! Lists of checksums, as `sha256sum` and BSD's `sha256` write and read them. Names are bytes, as the system has them.
+//! Lists of checksums, as `sha256sum` and BSD's `sha256` write and read them. Names are bytes, as
+//! the system has them.
 //!
 //! | line | is |
 //! |---|---|
@@ -39,9 +40,10 @@ pub struct ListParser {
 }
 
 impl ListParser {
-    /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length. Of algorithms whose digests are of one
-    /// length the first in [`Algorithm::ALL`] is taken where there is no tag, and [`ListLines::has_guessed`] says so. BLAKE2b's lengths are
-    /// those of the digests, whichever was given.
+    /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length.
+    /// Of algorithms whose digests are of one length the first in [`Algorithm::ALL`] is taken where
+    /// there is no tag, and [`ListLines::has_guessed`] says so. BLAKE2b's lengths are those of the
+    /// digests, whichever was given.
     #[must_use]
     pub fn new(algorithm: Option<Algorithm>) -> Self {
         Self { algorithm, one_blank: None, guessed: false }
@@ -106,7 +108,8 @@ impl ListParser {
     }
 
     fn by_length(text: &str) -> Option<Digest> {
-        // Base32 of SHA-1 is as long as hexadecimal of MD5, and may consist of the same digits: hexadecimal is the rule.
+        // Base32 of SHA-1 is as long as hexadecimal of MD5, and may consist of the same digits:
+        // hexadecimal is the rule.
         let hex = Algorithm::ALL.into_iter().find(|algorithm| 2 * algorithm.digest_bytes() == text.len());
         let hex = hex.and_then(|algorithm| Digest::parse(algorithm, text));
         hex.or_else(|| Algorithm::ALL.into_iter().find_map(|algorithm| Digest::parse(algorithm, text)))
@@ -186,7 +189,8 @@ impl<R: BufRead> ListLines<R> {
         self.parser.guessed
     }
 
-    /// The next line into the buffer, of one that is too long the head; `None` at the end, otherwise whether it is whole.
+    /// The next line into the buffer, of one that is too long the head; `None` at the end,
+    /// otherwise whether it is whole.
     fn read(&mut self) -> io::Result<Option<bool>> {
         self.buffer.clear();
         let (mut any, mut whole) = (false, true);

@@ -1,8 +1,10 @@
-//! BLAKE3 of a file by all workers: each hashes blocks of its own into subtrees, and the subtrees are joined in order.
+//! BLAKE3 of a file by all workers: each hashes blocks of its own into subtrees, and the subtrees
+//! are joined in order.
 //!
-//! A block of 256 KiB at a multiple of 256 KiB is a complete subtree of BLAKE3's binary tree (section 2.1 of its paper), so its
-//! chaining value needs nothing from before it. Only the node at the very top is computed differently, as the root; which
-//! one that is shows at the end. So nodes that contain the first block are joined only when more input has come.
+//! A block of 256 KiB at a multiple of 256 KiB is a complete subtree of BLAKE3's binary tree
+//! (section 2.1 of its paper), so its chaining value needs nothing from before it. Only the node at
+//! the very top is computed differently, as the root; which one that is shows at the end. So nodes
+//! that contain the first block are joined only when more input has come.
 
 use crate::zeros::zeros;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
@@ -54,13 +56,15 @@ impl Subtree {
         Self { offset, length, value: hasher.finalize_non_root() }
     }
 
-    /// Whether `self` and `right`, which comes behind it, are the two halves of a larger complete subtree.
+    /// Whether `self` and `right`, which comes behind it, are the two halves of a larger complete
+    /// subtree.
     fn is_sibling_of(&self, right: &Self) -> bool {
         self.length == right.length && self.length.is_power_of_two() && self.offset.is_multiple_of(2 * self.length)
     }
 }
 
-/// Joins complete siblings at the top of the stack. Called when more input follows: none of them is the root then.
+/// Joins complete siblings at the top of the stack. Called when more input follows: none of them is
+/// the root then.
 fn join_siblings(stack: &mut Subtrees) {
     while let [.., left, right] = stack[..]
         && left.is_sibling_of(&right)
@@ -72,7 +76,8 @@ fn join_siblings(stack: &mut Subtrees) {
     }
 }
 
-/// The tree so far: complete subtrees from left to right, each smaller than the one before but for the last two.
+/// The tree so far: complete subtrees from left to right, each smaller than the one before but for
+/// the last two.
 #[derive(Debug, Default)]
 pub(crate) struct Tree(Subtrees);
 

@@ -11,16 +11,19 @@ const PLAN: RunPlan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 0 
 
 /// The digest of a whole input, as it is stored.
 ///
-/// With one thread, a file is read and hashed by that one in turns, which is the least work: for many files at a time.
-/// With more, BLAKE3 of a file is hashed by all of them side by side; the other algorithms can't be split, and a reader
-/// thread reads ahead of the hashing. A stream always has its reader.
+/// With one thread, a file is read and hashed by that one in turns, which is the least work: for
+/// many files at a time. With more, BLAKE3 of a file is hashed by all of them side by side; the
+/// other algorithms can't be split, and a reader thread reads ahead of the hashing. A stream always
+/// has its reader.
 ///
 /// The pool's buffers must be at least [`BLOCK_BYTES`] long; with
-/// [`buffers_needed`](rorqual_pipe::limits::buffers_needed) of the sum of the threads that share it, nobody waits for one, and
-/// with three for each digest that is under way, every one of them comes to its end.
+/// [`buffers_needed`](rorqual_pipe::limits::buffers_needed) of the sum of the threads that share
+/// it, nobody waits for one, and with three for each digest that is under way, every one of them
+/// comes to its end.
 ///
 /// # Errors
-/// When reading fails, or [`ErrorClass::Stopped`] when `control` asked to stop: there is no digest of a part.
+/// When reading fails, or [`ErrorClass::Stopped`] when `control` asked to stop: there is no digest
+/// of a part.
 pub fn digest(input: Input, algorithm: Algorithm, pool: &BufferPool, control: &Control, threads: usize) -> Result<Digest, Error> {
     let operation = Operation::start("hash");
     let input = input.stored();
@@ -31,7 +34,8 @@ pub fn digest(input: Input, algorithm: Algorithm, pool: &BufferPool, control: &C
         _ if algorithm == Algorithm::Blake3 && input.is_file() && large => tree(input, pool, control, threads),
         _ => in_order(input.sequential(), algorithm, pool, control),
     };
-    // A reader that goes through a file from its start takes its end for the end, wherever that is by then.
+    // A reader that goes through a file from its start takes its end for the end, wherever that is
+    // by then.
     let shrank = |bytes: u64| size_bytes.is_some_and(|size| bytes < size);
     let result = match result {
         Ok((_, bytes)) if shrank(bytes) => {

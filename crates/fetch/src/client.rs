@@ -46,14 +46,15 @@ pub(crate) fn client(fetch: &Fetch) -> Result<Client, FetchError> {
         .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
 }
 
-/// Whether the environment says that no address is asked for by a proxy. The client takes `*` for names alone, and not for addresses of
-/// numbers.
+/// Whether the environment says that no address is asked for by a proxy. The client takes `*` for
+/// names alone, and not for addresses of numbers.
 fn proxies_nothing() -> bool {
     let given = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
     given.is_ok_and(|list| list.split(',').any(|part| part.trim() == "*"))
 }
 
-/// Whether a header may meet a redirect to another host: it says nothing that is secret, or reqwest does not send it on.
+/// Whether a header may meet a redirect to another host: it says nothing that is secret, or reqwest
+/// does not send it on.
 fn stays_home(name: &str) -> bool {
     let removed = ["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"];
     removed.contains(&name) || name == "user-agent" || name.starts_with("accept")

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 /// What went wrong, as a script wants to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchErrorKind {
-    /// A setting that can't be, or the local file: it exists, no room, no permission, another fetch works on it.
+    /// A setting that can't be, or the local file: it exists, no room, no permission, another fetch
+    /// works on it.
     Local,
     /// No connection: the name is unknown, nobody listens, the certificate is not to be trusted.
     Connect,
-    /// The server answered, and not with the file: an HTTP status, a redirect that is refused, an encoding.
+    /// The server answered, and not with the file: an HTTP status, a redirect that is refused, an
+    /// encoding.
     Answer,
     /// The transfer broke and trying again did not help.
     Broken,

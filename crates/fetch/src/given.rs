@@ -1,7 +1,8 @@
 //! Certificates that were given to be trusted.
 //!
-//! A server whose certificate is its own authority, as `openssl req -x509` makes them, is refused by the usual rules: what may sign for others
-//! is not to speak for itself. Who gave that very certificate meant it all the same.
+//! A server whose certificate is its own authority, as `openssl req -x509` makes them, is refused
+//! by the usual rules: what may sign for others is not to speak for itself. Who gave that very
+//! certificate meant it all the same.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
@@ -11,7 +12,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// The usual rules, and one more certificate that they let pass: a given one that is shown as it is.
+/// The usual rules, and one more certificate that they let pass: a given one that is shown as it
+/// is.
 #[derive(Debug)]
 pub(crate) struct GivenCertificates {
     usual: Arc<WebPkiServerVerifier>,
@@ -30,7 +32,8 @@ impl GivenCertificates {
     }
 }
 
-/// Whether the only thing against a certificate is that it may sign others. Its dates were looked at before that.
+/// Whether the only thing against a certificate is that it may sign others. Its dates were looked
+/// at before that.
 fn is_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

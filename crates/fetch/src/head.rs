@@ -93,7 +93,8 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A strong ETag, or a Last-Modified that is strong (RFC 9110, 8.8.2.2: the file was not written in the second of the answer).
+/// A strong ETag, or a Last-Modified that is strong (RFC 9110, 8.8.2.2: the file was not written in
+/// the second of the answer).
 fn validator(headers: &HeaderMap) -> Option<Validator> {
     if let Some(etag) = text(headers, &ETAG) {
         return (etag.starts_with('"') && etag.len() > 1 && etag.ends_with('"')).then_some(Validator::Etag(etag));

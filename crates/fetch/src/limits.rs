@@ -2,28 +2,30 @@
 
 use std::time::Duration;
 
-/// What one range request asks for. Small enough that the digest, which follows the first gap, is never far behind, large
-/// enough that the round trip between two requests costs little. Costs no memory: pieces lie in the file.
+/// What one range request asks for. Small enough that the digest, which follows the first gap, is
+/// never far behind, large enough that the round trip between two requests costs little. Costs no
+/// memory: pieces lie in the file.
 pub const PIECE_BYTES: u64 = 16 << 20;
 
 /// The buffer through which the digest reads the file back.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// What one connection holds at most: the HTTP/1 read buffer of 417,792 bytes twice, one being filled and one being written,
-/// and the records of TLS.
+/// What one connection holds at most: the HTTP/1 read buffer of 417,792 bytes twice, one being
+/// filled and one being written, and the records of TLS.
 pub const CONNECTION_BYTES: u64 = 1 << 20;
 
 /// What one HTTP/2 stream may send ahead of us, in bytes; held in memory until it is written.
 pub const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
-/// What all streams of one HTTP/2 connection may send ahead of us, in bytes; held in memory until it is written.
+/// What all streams of one HTTP/2 connection may send ahead of us, in bytes; held in memory until
+/// it is written.
 pub const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 
 /// The largest HTTP/2 frame; one is held whole before it is written.
 pub const FRAME_BYTES_MAX: u32 = 256 << 10;
 
-/// After this many new bytes the part is flushed to the disk and its claims are written down. Costs one `fdatasync`, which
-/// runs beside the transfer and keeps the last one short.
+/// After this many new bytes the part is flushed to the disk and its claims are written down. Costs
+/// one `fdatasync`, which runs beside the transfer and keeps the last one short.
 pub const SYNC_BYTES: u64 = 32 << 20;
 
 /// After this time, too, when there are new bytes: what kill -9 can cost.
@@ -41,14 +43,16 @@ pub const FAST_BYTES_PER_SECOND: u64 = 128 << 20;
 /// The most requests at the same time; beyond, it is an attack and not a download.
 pub const PARALLEL_MAX: usize = 16;
 
-/// Attempts without this much progress count together as one row of failures, which `retries` bounds.
+/// Attempts without this much progress count together as one row of failures, which `retries`
+/// bounds.
 pub const PROGRESS_BYTES: u64 = 1 << 20;
 
-/// How often a fetch begins again from nothing, because the file changed or the server's ranges are wrong.
+/// How often a fetch begins again from nothing, because the file changed or the server's ranges are
+/// wrong.
 pub const START_OVERS_MAX: u32 = 3;
 
-/// How many bytes are taken from a rate limit at once: short, so that a slow limit does not hide the clock, and long enough
-/// that what each sleep lasts too long does not count.
+/// How many bytes are taken from a rate limit at once: short, so that a slow limit does not hide
+/// the clock, and long enough that what each sleep lasts too long does not count.
 pub const THROTTLE_BYTES: usize = 32 << 10;
 
 /// The longest pause between two attempts, unless the server asks for a longer one.

@@ -38,7 +38,8 @@ pub(crate) enum AttemptOutcome {
     Changed(String),
     /// Ranges were asked for and are not to be had.
     NoRanges(String),
-    /// Everything is there and has another digest; `resumed` when some of it came from an earlier run.
+    /// Everything is there and has another digest; `resumed` when some of it came from an earlier
+    /// run.
     Mismatch { why: String, resumed: bool },
     /// Bytes were given that can't be taken back, and other ones would have to follow.
     GivenAway(String),
@@ -72,7 +73,8 @@ pub(crate) struct AttemptLimits {
 
 /// Retry, resume, start over or give up: one clause for each outcome.
 ///
-/// `resumable` says that what has arrived can be gone on from: there is a strong validator, and the server did not refuse ranges.
+/// `resumable` says that what has arrived can be gone on from: there is a strong validator, and the
+/// server did not refuse ranges.
 pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut AttemptLimits, resumable: bool) -> NextStep {
     match outcome {
         // Trying again changes nothing about these.
@@ -121,8 +123,9 @@ impl AttemptLimits {
         }
     }
 
-    /// The pause before another attempt, if there is to be one: doubled from one to the next, and by up to half longer or shorter,
-    /// so that a thousand clients of one server don't come back together.
+    /// The pause before another attempt, if there is to be one: doubled from one to the next, and
+    /// by up to half longer or shorter, so that a thousand clients of one server don't come back
+    /// together.
     fn pause(&mut self) -> Option<Duration> {
         self.failures += 1;
         if self.row >= self.retries {
@@ -178,7 +181,8 @@ impl AttemptOutcome {
     }
 
     pub(crate) fn of_status(status: reqwest::StatusCode, headers: &HeaderMap) -> Self {
-        // Timeout, too early, too many, and the ones that a server gives when it has troubles of its own.
+        // Timeout, too early, too many, and the ones that a server gives when it has troubles of
+        // its own.
         let again = matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504);
         let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
         // An address that the client below makes nothing of is not even offered to be followed.

@@ -1,6 +1,7 @@
 //! `FILE.part`, which becomes `FILE` or stays to be gone on from.
 //!
-//! Whoever works on it holds its lock. A part that lies there without a sidecar is somebody else's and is not touched.
+//! Whoever works on it holds its lock. A part that lies there without a sidecar is somebody else's
+//! and is not touched.
 
 use crate::error::{FetchError, FetchErrorKind};
 use crate::ranges::Ranges;
@@ -54,10 +55,12 @@ impl Ledger {
 }
 
 impl PartFile {
-    /// Opens or creates the part beside `target`. Its record's claims hold for `url` and the file as it is.
+    /// Opens or creates the part beside `target`. Its record's claims hold for `url` and the file
+    /// as it is.
     ///
     /// # Errors
-    /// When the target can't be written (or exists, without `replace`), or another fetch works on it.
+    /// When the target can't be written (or exists, without `replace`), or another fetch works on
+    /// it.
     pub(crate) fn open(target: &Path, url: &str, replace: bool) -> Result<Self, FetchError> {
         let path = with_suffix(target, ".part");
         let sidecar = Sidecar::new(&path);
@@ -88,7 +91,8 @@ impl PartFile {
         Ok(part)
     }
 
-    /// Throws everything away, so that a crash in between can't leave claims of bytes that are gone.
+    /// Throws everything away, so that a crash in between can't leave claims of bytes that are
+    /// gone.
     pub(crate) fn reset(&self) -> Result<(), FetchError> {
         {
             let mut record = self.ledger.record();
@@ -99,7 +103,8 @@ impl PartFile {
         self.ledger.file.set_len(0).map_err(|cause| cannot("empty", &self.path, &cause))
     }
 
-    /// Takes the room for the whole file now, rather than to fail at its end. File systems that can't do without.
+    /// Takes the room for the whole file now, rather than to fail at its end. File systems that
+    /// can't do without.
     pub(crate) fn reserve(&self, size_bytes: u64) -> Result<(), FetchError> {
         if size_bytes == 0 {
             return Ok(());
@@ -148,7 +153,8 @@ impl PartFile {
         flushed.map_err(|cause| cannot("flush", directory, &cause))
     }
 
-    /// What is left after a failure: the part and how much of it is claimed, or nothing at all when nothing is.
+    /// What is left after a failure: the part and how much of it is claimed, or nothing at all when
+    /// nothing is.
     pub(crate) fn leave(&self) -> Option<(PathBuf, u64)> {
         let kept_bytes = self.ledger.record().done().bytes();
         if kept_bytes > 0 {

@@ -1,4 +1,5 @@
-//! A fetch from its start to its end: rounds, the digest and the keeper beside them, and the end of the part.
+//! A fetch from its start to its end: rounds, the digest and the keeper beside them, and the end of
+//! the part.
 
 use crate::background;
 use crate::client::client;
@@ -26,8 +27,9 @@ use tokio::sync::SetOnce;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 impl Fetch {
-    /// Fetches, and comes back when the file is there or can't be had. Takes a turn at `gate`. `control` counts and limits what is
-    /// received, and stops it; `observe` hears of what happens on the way.
+    /// Fetches, and comes back when the file is there or can't be had. Takes a turn at `gate`.
+    /// `control` counts and limits what is received, and stops it; `observe` hears of what happens
+    /// on the way.
     ///
     /// # Errors
     /// With what went wrong, and what is kept to go on from. The final name then is as it was.

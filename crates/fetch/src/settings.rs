@@ -21,11 +21,14 @@ pub struct Fetch {
     pub digests: Vec<ExpectedDigest>,
     /// Further request headers. Credentials among them are not sent on to another host.
     pub headers: Vec<(String, String)>,
-    /// Range requests at the same time, where the server offers them; 1 to [`PARALLEL_MAX`](crate::limits::PARALLEL_MAX).
+    /// Range requests at the same time, where the server offers them; 1 to
+    /// [`PARALLEL_MAX`](crate::limits::PARALLEL_MAX).
     pub parallel: usize,
-    /// What one of several range requests asks for; [`PIECE_BYTES`](crate::limits::PIECE_BYTES) unless a test wants less.
+    /// What one of several range requests asks for; [`PIECE_BYTES`](crate::limits::PIECE_BYTES)
+    /// unless a test wants less.
     pub piece_bytes: u64,
-    /// How long the first of several connections is watched before the others join it, if it is slow.
+    /// How long the first of several connections is watched before the others join it, if it is
+    /// slow.
     pub help_after: Duration,
     /// For the name's resolution, the connection and TLS.
     pub connect_timeout: Duration,
@@ -135,11 +138,13 @@ pub struct FetchResult {
     pub last_modified: Option<String>,
     /// Whether the pieces came by several requests side by side.
     pub ranges: bool,
-    /// The server told where the file ends. Without that a cut transfer looks like a whole one, unless there is a digest.
+    /// The server told where the file ends. Without that a cut transfer looks like a whole one,
+    /// unless there is a digest.
     pub length_told: bool,
     /// Attempts that failed.
     pub failures: u32,
-    /// The file, where it was fetched into one, with the exclusive `flock` that it was written under: whoever goes on with it by its path
-    /// sees by this that it is still the one that the digests are of.
+    /// The file, where it was fetched into one, with the exclusive `flock` that it was written
+    /// under: whoever goes on with it by its path sees by this that it is still the one that the
+    /// digests are of.
     pub file: Option<Arc<File>>,
 }

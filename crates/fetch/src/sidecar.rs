@@ -1,7 +1,8 @@
 //! `FILE.part.json`: what is known of `FILE.part`, so that another process can go on.
 //!
-//! Its claims are true at any moment, after kill -9 and after a power failure: bytes are named only once they have been flushed, the
-//! file is replaced and never written over, and before a part is begun anew a sidecar without claims is flushed.
+//! Its claims are true at any moment, after kill -9 and after a power failure: bytes are named only
+//! once they have been flushed, the file is replaced and never written over, and before a part is
+//! begun anew a sidecar without claims is flushed.
 
 use crate::error::FetchError;
 use crate::limits::SIDECAR_BYTES_MAX;

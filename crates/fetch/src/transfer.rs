@@ -1,8 +1,11 @@
-//! One round: from the first request until everything is there, or until what is there is of no use.
+//! One round: from the first request until everything is there, or until what is there is of no
+//! use.
 //!
-//! The first worker's first answer tells what is being fetched (its [`RemoteFile`]). When it was a range of something with a strong
-//! validator the other workers join in; each claims the first stretch that nobody has, asks for it, and checks that the answer is about
-//! the same file. A worker that fails gives its claim back and pauses, so that its stretch is the next to be claimed.
+//! The first worker's first answer tells what is being fetched (its [`RemoteFile`]). When it was a
+//! range of something with a strong validator the other workers join in; each claims the first
+//! stretch that nobody has, asks for it, and checks that the answer is about the same file. A
+//! worker that fails gives its claim back and pauses, so that its stretch is the next to be
+//! claimed.
 
 use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
@@ -31,7 +34,8 @@ pub(crate) struct FetchJob<'a> {
     pub(crate) tries: RefCell<AttemptLimits>,
     pub(crate) received_bytes: Cell<u64>,
     pub(crate) started: Instant,
-    /// Time for which this thread was blocked by the file or the rate limit; the server is not to blame for it.
+    /// Time for which this thread was blocked by the file or the rate limit; the server is not to
+    /// blame for it.
     blocked: Cell<Duration>,
 }
 
@@ -129,8 +133,9 @@ impl RoundState<'_, '_> {
         Ok(())
     }
 
-    /// Waits until the first connection turns out to be slow; `false` when everything is claimed before that. A connection that
-    /// is fast alone, as to a server nearby, is only disturbed by others.
+    /// Waits until the first connection turns out to be slow; `false` when everything is claimed
+    /// before that. A connection that is fast alone, as to a server nearby, is only disturbed by
+    /// others.
     async fn is_needed(&self) -> bool {
         if !self.source.wait().await.head.partial {
             return false;
@@ -207,7 +212,8 @@ impl RoundState<'_, '_> {
 
     async fn request(&self, claim: &Range<u64>, failed_before: bool) -> Result<Response, AttemptOutcome> {
         let job = self.job;
-        // Past the redirects, unless that failed, or headers would go along that are meant for the first host only.
+        // Past the redirects, unless that failed, or headers would go along that are meant for the
+        // first host only.
         let direct = self.source.get().filter(|_| !failed_before && job.fetch.headers.is_empty());
         let mut request = job.client.get(direct.map_or(&job.url, |source| &source.url).clone());
         if self.asks_range(claim) {

@@ -1,8 +1,10 @@
-//! When to copy and when to point: bytes a second of the gather sink for pieces of each size, so many of them a write, to each kind of
-//! output. CSV on stdout: `target,piece_bytes,pieces_per_write,mode,bytes_per_second`.
+//! When to copy and when to point: bytes a second of the gather sink for pieces of each size, so
+//! many of them a write, to each kind of output. CSV on stdout:
+//! `target,piece_bytes,pieces_per_write,mode,bytes_per_second`.
 //!
-//! `gather_sweep [--seconds S] [--target pipe|socket|file|null]…`; each cell runs for S seconds (0.2). A file is one in the folder for
-//! temporary files, written over and over in its first 256 MiB.
+//! `gather_sweep [--seconds S] [--target pipe|socket|file|null]…`; each cell runs for S seconds
+//! (0.2). A file is one in the folder for temporary files, written over and over in its first 256
+//! MiB.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;

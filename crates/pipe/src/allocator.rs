@@ -1,5 +1,5 @@
-//! Settings of the C library's allocator, for programs whose threads come and go: it keeps what each of them gave back, up to tens of mebibytes,
-//! in no sum.
+//! Settings of the C library's allocator, for programs whose threads come and go: it keeps what
+//! each of them gave back, up to tens of mebibytes, in no sum.
 
 use nix::unistd::execve;
 use std::env::{args_os, current_exe, var, var_os, vars_os};
@@ -10,15 +10,18 @@ use std::process::Command;
 /// Names of the environment, as `mallopt(3)` has them, and values.
 pub type AllocatorSettings<'a> = [(&'a str, &'a str)];
 
-/// What says that a process was started again: its number, which starting again does not change. So it is nothing to those that it starts, and no loader takes
-/// it away, as they take the settings from programs with rights of their own.
+/// What says that a process was started again: its number, which starting again does not change. So
+/// it is nothing to those that it starts, and no loader takes it away, as they take the settings
+/// from programs with rights of their own.
 const SETTLED: &str = "RORQUAL_SETTLED";
 
-/// Sees to it that the program runs with these settings. The allocator reads them when a program starts, so one that lacks some starts itself again
-/// with them, once. Those that somebody has set stay as they are.
+/// Sees to it that the program runs with these settings. The allocator reads them when a program
+/// starts, so one that lacks some starts itself again with them, once. Those that somebody has set
+/// stay as they are.
 ///
 /// # Errors
-/// When the program can't be found or started again, which costs memory and nothing else; for people.
+/// When the program can't be found or started again, which costs memory and nothing else; for
+/// people.
 pub fn settle(settings: &AllocatorSettings<'_>) -> Result<(), String> {
     let number = std::process::id().to_string();
     let unset: Vec<_> = settings.iter().filter(|(name, _)| var_os(name).is_none()).copied().collect();
@@ -30,7 +33,8 @@ pub fn settle(settings: &AllocatorSettings<'_>) -> Result<(), String> {
     start_again(&unset, &number).map_err(|cause| cannot(&cause))
 }
 
-/// Comes back only with an error, and leaves the process as it was then, which [`Command`] does not: it would end by `SIGPIPE` from then on.
+/// Comes back only with an error, and leaves the process as it was then, which [`Command`] does
+/// not: it would end by `SIGPIPE` from then on.
 fn start_again(unset: &AllocatorSettings<'_>, number: &str) -> Result<(), std::io::Error> {
     let itself = c_text(current_exe()?.as_os_str())?;
     let args = args_os().map(|arg| c_text(&arg)).collect::<Result<Vec<_>, _>>()?;

@@ -18,10 +18,11 @@ pub enum Framing {
         /// The longest one that is handed over whole, in bytes without the NUL; at least 1.
         line_bytes_max: usize,
     },
-    /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes as its head, marked as long, unless
-    /// it lies within one block.
+    /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes
+    /// as its head, marked as long, unless it lies within one block.
     Records {
-        /// The longest record that is handed over whole, in bytes with what separates it from the one before; at least 1.
+        /// The longest record that is handed over whole, in bytes with what separates it from the
+        /// one before; at least 1.
         record_bytes_max: usize,
     },
 }
@@ -59,29 +60,33 @@ pub struct RunPlan {
 
 /// A stretch of the (decoded) input.
 ///
-/// Under [`Framing::Bytes`](crate::Framing::Bytes) chunks are consecutive and cover the input. Under
-/// [`Framing::Lines`](crate::Framing::Lines) a chunk starts at the start of a line and holds whole lines; only
-/// the last line of the input may lack its newline. The same holds for records under [`Framing::Records`](crate::Framing::Records),
-/// where a chunk has what is between records too.
+/// Under [`Framing::Bytes`](crate::Framing::Bytes) chunks are consecutive and cover the input.
+/// Under [`Framing::Lines`](crate::Framing::Lines) a chunk starts at the start of a line and holds
+/// whole lines; only the last line of the input may lack its newline. The same holds for records
+/// under [`Framing::Records`](crate::Framing::Records), where a chunk has what is between records
+/// too.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     /// Where `bytes` (or the zeros) start in the decoded input.
     pub offset: u64,
-    /// The bytes; cheap to clone and slice, which keeps the buffer alive (and so counts against the pool).
+    /// The bytes; cheap to clone and slice, which keeps the buffer alive (and so counts against the
+    /// pool).
     pub bytes: Bytes,
-    /// Length of a hole in a sparse file, which reads as zeros and was not read; `bytes` is empty then.
+    /// Length of a hole in a sparse file, which reads as zeros and was not read; `bytes` is empty
+    /// then.
     pub zeros: u64,
-    /// Under [`Framing::Lines`](crate::Framing::Lines), what this stretch has of a line that an earlier chunk began, its newline
-    /// included where it is here. Of an over-long line this is what follows its head; it may begin with what the head
-    /// already had. Of any other line it is nothing new.
+    /// Under [`Framing::Lines`](crate::Framing::Lines), what this stretch has of a line that an
+    /// earlier chunk began, its newline included where it is here. Of an over-long line this is
+    /// what follows its head; it may begin with what the head already had. Of any other line it is
+    /// nothing new.
     pub before: Bytes,
     /// Where `before` starts in the decoded input.
     pub before_offset: u64,
     /// Its place among the chunks of its run.
     pub(crate) number: u64,
     pub(crate) line_bytes_max: usize,
-    /// Where in `bytes` the last line or record starts that is over-long and of which only the head is here: at least
-    /// `line_bytes_max` bytes of it.
+    /// Where in `bytes` the last line or record starts that is over-long and of which only the head
+    /// is here: at least `line_bytes_max` bytes of it.
     pub(crate) long_start: Option<usize>,
     /// The input ended inside this line or record, or behind a last one that nothing ends.
     pub(crate) unfinished: bool,
@@ -140,7 +145,8 @@ impl Chunk {
         Self { bytes: self.bytes.slice(..end), long_start: None, unfinished: false, ..self.clone() }
     }
 
-    /// The same chunk without what is in `bytes` before `start`, and without what comes before them.
+    /// The same chunk without what is in `bytes` before `start`, and without what comes before
+    /// them.
     #[must_use]
     pub fn from(&self, start: usize) -> Self {
         Self {
@@ -152,7 +158,8 @@ impl Chunk {
         }
     }
 
-    /// Its place among the chunks of its run, from 0: they are given out in this order, and each is given to a stage.
+    /// Its place among the chunks of its run, from 0: they are given out in this order, and each is
+    /// given to a stage.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -164,7 +171,8 @@ impl Chunk {
         self.unfinished
     }
 
-    /// Where in `bytes` the last line or record starts, when it is over-long and goes on in the chunks that follow.
+    /// Where in `bytes` the last line or record starts, when it is over-long and goes on in the
+    /// chunks that follow.
     #[must_use]
     pub fn long_start(&self) -> Option<usize> {
         self.long_start

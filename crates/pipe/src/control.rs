@@ -65,7 +65,8 @@ impl Control {
         self.shared.stored_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes taken in so far, after decoding; holes of sparse files and the rest of over-long lines included.
+    /// Bytes taken in so far, after decoding; holes of sparse files and the rest of over-long lines
+    /// included.
     #[must_use]
     pub fn decoded_bytes(&self) -> u64 {
         self.shared.decoded_bytes.load(Ordering::Relaxed)
@@ -81,7 +82,8 @@ impl Control {
         self.shared.reads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them in.
+    /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them
+    /// in.
     pub fn stored(&self, bytes: u64) {
         let pause = self.take_stored(bytes);
         if !pause.is_zero() {

@@ -70,7 +70,8 @@ impl ByteCounts {
         }
     }
 
-    /// The counts of two inputs that do not touch: no line, word or character crosses from this one to `other`.
+    /// The counts of two inputs that do not touch: no line, word or character crosses from this one
+    /// to `other`.
     #[must_use]
     pub fn beside(self, other: Self) -> Self {
         let words = self.words() + other.words();
@@ -87,7 +88,8 @@ impl ByteCounts {
     }
 
     fn of_zeros(length: u64) -> Self {
-        // One word, however long, and as many characters: a NUL is neither white space nor part of a longer character.
+        // One word, however long, and as many characters: a NUL is neither white space nor part of
+        // a longer character.
         let words = WordCounts { count: u64::from(length > 0), starts_in: length > 0, ends_in: length > 0 };
         let characters = Characters { count: length, continues: length == 0, ..Characters::default() };
         Self { bytes: length, head: length, tail: length, words, characters, ..Self::default() }
@@ -238,9 +240,9 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 /// The longest of the newline-terminated lines in `bytes`.
 ///
-/// Looks only where a longer line could end: when the next `longest` bytes hold a newline, none of the lines
-/// that end before it can be longer, so the search goes on behind the last such newline (the idea of Boyer and
-/// Moore's skip).
+/// Looks only where a longer line could end: when the next `longest` bytes hold a newline, none of
+/// the lines that end before it can be longer, so the search goes on behind the last such newline
+/// (the idea of Boyer and Moore's skip).
 fn longest_line(bytes: &[u8]) -> usize {
     let (mut start, mut longest) = (0, 0);
     while start + longest < bytes.len() {

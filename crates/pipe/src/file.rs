@@ -26,8 +26,8 @@ pub(crate) struct SharedFile {
     next: Mutex<NextRange>,
 }
 
-/// A plain file of which whoever asks reads stretches of their own choice, as chunks of lines. Stretches that together cover the
-/// file have every line once, wherever they meet.
+/// A plain file of which whoever asks reads stretches of their own choice, as chunks of lines.
+/// Stretches that together cover the file have every line once, wherever they meet.
 pub struct FileRanges(SharedFile);
 
 impl FileRanges {
@@ -35,8 +35,9 @@ impl FileRanges {
         Self(file)
     }
 
-    /// The lines of the stretch of `length` bytes at `offset`: those whose preceding newline lies in it, and the file's first. What was read
-    /// comes back even when the file ended early or reading failed.
+    /// The lines of the stretch of `length` bytes at `offset`: those whose preceding newline lies
+    /// in it, and the file's first. What was read comes back even when the file ended early or
+    /// reading failed.
     ///
     /// # Panics
     /// When `length` is more than [`BLOCK_BYTES`], which is what a buffer has room for.
@@ -76,8 +77,8 @@ impl SharedFile {
         Self { file, name, size_bytes, line_bytes_max, terminator, control, next }
     }
 
-    /// The next block, or the next hole rounded to blocks. The first block is never part of a hole: the
-    /// line that starts the file is its owner's.
+    /// The next block, or the next hole rounded to blocks. The first block is never part of a hole:
+    /// the line that starts the file is its owner's.
     pub(crate) fn claim(&self) -> Option<Claim> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = next.offset;
@@ -93,7 +94,8 @@ impl SharedFile {
         Some(claim)
     }
 
-    /// End of the hole at the next offset, as a block border or the end of the file; 0 when it is data.
+    /// End of the hole at the next offset, as a block border or the end of the file; 0 when it is
+    /// data.
     fn hole_end(&self, next: &mut NextRange) -> u64 {
         if next.no_holes || next.offset < next.data_end {
             return 0;
@@ -101,7 +103,8 @@ impl SharedFile {
         let seek = |from| rustix::fs::seek(&self.file, from);
         let data = match seek(SeekFrom::Data(next.offset)) {
             Ok(data) => data,
-            // No data after the offset: the hole goes to the end, or the file shrank, which reading will tell.
+            // No data after the offset: the hole goes to the end, or the file shrank, which reading
+            // will tell.
             Err(rustix::io::Errno::NXIO) if self.file.metadata().is_ok_and(|now| now.len() < self.size_bytes) => return 0,
             Err(rustix::io::Errno::NXIO) => self.size_bytes,
             Err(_) => {
@@ -120,7 +123,8 @@ impl SharedFile {
         self.stretch_at(pool, 0)
     }
 
-    /// As [`SharedFile::first_stretch`], but what is behind the first line where that one is longer than the stretch.
+    /// As [`SharedFile::first_stretch`], but what is behind the first line where that one is longer
+    /// than the stretch.
     pub(crate) fn first_stretch_behind_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
@@ -146,7 +150,8 @@ impl SharedFile {
         Ok(Bytes::from_owner(lease).slice(..read))
     }
 
-    /// Reads a claimed stretch. What was read comes back even when the file ended early or reading failed.
+    /// Reads a claimed stretch. What was read comes back even when the file ended early or reading
+    /// failed.
     pub(crate) fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
         if claim.hole {
             self.control.decoded(claim.length);
@@ -174,7 +179,8 @@ impl SharedFile {
         (chunk, error)
     }
 
-    /// The lines that this block owns: those whose preceding newline lies in it (and the file's first).
+    /// The lines that this block owns: those whose preceding newline lies in it (and the file's
+    /// first).
     fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
         let length = read.min(claim.length as usize);
         let start =

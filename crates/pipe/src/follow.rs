@@ -83,9 +83,9 @@ impl FollowedFile {
 
 /// Reads to the end of the file, and then what is appended, until the run is stopped.
 ///
-/// A file that takes its name is read once the old one has given nothing for [`ROTATED_AFTER`] and the new one has something: writers
-/// go on with the old one for a while. A file that became shorter is read from its start. In both cases a line that was not
-/// finished ends there.
+/// A file that takes its name is read once the old one has given nothing for [`ROTATED_AFTER`] and
+/// the new one has something: writers go on with the old one for a while. A file that became
+/// shorter is read from its start. In both cases a line that was not finished ends there.
 pub(crate) struct FollowReader {
     path: PathBuf,
     file: File,

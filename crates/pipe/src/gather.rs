@@ -14,8 +14,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
-/// Pieces up to this size are copied together; larger ones are pointed at. A `writev` entry costs the
-/// kernel about as much as copying this many bytes (`gather_sweep` measures it).
+/// Pieces up to this size are copied together; larger ones are pointed at. A `writev` entry costs
+/// the kernel about as much as copying this many bytes (`gather_sweep` measures it).
 pub const COPY_BYTES_MAX: usize = 4 << 10;
 
 /// Entries of one `writev`; Linux takes at most 1,024 (`IOV_MAX`).
@@ -173,7 +173,8 @@ impl<W: Write> Gather<W> {
     /// Writes everything taken so far, and lets go of every buffer but its own.
     ///
     /// # Errors
-    /// When writing fails; the pieces are dropped then, as how far they got is unknown to the reader.
+    /// When writing fails; the pieces are dropped then, as how far they got is unknown to the
+    /// reader.
     pub fn flush(&mut self) -> io::Result<()> {
         self.end_run();
         let small = &self.small;
@@ -246,7 +247,8 @@ impl<W: Write + Send> Sink for Gather<W> {
     }
 }
 
-/// An open file, pipe or socket that is written until it has taken everything, and that hears a stop while nobody reads.
+/// An open file, pipe or socket that is written until it has taken everything, and that hears a
+/// stop while nobody reads.
 #[derive(Debug)]
 pub struct OutputFd {
     file: File,
@@ -261,12 +263,14 @@ pub struct OutputFd {
 enum WaitMode {
     /// Nobody reads: files. What does not block says so itself.
     Plain,
-    /// What is shared with other programs and may block: it is asked for room, and given no more than what fits.
+    /// What is shared with other programs and may block: it is asked for room, and given no more
+    /// than what fits.
     Asking,
 }
 
 impl OutputFd {
-    /// A stop ends the wait for a reader who takes nothing, after [`STOPPED_PATIENCE`]: then it is as if nobody read.
+    /// A stop ends the wait for a reader who takes nothing, after [`STOPPED_PATIENCE`]: then it is
+    /// as if nobody read.
     #[must_use]
     pub fn new(file: File, control: &Control) -> Self {
         let kind = file.metadata().map(|data| data.file_type());
@@ -323,8 +327,8 @@ fn is_terminal(file: &File) -> bool {
     std::io::IsTerminal::is_terminal(file)
 }
 
-/// A pipe or terminal by a description of our own that does not block, so that a stop is seen while its reader takes nothing: the one we
-/// were given is shared with other programs.
+/// A pipe or terminal by a description of our own that does not block, so that a stop is seen while
+/// its reader takes nothing: the one we were given is shared with other programs.
 ///
 /// # Errors
 /// Where there is no `/proc`, it is another user's, or a socket.

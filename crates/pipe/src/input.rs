@@ -61,13 +61,15 @@ impl Input {
         Self::open_as(path, true)
     }
 
-    /// As [`Input::open`], and goes on with what is appended to a regular file, and with files that take its name, until the run is stopped.
+    /// As [`Input::open`], and goes on with what is appended to a regular file, and with files that
+    /// take its name, until the run is stopped.
     ///
     /// # Errors
     /// As [`Input::open`], and when it is a compressed file.
     pub fn follow(path: &Path) -> Result<Self, Error> {
         let opened = Self::open(path)?;
-        // Streams go on anyway, and so do files of /proc, which have no size; standard input has no name to look for.
+        // Streams go on anyway, and so do files of /proc, which have no size; standard input has no
+        // name to look for.
         if opened.size_bytes.is_none() || path.as_os_str() == "-" {
             return Ok(opened);
         }
@@ -84,15 +86,17 @@ impl Input {
         if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
     }
 
-    /// The same stream with a first block that a run is given only once `enough` says so of what is stored, or when it is full, or the end:
-    /// for who has to tell by it what the input is. Other blocks leave when nothing more comes.
+    /// The same stream with a first block that a run is given only once `enough` says so of what is
+    /// stored, or when it is full, or the end: for who has to tell by it what the input is. Other
+    /// blocks leave when nothing more comes.
     #[must_use]
     pub fn with_first(self, enough: impl FnMut(&[u8]) -> bool + Send + 'static) -> Self {
         Self { enough: Some(Box::new(enough)), ..self }
     }
 
-    /// The same input, of which a run is first shown what is behind its first line where that one is over-long. Of a stream the rest of that
-    /// line is then given to nobody; of a file at most [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
+    /// The same input, of which a run is first shown what is behind its first line where that one
+    /// is over-long. Of a stream the rest of that line is then given to nobody; of a file at most
+    /// [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
     #[must_use]
     pub fn behind_long_line(self) -> Self {
         Self { behind_long: true, ..self }
@@ -110,7 +114,8 @@ impl Input {
         if path.as_os_str() == "-" {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned();
             let file: File = stdin.map_err(|cause| Error::io(STDIN, "cannot use", cause))?.into();
-            // A file that nobody has read of is opened anew: looking for its holes would move the place that is shared with others.
+            // A file that nobody has read of is opened anew: looking for its holes would move the
+            // place that is shared with others.
             let unread =
                 file.metadata().is_ok_and(|data| data.is_file()) && rustix::fs::tell(&file).is_ok_and(|place| place == 0);
             let own = if unread { File::open(STDIN_PATH).unwrap_or(file) } else { file };
@@ -135,8 +140,8 @@ impl Input {
             return Err(Error::new(ErrorClass::Io, name, "is a directory; give a file in it"));
         }
         let size_bytes = metadata.len();
-        // Files of /proc are regular, have no size, and can only be read as streams. Standard input may be a file that
-        // another program has read a part of.
+        // Files of /proc are regular, have no size, and can only be read as streams. Standard input
+        // may be a file that another program has read a part of.
         let empty = metadata.is_file() && size_bytes == 0;
         if empty && head(&file).is_ok_and(|head| head.is_empty()) {
             return Ok(Self {
@@ -202,7 +207,8 @@ impl Input {
         }
     }
 
-    /// The same input as a stream that one reader reads ahead of its one worker, even where it is a file: for work that can't be split.
+    /// The same input as a stream that one reader reads ahead of its one worker, even where it is a
+    /// file: for work that can't be split.
     #[must_use]
     pub fn sequential(self) -> Self {
         let body = match self.body {
@@ -218,8 +224,9 @@ impl Input {
         Self { undo: STORED, ..self }
     }
 
-    /// The same input as text: UTF-16, which its first bytes tell, comes as UTF-8, also out of compressed data. A file of it becomes a stream, and
-    /// offsets are those of the text as UTF-8. A file that is followed stays as it is.
+    /// The same input as text: UTF-16, which its first bytes tell, comes as UTF-8, also out of
+    /// compressed data. A file of it becomes a stream, and offsets are those of the text as UTF-8.
+    /// A file that is followed stays as it is.
     #[must_use]
     pub fn into_utf8(self) -> Self {
         if let InputBody::Following(_) = self.body {
@@ -243,14 +250,16 @@ impl Input {
         Self { undo: self.undo, ..Self::from_reader(self.name.clone(), Box::new(std::io::Cursor::new(ahead))) }
     }
 
-    /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run is given it. What is stored is counted, and
-    /// no encoding is undone. A stop ends it as its end would.
+    /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run
+    /// is given it. What is stored is counted, and no encoding is undone. A stop ends it as its end
+    /// would.
     #[must_use]
     pub fn into_blocks(self, pool: &BufferPool, control: &Control) -> Box<dyn BlockSource> {
         source(self, Framing::Bytes, pool, control)
     }
 
-    /// Its bytes as they are stored, in order and from their start, for who reads messages and no blocks. A stop ends it as its end would.
+    /// Its bytes as they are stored, in order and from their start, for who reads messages and no
+    /// blocks. A stop ends it as its end would.
     ///
     /// # Errors
     /// When its bytes are in buffers that are filled elsewhere.
@@ -266,8 +275,9 @@ impl Input {
         Ok(Box::new(Cursor::new(self.prefix).chain(rest)))
     }
 
-    /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored, which the run is given again. What was
-    /// read ahead is held until then. Of a plain file nothing is read.
+    /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored,
+    /// which the run is given again. What was read ahead is held until then. Of a plain file
+    /// nothing is read.
     ///
     /// # Errors
     /// When reading fails.
@@ -328,7 +338,8 @@ impl Input {
         matches!(self.body, InputBody::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
     }
 
-    /// The whole of a small file, read here, and what went wrong after it; anything else comes as its first block.
+    /// The whole of a small file, read here, and what went wrong after it; anything else comes as
+    /// its first block.
     ///
     /// # Errors
     /// When there is no memory for a block, or it is no plain file.
@@ -369,7 +380,8 @@ pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Whether a file has less than the system says: files of /sys are said to have a page, whatever is in them. They take no room on a disk.
+/// Whether a file has less than the system says: files of /sys are said to have a page, whatever is
+/// in them. They take no room on a disk.
 fn is_shorter(file: &File, metadata: &Metadata) -> bool {
     let last = metadata.len().saturating_sub(1);
     metadata.blocks() == 0 && metadata.len() > 0 && file.read_at(&mut [0], last).is_ok_and(|read| read == 0)

@@ -1,12 +1,13 @@
 //! The river: bytes of any amount through a fixed amount of memory.
 //!
-//! * An [`Input`] is a file that workers read side by side, or a stream that one reader cuts into blocks.
+//! * An [`Input`] is a file that workers read side by side, or a stream that one reader cuts into
+//!   blocks.
 //! * A [`Stage`] turns one [`Chunk`] after another into an output; there is one stage a worker.
 //! * A sink takes the outputs in the order of the input, whichever worker finished first.
 //!
-//! [`run`] joins the three. All payload memory is leased from one [`BufferPool`]; a lease waits while the pool is
-//! empty, and that wait is the back pressure. This crate opens no socket, starts no async runtime and
-//! prints nothing.
+//! [`run`] joins the three. All payload memory is leased from one [`BufferPool`]; a lease waits
+//! while the pool is empty, and that wait is the back pressure. This crate opens no socket, starts
+//! no async runtime and prints nothing.
 
 pub mod allocator;
 mod budget;

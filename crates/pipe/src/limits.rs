@@ -2,23 +2,24 @@
 
 use std::time::Duration;
 
-/// How many new bytes one block holds. Small enough that a block read by a core is still in that core's
-/// L2 cache when it is searched, large enough that a system call a block costs nothing.
+/// How many new bytes one block holds. Small enough that a block read by a core is still in that
+/// core's L2 cache when it is searched, large enough that a system call a block costs nothing.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// Longest line that is handed over whole unless a flag says otherwise; each buffer has this much room
-/// beside its block, touched only when a line needs it.
+/// Longest line that is handed over whole unless a flag says otherwise; each buffer has this much
+/// room beside its block, touched only when a line needs it.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 256 << 10;
 
-/// How much of the next block a file worker reads along, so that the line that crosses the border is
-/// nearly always there after one system call.
+/// How much of the next block a file worker reads along, so that the line that crosses the border
+/// is nearly always there after one system call.
 pub const OVERREAD_BYTES: usize = 4 << 10;
 
-/// How many finished outputs may wait for an earlier one, for each worker. Each may keep one buffer alive.
+/// How many finished outputs may wait for an earlier one, for each worker. Each may keep one buffer
+/// alive.
 pub const WINDOW_PER_WORKER: usize = 2;
 
-/// Buffers that the reader of a stream holds: the one being filled and the one whose last, unfinished
-/// line is moved to it.
+/// Buffers that the reader of a stream holds: the one being filled and the one whose last,
+/// unfinished line is moved to it.
 pub const READER_BUFFERS: usize = 2;
 
 /// Blocks of a stream that wait for a worker, for each worker.
@@ -27,45 +28,52 @@ pub const QUEUE_PER_WORKER: usize = 1;
 /// A worker that gets nothing from a stream for this long is idle.
 pub const IDLE_AFTER: Duration = Duration::from_millis(100);
 
-/// How long a pipe that has given something may be silent before that is handed on, in a block that is not full:
-/// `tail -f log | rorqual grep` answers at once, and a busy pipe fills its blocks.
+/// How long a pipe that has given something may be silent before that is handed on, in a block that
+/// is not full: `tail -f log | rorqual grep` answers at once, and a busy pipe fills its blocks.
 pub const PARTIAL_BLOCK_AFTER: Duration = Duration::from_millis(20);
 
 /// How often a reader that waits for a pipe looks whether the run was stopped.
 pub const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// How long a reader of our output is waited for once the run was stopped: a slow one gets the rest of what was found, one that takes nothing
-/// does not keep us.
+/// How long a reader of our output is waited for once the run was stopped: a slow one gets the rest
+/// of what was found, one that takes nothing does not keep us.
 pub const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a file that is followed is asked for more, once its end was met: by one read and two looks at the file system.
+/// How often a file that is followed is asked for more, once its end was met: by one read and two
+/// looks at the file system.
 pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 
-/// A file whose name another one has taken is still read while it gave something within this time: its writers go on with it until
-/// they open the new one.
+/// A file whose name another one has taken is still read while it gave something within this time:
+/// its writers go on with it until they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);
 
-/// How far the end of a file's first line is looked for, where the format of its lines is to be told; at no cost in memory.
+/// How far the end of a file's first line is looked for, where the format of its lines is to be
+/// told; at no cost in memory.
 pub const FIRST_LINE_BYTES_MAX: u64 = 256 << 20;
 
-/// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB for
-/// `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
+/// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB
+/// for `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
 pub const PROGRAM_BYTES: u64 = 12 << 20;
 
-/// What one worker thread costs beside its buffers: touched stack and thread-local allocator arenas.
+/// What one worker thread costs beside its buffers: touched stack and thread-local allocator
+/// arenas.
 pub const THREAD_BYTES: u64 = 512 << 10;
 
-/// Share of the whole budget that a zstd window may take, or an xz dictionary; the formats allow gigabytes. A 32nd of
-/// 256 MiB is the 8 MiB that zstd's levels up to 19 and xz's up to 6 stay within, and lz4's blocks of 4 MiB.
+/// Share of the whole budget that a zstd window may take, or an xz dictionary; the formats allow
+/// gigabytes. A 32nd of 256 MiB is the 8 MiB that zstd's levels up to 19 and xz's up to 6 stay
+/// within, and lz4's blocks of 4 MiB.
 pub const ZSTD_WINDOW_SHARE: u64 = 32;
 
-/// Bytes that one decoder needs beside a zstd window: inflate's tables and window, zstd's workspace.
+/// Bytes that one decoder needs beside a zstd window: inflate's tables and window, zstd's
+/// workspace.
 pub const DECODER_BYTES: u64 = 1 << 20;
 
-/// Stored bytes of UTF-16 that wait to be UTF-8; within [`DECODER_BYTES`], of which inflate takes less than a tenth.
+/// Stored bytes of UTF-16 that wait to be UTF-8; within [`DECODER_BYTES`], of which inflate takes
+/// less than a tenth.
 pub const UTF16_BYTES: usize = 16 << 10;
 
-/// What bzip2 needs for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no budget gives a decoder less.
+/// What bzip2 needs for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no
+/// budget gives a decoder less.
 pub const BZIP2_BYTES: u64 = 4 << 20;
 
 /// A pipe or a decoder's input is read through a pooled buffer of the same size as all others.

@@ -1,9 +1,9 @@
 //! One fixed set of page-aligned buffers; the only maker of payload memory.
 //!
 //! # Why page-aligned, and why mapped
-//! A read into a buffer at an odd address costs a third of the copy's speed on the machines measured
-//! (17 instead of 24 GB/s), and what `malloc` returns for a large request is 16 bytes past a page.
-//! Anonymous maps are page-aligned and take no memory until touched.
+//! A read into a buffer at an odd address costs a third of the copy's speed on the machines
+//! measured (17 instead of 24 GB/s), and what `malloc` returns for a large request is 16 bytes past
+//! a page. Anonymous maps are page-aligned and take no memory until touched.
 
 use memmap2::MmapMut;
 use std::collections::VecDeque;
@@ -49,8 +49,8 @@ pub struct Lease {
 }
 
 impl BufferPool {
-    /// A pool of `buffers_max` buffers of `buffer_bytes` each. Buffers come into being at their first
-    /// lease and stay; a pool never holds more than the product.
+    /// A pool of `buffers_max` buffers of `buffer_bytes` each. Buffers come into being at their
+    /// first lease and stay; a pool never holds more than the product.
     ///
     /// # Panics
     /// When either is 0: such a pool can never lend.
@@ -119,7 +119,8 @@ impl BufferPool {
         .await
     }
 
-    /// Gives the memory of the buffers that nobody holds back to the system; later leases make new ones.
+    /// Gives the memory of the buffers that nobody holds back to the system; later leases make new
+    /// ones.
     pub fn release_free(&self) {
         let mut state = self.shared.lock();
         state.made -= state.free.len();
@@ -192,7 +193,8 @@ impl Drop for Lease {
         let mut state = self.shared.lock();
         state.free.extend(self.buffer.take());
         state.lent -= 1;
-        // All of them: a waker may belong to a future that was dropped, and must not swallow the turn.
+        // All of them: a waker may belong to a future that was dropped, and must not swallow the
+        // turn.
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         self.shared.returned.notify_one();

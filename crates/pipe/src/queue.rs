@@ -1,8 +1,9 @@
-//! Chunks on their way from the one reader of a stream to its workers, with a bound on how many wait.
+//! Chunks on their way from the one reader of a stream to its workers, with a bound on how many
+//! wait.
 //!
 //! # Why not a channel of the standard library?
-//! Its receiver can't be shared, and behind a lock only one worker waits with a time limit while the others wait for
-//! the lock, without one.
+//! Its receiver can't be shared, and behind a lock only one worker waits with a time limit while
+//! the others wait for the lock, without one.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,8 +34,8 @@ pub(crate) enum Received<T> {
 /// Closes the queue when its giver leaves; what waits is still taken.
 pub(crate) struct QueueSender<'a, T>(pub(crate) &'a Queue<T>);
 
-/// Closes the queue when this taker leaves, which happens after the end, or when the run has failed: nobody needs what
-/// still waits then, and the giver may be waiting for its buffers.
+/// Closes the queue when this taker leaves, which happens after the end, or when the run has
+/// failed: nobody needs what still waits then, and the giver may be waiting for its buffers.
 pub(crate) struct QueueReceiver<'a, T>(pub(crate) &'a Queue<T>);
 
 impl<T> Drop for QueueSender<'_, T> {

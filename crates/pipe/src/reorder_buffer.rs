@@ -6,9 +6,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Takes numbered outputs from many workers and hands them to one sink in order.
 ///
-/// Whoever submits what comes next works the sink, outside the lock, for as long as something comes next; the others leave
-/// their output and go on. A worker that is `window` numbers ahead waits. Whoever holds the next number never does, so the
-/// sequence always moves as long as numbers are claimed by workers that can finish.
+/// Whoever submits what comes next works the sink, outside the lock, for as long as something comes
+/// next; the others leave their output and go on. A worker that is `window` numbers ahead waits.
+/// Whoever holds the next number never does, so the sequence always moves as long as numbers are
+/// claimed by workers that can finish.
 pub(crate) struct ReorderBuffer<O, F> {
     state: Mutex<ReorderState<O>>,
     sink: Mutex<F>,

@@ -11,8 +11,8 @@ use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, DecodedSource, ReadSource, ResumePoint};
 use bytes::Bytes;
 
-/// A stream that is run to the next pause of its source, and on from there by the next [`ResumableRun::run`]. In between it holds no block, and of
-/// its bytes an unfinished line only.
+/// A stream that is run to the next pause of its source, and on from there by the next
+/// [`ResumableRun::run`]. In between it holds no block, and of its bytes an unfinished line only.
 pub struct ResumableRun {
     blocks: Blocks,
     behind_long: bool,
@@ -67,7 +67,8 @@ impl ResumableRun {
         self.blocks.carried() + self.head.as_ref().map_or(0, |head| head.bytes.len())
     }
 
-    /// Forgets what stages were not given: the source goes on at the place. How many bytes come again.
+    /// Forgets what stages were not given: the source goes on at the place. How many bytes come
+    /// again.
     pub fn rewind(&mut self) -> u64 {
         let before = self.blocks.offset();
         self.blocks.rewind();
@@ -83,14 +84,15 @@ impl ResumableRun {
         self.blocks.ended()
     }
 
-    /// A single stage is from now on worked by the calling thread, between its reads: for stretches so short that starting another thread
-    /// would cost more.
+    /// A single stage is from now on worked by the calling thread, between its reads: for stretches
+    /// so short that starting another thread would cost more.
     pub fn in_place(&mut self, in_place: bool) {
         self.in_place = in_place;
     }
 
-    /// Runs to the next pause of the source, or to its end. `start` is given the first stretch of all, at most one block, and later none; where
-    /// nothing came before a pause it is not asked. Otherwise as [`run`](crate::run).
+    /// Runs to the next pause of the source, or to its end. `start` is given the first stretch of
+    /// all, at most one block, and later none; where nothing came before a pause it is not asked.
+    /// Otherwise as [`run`](crate::run).
     pub fn run<S: Stage>(
         &mut self,
         control: &Control,

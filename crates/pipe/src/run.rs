@@ -29,7 +29,8 @@ pub trait Stage: Send {
     /// An error ends the run.
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error>;
 
-    /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show others what it knows.
+    /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show
+    /// others what it knows.
     fn idle(&mut self) {}
 }
 
@@ -44,10 +45,11 @@ pub struct Finish<S> {
 
 /// Runs `input` through stages, one thread each, and their outputs in order through `sink`.
 ///
-/// `start` is given the first stretch of the decoded input (at most one block, empty for an empty input) and makes
-/// the stages, so that they can depend on what the input looks like; `None` ends the run before it began.
-/// The pool's buffers must be at least [`crate::limits::buffer_bytes`] of the line limit, and there should be
-/// [`crate::limits::buffers_needed`] of them (fewer work down to three, with less overlap).
+/// `start` is given the first stretch of the decoded input (at most one block, empty for an empty
+/// input) and makes the stages, so that they can depend on what the input looks like; `None` ends
+/// the run before it began. The pool's buffers must be at least [`crate::limits::buffer_bytes`] of
+/// the line limit, and there should be [`crate::limits::buffers_needed`] of them (fewer work down
+/// to three, with less overlap).
 pub fn run<S: Stage>(
     input: Input,
     plan: &RunPlan,
@@ -59,8 +61,8 @@ pub fn run<S: Stage>(
     run_with(input, plan, None, pool, control, start, sink)
 }
 
-/// As [`run`], with records that `splitter` finds; the plan's framing is [`Framing::Records`]. Since a splitter sees everything
-/// in order, a file is read by one reader too.
+/// As [`run`], with records that `splitter` finds; the plan's framing is [`Framing::Records`].
+/// Since a splitter sees everything in order, a file is read by one reader too.
 pub fn run_records<S: Stage>(
     input: Input,
     splitter: Box<dyn Splitter>,
@@ -108,7 +110,8 @@ impl<'a> FirstFailure<'a> {
     pub(crate) fn set(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        // Workers meet the end of a shrunken file in several blocks; the first of these is where it ends.
+        // Workers meet the end of a shrunken file in several blocks; the first of these is where it
+        // ends.
         let offsets = first.as_ref().and_then(Error::offset).zip(error.offset());
         if first.is_none() || offsets.is_some_and(|(known, new)| new < known) {
             *first = Some(error);
@@ -233,7 +236,8 @@ fn run_file<S: Stage>(
                 if let Err(error) = file_worker(file, pool, stage, sequence, failure) {
                     failure.set(error);
                 }
-                // No abort after an error: the numbers before it are with other workers, and still to come.
+                // No abort after an error: the numbers before it are with other workers, and still
+                // to come.
                 guard.0 = None;
             });
         }
@@ -253,7 +257,8 @@ where
     F: FnMut(S::Output) -> Result<(), Error>,
 {
     while !failure.stopping() {
-        // The lease comes before the claim: whoever holds the lowest number then never waits for a buffer.
+        // The lease comes before the claim: whoever holds the lowest number then never waits for a
+        // buffer.
         let lease = pool.lease().map_err(|cause| Error::io(&file.name, "no memory for a block", cause))?;
         let Some(claim) = file.claim() else { break };
         let (chunk, error) = file.chunk(&claim, lease);
@@ -268,8 +273,8 @@ where
     Ok(())
 }
 
-/// Works on items side by side, one worker a thread, and gives the outputs to `sink` in the order of the items.
-/// With one worker, no thread is started.
+/// Works on items side by side, one worker a thread, and gives the outputs to `sink` in the order
+/// of the items. With one worker, no thread is started.
 ///
 /// # Errors
 /// The first error of the sink; items that were not begun by then are left.
@@ -317,8 +322,8 @@ pub struct Background<T> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Runs `work` beside this thread. What it sends waits until there is room, and fails once nobody wants more: dropping the iterator ends
-/// it.
+/// Runs `work` beside this thread. What it sends waits until there is room, and fails once nobody
+/// wants more: dropping the iterator ends it.
 pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Background<T> {
     let (give, made) = sync_channel(depth);
     Background { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }

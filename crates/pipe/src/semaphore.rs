@@ -1,7 +1,8 @@
-//! What everyone who runs operations for others needs: a bound on how many run at once, and a count and a clock for each.
+//! What everyone who runs operations for others needs: a bound on how many run at once, and a count
+//! and a clock for each.
 //!
-//! Measures go through the `metrics` facade, which costs next to nothing until a recorder is installed. `operation` is the
-//! verb or the method (`hash`, `store.put`):
+//! Measures go through the `metrics` facade, which costs next to nothing until a recorder is
+//! installed. `operation` is the verb or the method (`hash`, `store.put`):
 //!
 //! | name | kind | labels |
 //! |---|---|---|

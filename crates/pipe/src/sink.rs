@@ -11,7 +11,8 @@ pub trait Sink: Send {
     /// When a write that became due fails.
     fn copy(&mut self, piece: &[u8]) -> io::Result<()>;
 
-    /// Takes a piece that stays as it is for as long as somebody holds it: a large one need not be copied.
+    /// Takes a piece that stays as it is for as long as somebody holds it: a large one need not be
+    /// copied.
     ///
     /// # Errors
     /// As [`Sink::copy`].

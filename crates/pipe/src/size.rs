@@ -14,8 +14,9 @@ impl fmt::Display for ParseSizeError {
 
 impl std::error::Error for ParseSizeError {}
 
-/// Parses a number of bytes with an optional unit. `K`, `KB` and `KiB` all mean 1,024 bytes, as in `ulimit`
-/// and the JVM: a memory limit that is 7 % smaller than it reads helps nobody. Case does not matter.
+/// Parses a number of bytes with an optional unit. `K`, `KB` and `KiB` all mean 1,024 bytes, as in
+/// `ulimit` and the JVM: a memory limit that is 7 % smaller than it reads helps nobody. Case does
+/// not matter.
 ///
 /// # Errors
 /// When the text is no number, the unit is unknown, or the size does not fit 64 bits.

@@ -3,13 +3,15 @@
 use memchr::{memchr, memrchr};
 use std::ops::Range;
 
-/// Finds where records end, in a stream that it sees once, in order, whatever the borders of the blocks.
+/// Finds where records end, in a stream that it sees once, in order, whatever the borders of the
+/// blocks.
 pub trait Splitter: Send {
     /// Takes the next bytes of the decoded input. They are never empty.
     ///
     /// # Errors
-    /// When no record can follow any more. Records before the fault in the same bytes should be given first, as a stretch that ends
-    /// behind them, and the error at the next call or in [`Splitter::finish`].
+    /// When no record can follow any more. Records before the fault in the same bytes should be
+    /// given first, as a stretch that ends behind them, and the error at the next call or in
+    /// [`Splitter::finish`].
     fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError>;
 
     /// The input is over.
@@ -22,8 +24,9 @@ pub trait Splitter: Send {
 /// Where records end in a stretch. Indices count from the stretch's first byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordEnds {
-    /// The stretch's part that has records; what is outside belongs to none and is dropped. It starts after 0 only where no record
-    /// is unfinished, and ends before the stretch does only where one ends.
+    /// The stretch's part that has records; what is outside belongs to none and is dropped. It
+    /// starts after 0 only where no record is unfinished, and ends before the stretch does only
+    /// where one ends.
     pub records: Range<usize>,
     /// Behind the first record that ends here.
     pub first_end: Option<usize>,

@@ -12,7 +12,8 @@ pub fn resident_bytes() -> Option<u64> {
     status_field("VmRSS:")
 }
 
-/// Memory that this process may write to, touched or not (VmData), in bytes; `None` where the system does not tell.
+/// Memory that this process may write to, touched or not (VmData), in bytes; `None` where the
+/// system does not tell.
 #[must_use]
 pub fn data_bytes() -> Option<u64> {
     status_field("VmData:")

@@ -14,8 +14,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A leased buffer with data in `range`. `range.start` is at least the longest line: the room before it is
-/// where the end of the last block's unfinished line is put, so that no block is ever copied.
+/// A leased buffer with data in `range`. `range.start` is at least the longest line: the room
+/// before it is where the end of the last block's unfinished line is put, so that no block is ever
+/// copied.
 #[derive(Debug)]
 pub struct FilledBlock {
     /// The buffer.
@@ -32,8 +33,9 @@ pub trait BlockSource: Send {
     /// When the source fails; it is not asked again.
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error>;
 
-    /// Whether the `None` that was just given is no end: more comes when it is asked again, in another [`ResumableRun::run`]. A source of
-    /// compressed data never pauses, as a decoder takes that for the end of its data.
+    /// Whether the `None` that was just given is no end: more comes when it is asked again, in
+    /// another [`ResumableRun::run`]. A source of compressed data never pauses, as a decoder takes
+    /// that for the end of its data.
     ///
     /// [`ResumableRun::run`]: crate::Course::run
     fn paused(&self) -> bool {
@@ -182,7 +184,8 @@ struct PushedBack {
 }
 
 impl PushedBack {
-    /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may begin with one byte.
+    /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may
+    /// begin with one byte.
     fn new(mut rest: Box<dyn BlockSource>, name: &str, undo: DecodeDepth) -> Result<Self, Error> {
         let mut first = rest.next_block()?;
         let mut failed = None;
@@ -297,7 +300,8 @@ pub struct Blocks {
     framing: Framing,
     splitter: Box<dyn Splitter>,
     offset: u64,
-    /// The unfinished line or record at the end of what was handed over; at most as long as one may be.
+    /// The unfinished line or record at the end of what was handed over; at most as long as one may
+    /// be.
     carry: Bytes,
     /// Inside an over-long one whose head was handed over.
     skipping: bool,
@@ -314,7 +318,8 @@ impl Blocks {
     /// The next chunk, or `None` at the end.
     ///
     /// # Errors
-    /// When the source fails. What came before the failure, an unfinished line included, was handed over.
+    /// When the source fails. What came before the failure, an unfinished line included, was handed
+    /// over.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
         while !self.ended {
             let filled = match self.source.next_block() {
@@ -356,7 +361,8 @@ impl Blocks {
         self.ended
     }
 
-    /// Where one could go on that has only what was handed over: behind it, and in the middle of an over-long line or not.
+    /// Where one could go on that has only what was handed over: behind it, and in the middle of an
+    /// over-long line or not.
     pub(crate) fn place(&self) -> ResumePoint {
         ResumePoint { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
     }
@@ -398,7 +404,8 @@ impl Blocks {
         Chunk::of_bytes(offset, Bytes::from_owner(filled.lease).slice(filled.range))
     }
 
-    /// Whole lines or records of the block with the carried start of the first one before them; the rest is carried.
+    /// Whole lines or records of the block with the carried start of the first one before them; the
+    /// rest is carried.
     fn cut(&mut self, filled: FilledBlock) -> Result<Option<Chunk>, Error> {
         let piece_bytes_max = self.framing.piece_bytes_max();
         let FilledBlock { mut lease, range: block } = filled;
@@ -413,7 +420,8 @@ impl Blocks {
         let end_offset = self.offset;
         let mut range = block.start + split.records.start..block.start + split.records.end;
         let behind = |index: usize| block.start + index;
-        // Either a piece is carried or one is being skipped, never both: what is before the pieces is one or the other.
+        // Either a piece is carried or one is being skipped, never both: what is before the pieces
+        // is one or the other.
         let before_start = range.start;
         let before_offset = end_offset - (block.end - before_start) as u64;
         if self.skipping {

@@ -1,5 +1,6 @@
-//! Outputs that people name: a file, which appears whole at the end or not at all and leaves nothing beside it however the process
-//! ends; or a stream (standard output, a pipe, a device), which is written as it comes.
+//! Outputs that people name: a file, which appears whole at the end or not at all and leaves
+//! nothing beside it however the process ends; or a stream (standard output, a pipe, a device),
+//! which is written as it comes.
 
 use crate::error::reason;
 use crate::escape::escaped_path;
@@ -35,8 +36,8 @@ impl OutputPath<'_> {
         is_stream(self.path)
     }
 
-    /// The one rule of all verbs: an output is none of the inputs, by whatever name and whatever is forced, and replaces what is there
-    /// only where that was asked for.
+    /// The one rule of all verbs: an output is none of the inputs, by whatever name and whatever is
+    /// forced, and replaces what is there only where that was asked for.
     ///
     /// # Errors
     /// A sentence for people, where it is an input, is there already, or can't be a file.
@@ -74,7 +75,8 @@ impl OutputPath<'_> {
         Err(format!("{} and {} are both {}", self.flag, other.flag, escaped_path(ours)))
     }
 
-    /// Opens it: an empty file without a name, which [`PendingFile::put`] puts there when it is written, or the stream itself.
+    /// Opens it: an empty file without a name, which [`PendingFile::put`] puts there when it is
+    /// written, or the stream itself.
     ///
     /// # Errors
     /// A sentence for people, where it can't be created.
@@ -107,7 +109,8 @@ enum FileEnd {
     Stream,
 }
 
-/// Makes an empty file, which [`PendingFile::put`] puts at `path` when it is written; a stream is opened as it is.
+/// Makes an empty file, which [`PendingFile::put`] puts at `path` when it is written; a stream is
+/// opened as it is.
 ///
 /// # Errors
 /// When it can't be created.

@@ -15,19 +15,22 @@ Examples:
 
 /// SQL over files where they lie
 ///
-/// A table is the path of a file, several by wildcards, a folder with files of one format, '-' (standard input), or an
-/// address (s3://, gs://, https://), in single quotes: access logs, JSON, CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be
-/// compressed. Nothing is converted or written but what -o names. The SQL is DataFusion's.
+/// A table is the path of a file, several by wildcards, a folder with files of one format, '-'
+/// (standard input), or an address (s3://, gs://, https://), in single quotes: access logs, JSON,
+/// CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be compressed. Nothing is converted or written
+/// but what -o names. The SQL is DataFusion's.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rorqual query", bin_name = "rorqual query", version, max_term_width = 110, args_override_self = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The query; without it, it is read from standard input, or a prompt is shown where that is a terminal
+    /// The query; without it, it is read from standard input, or a prompt is shown where that is a
+    /// terminal
     #[arg(value_name = "SQL", conflicts_with = "file")]
     pub(crate) sql: Option<String>,
     /// Read the query from a file; several statements are separated by ;
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// How the result is written [default: by the extension of -o; table on a terminal, csv otherwise]
+    /// How the result is written [default: by the extension of -o; table on a terminal, csv
+    /// otherwise]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<OutputFormat>,
     /// Write the result to a file, which appears whole or not at all; `-` is standard output
@@ -45,8 +48,8 @@ pub(crate) struct Args {
     /// What the files are, where their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
-    /// The array in JSON documents whose elements are the records: `$.data.items`; of one table: `dump.json=$.data.items`. May be given
-    /// again
+    /// The array in JSON documents whose elements are the records: `$.data.items`; of one table:
+    /// `dump.json=$.data.items`. May be given again
     #[arg(long, value_name = "[TABLE=]PATH")]
     pub(crate) rows: Vec<String>,
     /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string
@@ -58,24 +61,27 @@ pub(crate) struct Args {
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// What is around fields of a CSV that have separators or newlines in them, or none: each line is a record then [default: ", or none
-    /// where quotes do not pair up]
+    /// What is around fields of a CSV that have separators or newlines in them, or none: each line
+    /// is a record then [default: ", or none where quotes do not pair up]
     #[arg(long, value_name = "CHARACTER|none")]
     pub(crate) quote: Option<String>,
     /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Vec<String>,
-    /// Keep numbers that a double would write otherwise as they are written: their column becomes text [default: the nearest double]
+    /// Keep numbers that a double would write otherwise as they are written: their column becomes
+    /// text [default: the nearest double]
     #[arg(long)]
     pub(crate) exact_numbers: bool,
-    /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of the first file
+    /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of the
+    /// first file
     #[arg(long)]
     pub(crate) infer_all: bool,
-    /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
+    /// What to do where a field has values of several types: widen (integer, number, text;
+    /// containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: QueryConflicts,
-    /// What to do with records that can't be read or are too long: error, or skip, which leaves them out and says how many
-    /// [default: error; of access logs skip]
+    /// What to do with records that can't be read or are too long: error, or skip, which leaves
+    /// them out and says how many [default: error; of access logs skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordFlag>,
     /// Longest line or record that is taken
@@ -87,7 +93,8 @@ pub(crate) struct Args {
     /// Threads that work [default: one a core, or as many as the memory has room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Where what does not fit the memory is kept meanwhile [default: the system's folder for temporary files]
+    /// Where what does not fit the memory is kept meanwhile [default: the system's folder for
+    /// temporary files]
     #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
     pub(crate) temp_dir: Option<PathBuf>,
     /// Most that is kept there [default: 16GiB]

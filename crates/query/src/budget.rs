@@ -23,8 +23,8 @@ pub(crate) struct QueryShares {
     pub(crate) zstd_window_log_max: u32,
 }
 
-/// The engine counts what its operators hold and not what they take while they work on it, which is about as much again: of five bytes
-/// they may reserve three.
+/// The engine counts what its operators hold and not what they take while they work on it, which is
+/// about as much again: of five bytes they may reserve three.
 const COUNTED: (u64, u64) = (3, 5);
 
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
@@ -66,7 +66,8 @@ impl QueryShares {
         self.threads.div_ceil(partitions.max(1))
     }
 
-    /// What a stream holds that so many threads decode: blocks, the decoder with a piece of an object before it, and the rows of each block.
+    /// What a stream holds that so many threads decode: blocks, the decoder with a piece of an
+    /// object before it, and the rows of each block.
     pub(crate) fn stream_bytes(&self, threads: usize) -> u64 {
         let blocks = buffers_needed(threads) * buffer_bytes(self.record_bytes_max);
         let rows = threads * (1 + WINDOW_PER_WORKER) * ROWS_BYTES;

@@ -55,7 +55,8 @@ fn config(shares: &QueryShares) -> SessionConfig {
         .with_sort_spill_reservation_bytes((shares.operators_bytes / 16 / shares.threads as u64) as usize)
         .with_spill_compression(SpillCompression::Lz4Frame);
     let options = config.options_mut();
-    // A value of a dictionary is held once for all rows that have it; otherwise a file of a few bytes could take all memory.
+    // A value of a dictionary is held once for all rows that have it; otherwise a file of a few
+    // bytes could take all memory.
     options.execution.parquet.schema_force_view_types = true;
     // Nanoseconds reach from 1677 to 2262 only, and Spark writes 9999-12-31.
     options.execution.parquet.coerce_int96 = Some("us".to_owned());

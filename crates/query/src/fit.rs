@@ -1,4 +1,5 @@
-//! How a query fits the memory: what its tables hold while they are read, and how many are read side by side for that.
+//! How a query fits the memory: what its tables hold while they are read, and how many are read
+//! side by side for that.
 
 use crate::budget::QueryShares;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS};

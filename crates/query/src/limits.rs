@@ -11,7 +11,8 @@ pub(crate) const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
 /// Rows of a table that are shown unless a flag says otherwise; they are held until all are there.
 pub(crate) const TABLE_ROWS_DEFAULT: usize = 100;
 
-/// The process before any payload: the pages of the program that a query touches, the plan, the runtime's threads.
+/// The process before any payload: the pages of the program that a query touches, the plan, the
+/// runtime's threads.
 pub(crate) const PROGRAM_BYTES: u64 = 72 << 20;
 
 /// What one thread that works costs: stack, batches on their way between operators.
@@ -20,16 +21,19 @@ pub(crate) const THREAD_BYTES: u64 = 6 << 20;
 /// The least that the operators (sorting, grouping, joining) work with.
 pub(crate) const OPERATORS_BYTES_MIN: u64 = 24 << 20;
 
-/// Below the limit by so much, a query is cancelled: what operators take between two looks of the guard.
+/// Below the limit by so much, a query is cancelled: what operators take between two looks of the
+/// guard.
 pub(crate) const CANCEL_BELOW_BYTES: u64 = 20 << 20;
 
-/// Below the limit by so much, the process ends at once. Until then more is taken, and the more the busier the machine is.
+/// Below the limit by so much, the process ends at once. Until then more is taken, and the more the
+/// busier the machine is.
 pub(crate) const END_BELOW_BYTES: u64 = 12 << 20;
 
 /// How often the guard looks at the resident size.
 pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(2);
 
-/// Least bytes of a file that one worker takes at a time; a file has at most [`STRETCHES_MAX`] such stretches.
+/// Least bytes of a file that one worker takes at a time; a file has at most [`STRETCHES_MAX`] such
+/// stretches.
 pub(crate) const STRETCH_BYTES_MIN: u64 = 4 << 20;
 
 /// Most stretches of one file; each is half a KiB of the plan.
@@ -44,8 +48,9 @@ pub(crate) const BATCH_BYTES_MAX: usize = 2 << 20;
 /// Batches of a stream that wait for the operators.
 pub(crate) const STREAM_BATCHES: usize = 2;
 
-/// Rows of one block of a stream, as arrays, as they usually are: a block of texts is about as large in columns. The decoder's own bound
-/// for odd ones is [`rorqual_columnar::limits::DECODED_BYTES_MAX`].
+/// Rows of one block of a stream, as arrays, as they usually are: a block of texts is about as
+/// large in columns. The decoder's own bound for odd ones is
+/// [`rorqual_columnar::limits::DECODED_BYTES_MAX`].
 pub(crate) const ROWS_BYTES: usize = 1 << 20;
 
 /// Objects that a wildcard may stand for; each is half a KiB of the plan.
@@ -60,12 +65,14 @@ pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// A range of an object that is asked for at once.
 pub(crate) const OBJECT_PIECE_BYTES: u64 = 4 << 20;
 
-/// Rows of a Parquet file that wait to be written, as bytes of arrays, and its footer; a writer holds two groups. 8 MiB of 256 MiB.
+/// Rows of a Parquet file that wait to be written, as bytes of arrays, and its footer; a writer
+/// holds two groups. 8 MiB of 256 MiB.
 pub(crate) const fn writer_share(memory_bytes: u64) -> usize {
     (memory_bytes / 32) as usize
 }
 
-/// Settings of the allocator: two arenas that threads share, and no large block kept, so that what is freed is given back.
+/// Settings of the allocator: two arenas that threads share, and no large block kept, so that what
+/// is freed is given back.
 pub(crate) const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
@@ -74,12 +81,14 @@ const _: () = assert!(END_BELOW_BYTES < CANCEL_BELOW_BYTES);
 /// The longest record unless a flag says otherwise, where the memory has room for more.
 pub(crate) const RECORD_BYTES_MAX_DEFAULT: usize = 8 << 20;
 
-/// A page of a Parquet file, before compression, as its writers make them: a column that is read holds one, and its dictionary.
+/// A page of a Parquet file, before compression, as its writers make them: a column that is read
+/// holds one, and its dictionary.
 pub(crate) const PAGE_BYTES: u64 = 1 << 20;
 
-/// How often a stored batch of an Arrow file is there: as read, without compression, and as rows on their way.
+/// How often a stored batch of an Arrow file is there: as read, without compression, and as rows on
+/// their way.
 pub(crate) const ARROW_BATCH_COPIES: u64 = 4;
 
-/// Operators of one statement. Each takes up to 3 KiB of the stack while it is planned, of the 8 MiB that a program usually has, and 1 KiB of
-/// the 2 MiB of each thread that works on rows.
+/// Operators of one statement. Each takes up to 3 KiB of the stack while it is planned, of the 8
+/// MiB that a program usually has, and 1 KiB of the 2 MiB of each thread that works on rows.
 pub(crate) const CHAIN_MAX: usize = 1_000;

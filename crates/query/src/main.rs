@@ -1,4 +1,5 @@
-//! `rorqual-query`: SQL over files where they lie. `rorqual query` runs it, as git runs its subcommands.
+//! `rorqual-query`: SQL over files where they lie. `rorqual query` runs it, as git runs its
+//! subcommands.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
@@ -44,7 +45,8 @@ fn main() -> ExitCode {
     statement::run(&args).into()
 }
 
-/// A library's panic on a file that contradicts itself, while a statement runs, is told as an error; where it was, to those who ask for that.
+/// A library's panic on a file that contradicts itself, while a statement runs, is told as an
+/// error; where it was, to those who ask for that.
 fn quieten() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

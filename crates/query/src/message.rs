@@ -5,7 +5,8 @@ use rorqual_pipe::escaped;
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
-/// Says an error and gives the exit code for it. Control characters are escaped: names and causes may be foreign.
+/// Says an error and gives the exit code for it. Control characters are escaped: names and causes
+/// may be foreign.
 pub(crate) fn error(error: &dyn Display) -> QueryExit {
     note(error);
     QueryExit::Bad

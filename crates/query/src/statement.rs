@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Args) -> QueryExit {
         runner.print_stats(started);
     }
     drop(entered);
-    // Who was cancelled and is still at something ends with the process, which the guard watches until then.
+    // Who was cancelled and is still at something ends with the process, which the guard watches
+    // until then.
     runtime.shutdown_background();
     runner.temp.remove();
     exit
@@ -257,7 +258,8 @@ fn parse(text: &str) -> Result<Vec<Statement>> {
     if statements.is_empty() { plan_err!("there is no query") } else { Ok(statements) }
 }
 
-/// What is nested the parser bounds; `1 + 1 + 1 …` becomes a tree as deep as it is long, and whoever walks that takes so much stack.
+/// What is nested the parser bounds; `1 + 1 + 1 …` becomes a tree as deep as it is long, and
+/// whoever walks that takes so much stack.
 fn refuse_chains(text: &str) -> Result<()> {
     // Of what is no SQL the parser says what is wrong.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return Ok(()) };

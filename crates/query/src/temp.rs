@@ -48,7 +48,8 @@ impl Drop for TempFolder {
     }
 }
 
-/// Removes such a folder with all that is in it, and no other. Again where somebody who was cancelled has just put a file there.
+/// Removes such a folder with all that is in it, and no other. Again where somebody who was
+/// cancelled has just put a file there.
 pub(crate) fn remove(folder: &Path) {
     if !folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
         return;
@@ -78,7 +79,8 @@ fn remove_left(parent: &Path) {
     }
 }
 
-/// Whether nobody holds the folder's lock. One that has none yet is being made, or its process was killed just then.
+/// Whether nobody holds the folder's lock. One that has none yet is being made, or its process was
+/// killed just then.
 fn is_left(folder: &Path) -> bool {
     let lock = File::open(folder.join(LOCK));
     lock.is_ok_and(|lock| rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())

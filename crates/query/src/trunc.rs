@@ -1,8 +1,8 @@
 //! `date_trunc` of times in UTC at the speed of arithmetic.
 //!
 //! # Why?
-//! The engine's own truncates a time with a zone by the calendar, which takes longer than reading the line that has it. In UTC all
-//! days have 24 hours, so the zone may be left aside meanwhile.
+//! The engine's own truncates a time with a zone by the calendar, which takes longer than reading
+//! the line that has it. In UTC all days have 24 hours, so the zone may be left aside meanwhile.
 
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit, TimestampMicrosecondType};

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// In the environment of the program that takes the place of one that had to end: what it says, and the folder that it removes.
+/// In the environment of the program that takes the place of one that had to end: what it says, and
+/// the folder that it removes.
 const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
 
-/// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit it asks for the query's end, and nearer
-/// ends the process.
+/// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit
+/// it asks for the query's end, and nearer ends the process.
 pub(crate) struct QueryWatchdog {
     shared: Arc<WatchdogState>,
 }
@@ -74,8 +75,9 @@ impl WatchdogState {
         }
     }
 
-    /// An operator that does not yield can't be cancelled. It would go on to take memory while the message waits for its reader and gigabytes are
-    /// removed from the folder: this program in a new process image, which has none of its threads, does both.
+    /// An operator that does not yield can't be cancelled. It would go on to take memory while the
+    /// message waits for its reader and gigabytes are removed from the folder: this program in a
+    /// new process image, which has none of its threads, does both.
     fn end(&self) -> ! {
         let [ended, folder] = ENDED;
         let message = self.message();
@@ -96,7 +98,8 @@ impl WatchdogState {
     }
 }
 
-/// Does what is left to do for a query that [`QueryWatchdog`] ended, where this process is there for that.
+/// Does what is left to do for a query that [`QueryWatchdog`] ended, where this process is there
+/// for that.
 pub(crate) fn clear_away() -> Option<QueryExit> {
     let [message, folder] = ENDED.map(std::env::var_os);
     let (message, folder) = (message?, folder?);

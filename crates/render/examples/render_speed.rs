@@ -1,8 +1,10 @@
-//! What the engine costs without a program around it: nanoseconds an iteration, by the emitter and by MiniJinja, JSON on stdout; `cpu_ns`
-//! is what its thread had of the processor, which a busy machine does not change much.
+//! What the engine costs without a program around it: nanoseconds an iteration, by the emitter and
+//! by MiniJinja, JSON on stdout; `cpu_ns` is what its thread had of the processor, which a busy
+//! machine does not change much.
 //!
-//! `render_speed [ITERATIONS]`: the Template of Doom and its twin to /dev/null and into a pipe that a thread drains, beside a loop that
-//! writes the same bytes; and a table of rows with 8 escaped fields.
+//! `render_speed [ITERATIONS]`: the Template of Doom and its twin to /dev/null and into a pipe that
+//! a thread drains, beside a loop that writes the same bytes; and a table of rows with 8 escaped
+//! fields.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use rorqual_pipe::gather::{Gather, OutputFd};

@@ -1,13 +1,14 @@
-//! Expressions that are long without being deep: the parser bounds what is nested, but `1+1+1…` and `elif` after `elif` become trees as
-//! deep as they are long, and whoever walks those takes so much stack.
+//! Expressions that are long without being deep: the parser bounds what is nested, but `1+1+1…` and
+//! `elif` after `elif` become trees as deep as they are long, and whoever walks those takes so much
+//! stack.
 
 use crate::limits::CHAIN_MAX;
 use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
-/// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s of `if`s within one another. Of what is no template at
-/// all the parser says what is wrong.
+/// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s
+/// of `if`s within one another. Of what is no template at all the parser says what is wrong.
 pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
     let mut operators = 0;
     let mut elifs: Vec<usize> = Vec::new();

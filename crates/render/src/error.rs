@@ -80,7 +80,8 @@ impl From<io::Error> for RenderError {
 
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
-        // What went wrong in an included template or a block is wrapped in errors about the including one.
+        // What went wrong in an included template or a block is wrapped in errors about the
+        // including one.
         let mut inner = &error;
         let mut place = TemplatePosition::of(inner);
         while let Some(cause) = inner.source().and_then(|cause| cause.downcast_ref::<minijinja::Error>()) {

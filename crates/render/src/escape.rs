@@ -61,7 +61,8 @@ fn write_runs<S: Sink + ?Sized>(
     if start < bytes.len() { sink.copy(&bytes[start..]) } else { Ok(()) }
 }
 
-/// The first byte that is in the table. Most texts are short: eight looks at a time cost less than setting up a search by SIMD.
+/// The first byte that is in the table. Most texts are short: eight looks at a time cost less than
+/// setting up a search by SIMD.
 #[inline]
 fn find(bytes: &[u8], table: &[bool; 256]) -> Option<usize> {
     let mut start = 0;

@@ -28,7 +28,8 @@ impl TemplateFolder {
     /// The text of a template below the folder; `None` when there is no such file.
     ///
     /// # Errors
-    /// When its name leads out of the folder, by `..` or a link, when it is no file or not UTF-8, and when all together are too long.
+    /// When its name leads out of the folder, by `..` or a link, when it is no file or not UTF-8,
+    /// and when all together are too long.
     pub(crate) fn read(&self, name: &str) -> Result<Option<String>, Error> {
         // One name for each: `a//b` and `a/./b` would be others for `a/b`.
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));

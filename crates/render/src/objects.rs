@@ -27,7 +27,8 @@ impl Object for AllRows {
         match self.source.open(&self.control) {
             Ok(rows) => {
                 let reader = BatchReader { rows, batch: None, next: 0, all: Arc::clone(self) };
-                // An iterator of MiniJinja is shared between threads, which ours is not: the lock is never waited for.
+                // An iterator of MiniJinja is shared between threads, which ours is not: the lock
+                // is never waited for.
                 let reader = Mutex::new(reader);
                 Enumerator::Iter(Box::new(std::iter::from_fn(move || {
                     reader.lock().unwrap_or_else(PoisonError::into_inner).next()
@@ -143,7 +144,8 @@ impl Object for LoopVariable {
     }
 }
 
-/// The numbers of `range`, none of which is made before it is asked for; MiniJinja's own refuses more than 100,000.
+/// The numbers of `range`, none of which is made before it is asked for; MiniJinja's own refuses
+/// more than 100,000.
 #[derive(Debug, Clone)]
 pub(crate) struct Range {
     next: i64,
@@ -182,7 +184,8 @@ impl Range {
 impl Iterator for Range {
     type Item = Value;
 
-    /// Who asks may be MiniJinja, which never looks whether to stop: the last number is then an error.
+    /// Who asks may be MiniJinja, which never looks whether to stop: the last number is then an
+    /// error.
     fn next(&mut self) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
         if self.left.is_multiple_of(STOP_CHECK_ITERATIONS.into()) && self.control.stopped() {
@@ -209,7 +212,8 @@ impl Object for Range {
     }
 }
 
-/// What a template is given: the context, `rows`, and under a name that no template can write how it is stopped.
+/// What a template is given: the context, `rows`, and under a name that no template can write how
+/// it is stopped.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) context: Value,
@@ -248,7 +252,8 @@ impl Object for Root {
 /// The name that rows have in a template.
 pub(crate) const ROWS: &str = "rows";
 
-/// The variables that an expression names, as they are when it is evaluated, over what the template was given.
+/// The variables that an expression names, as they are when it is evaluated, over what the template
+/// was given.
 #[derive(Debug)]
 pub(crate) struct Locals {
     pub(crate) names: Arc<[Box<str>]>,

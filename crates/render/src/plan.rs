@@ -1,4 +1,5 @@
-//! A template as the emitter walks it: MiniJinja's parsed template with everything looked up that can be.
+//! A template as the emitter walks it: MiniJinja's parsed template with everything looked up that
+//! can be.
 
 use bytes::Bytes;
 use minijinja::machinery::{Instructions, Span};
@@ -34,7 +35,8 @@ pub(crate) enum TemplateNode<'a> {
     Continue,
 }
 
-/// An expression that is written: by the short way, or else by MiniJinja, which also says what is wrong.
+/// An expression that is written: by the short way, or else by MiniJinja, which also says what is
+/// wrong.
 pub(crate) struct Emit<'a> {
     pub(crate) path: Option<(VarPath<'a>, EscapeMode)>,
     pub(crate) exact: Box<DelegatedCode<'a>>,
@@ -59,7 +61,8 @@ pub(crate) struct VarPath<'a> {
     pub(crate) key: Option<usize>,
 }
 
-/// Where a name's value may be, the innermost scope first; behind these what the template was given.
+/// Where a name's value may be, the innermost scope first; behind these what the template was
+/// given.
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,
     pub(crate) places: Vec<VarSlot>,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 /// Rows that can be read from their start, again and again or once.
 pub trait Source: Debug + Send + Sync {
-    /// Starts at the first row. Nothing is read before [`RowSequence::next`] is called, and nothing after `control` was stopped.
+    /// Starts at the first row. Nothing is read before [`RowSequence::next`] is called, and nothing
+    /// after `control` was stopped.
     ///
     /// # Errors
     /// When the rows can't be read, or were read before and can't be read again.
@@ -24,8 +25,9 @@ pub trait RowSequence: Send {
     /// When they can't be read; what came before is what was there.
     fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError>;
 
-    /// All rows that are left through `body`, which depends on nothing but its row, and what it makes of them into `sink`, in order.
-    /// Returns how many rows that were. Who has threads renders on them.
+    /// All rows that are left through `body`, which depends on nothing but its row, and what it
+    /// makes of them into `sink`, in order. Returns how many rows that were. Who has threads
+    /// renders on them.
     ///
     /// # Errors
     /// The first of reading, rendering and writing, in the order of the rows.
@@ -47,8 +49,8 @@ pub trait LoopBody: Sync {
     /// When the template or the sink fails.
     fn render(&self, batch: &Arc<dyn RowBatch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), RenderError>;
 
-    /// Renders rows from `from` on while `sink` holds no more than `bytes_max`, and returns the first row that was not rendered: one
-    /// that does not fit leaves nothing behind.
+    /// Renders rows from `from` on while `sink` holds no more than `bytes_max`, and returns the
+    /// first row that was not rendered: one that does not fit leaves nothing behind.
     ///
     /// # Errors
     /// When the template fails; `sink` has what came before.

@@ -22,7 +22,8 @@ pub struct Templates {
     escape: Escape,
 }
 
-/// How a template is escaped, by its extension: as MiniJinja has it, and SVG, which a browser runs as it runs HTML.
+/// How a template is escaped, by its extension: as MiniJinja has it, and SVG, which a browser runs
+/// as it runs HTML.
 fn by_extension(name: &str) -> AutoEscape {
     let bare = [".j2", ".jinja2", ".jinja"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name);
     if bare.ends_with(".svg") || bare.ends_with(".xhtml") { AutoEscape::Html } else { default_auto_escape_callback(name) }
@@ -44,7 +45,8 @@ pub struct PageInput {
 pub enum RenderedBy {
     /// Our emitter: what the template does has short ways.
     Emitter,
-    /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that are worked out.
+    /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that
+    /// are worked out.
     MiniJinja,
 }
 
@@ -76,7 +78,8 @@ impl Templates {
         Ok(templates)
     }
 
-    /// Says by its name how a template that is added or read from now on is escaped, which else its extension says.
+    /// Says by its name how a template that is added or read from now on is escaped, which else its
+    /// extension says.
     pub fn escape_by(&mut self, escape: fn(&str) -> AutoEscape) {
         self.env.set_auto_escape_callback(escape);
         self.escape = escape;

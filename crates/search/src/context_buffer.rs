@@ -101,7 +101,8 @@ impl ContextBuffer {
         }
     }
 
-    /// Adds a piece, and lets go of what is before the last lines that may be asked for, and of what there is no memory for.
+    /// Adds a piece, and lets go of what is before the last lines that may be asked for, and of
+    /// what there is no memory for.
     fn add(&mut self, piece: ContextPiece) {
         self.lines += piece.lines();
         self.bytes += piece.held_bytes();
@@ -120,7 +121,8 @@ impl ContextBuffer {
         }
     }
 
-    /// The last `wanted` lines before `end`, as far as they lie behind `shown_to`; without what is missing in between.
+    /// The last `wanted` lines before `end`, as far as they lie behind `shown_to`; without what is
+    /// missing in between.
     pub(crate) fn last_lines(&mut self, wanted: usize, shown_to: u64, end: u64) -> Vec<ContextPiece> {
         let (mut left, mut end) = (wanted, end);
         let mut last = Vec::new();

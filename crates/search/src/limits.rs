@@ -1,22 +1,22 @@
 //! Every limit of a search, with the memory it costs.
 
-/// Hits that a worker notes for a chunk before it leaves the rest of that chunk to the report: 12 bytes each, at most once a worker
-/// and once for each chunk that waits.
+/// Hits that a worker notes for a chunk before it leaves the rest of that chunk to the report: 12
+/// bytes each, at most once a worker and once for each chunk that waits.
 pub const HITS_MAX: usize = 16 << 10;
 
-/// Share of the budget that the patterns may take when compiled, and that a worker's automaton may keep of its states.
-/// Each is a 64th: 4 MiB of 256 MiB.
+/// Share of the budget that the patterns may take when compiled, and that a worker's automaton may
+/// keep of its states. Each is a 64th: 4 MiB of 256 MiB.
 pub const PATTERN_SHARE: u64 = 64;
 
 /// Least memory for compiled patterns, in bytes; enough for every pattern that a person types.
 pub const PATTERN_BYTES_MIN: u64 = 1 << 20;
 
-/// How many times the limit on compiled patterns is needed while they are compiled: syntax trees, the automaton for each direction,
-/// literals. Measured with the patterns of the tests.
+/// How many times the limit on compiled patterns is needed while they are compiled: syntax trees,
+/// the automaton for each direction, literals. Measured with the patterns of the tests.
 pub const COMPILE_FACTOR: u64 = 6;
 
-/// Memory that compiling may take for each byte of the patterns' text: trees of syntax and of meaning. Measured: up to 234 where case is
-/// folded, 210 for regular expressions.
+/// Memory that compiling may take for each byte of the patterns' text: trees of syntax and of
+/// meaning. Measured: up to 234 where case is folded, 210 for regular expressions.
 pub const TEXT_FACTOR: u64 = 256;
 
 /// The same for plain words, which need no trees. Measured: up to 56.
@@ -25,7 +25,8 @@ pub const WORD_FACTOR: u64 = 64;
 /// Automata that one worker may fill: forward, backward, and the one for candidate lines.
 pub const CACHES_PER_WORKER: u64 = 3;
 
-/// Share of the budget for the lines before a selected one that lie in earlier chunks (`-B`): an 8th.
+/// Share of the budget for the lines before a selected one that lie in earlier chunks (`-B`): an
+/// 8th.
 pub const CONTEXT_SHARE: u64 = 8;
 
 /// Share of the budget for names of files that are sorted (`--sort`): an 8th.
@@ -34,9 +35,10 @@ pub const SORT_SHARE: u64 = 8;
 /// What one name of a folder takes while the folder is sorted: its path, twice, and its kind.
 pub const SORTED_ENTRY_BYTES: u64 = 512;
 
-/// How much of a line that is not held whole is looked at together for the places of its matches, in bytes. A match whose nearest end is
-/// further than half of it from its start is found where it starts with the line or behind another, and else late or not at all; whether the
-/// line matches is always exact.
+/// How much of a line that is not held whole is looked at together for the places of its matches,
+/// in bytes. A match whose nearest end is further than half of it from its start is found where it
+/// starts with the line or behind another, and else late or not at all; whether the line matches is
+/// always exact.
 pub const WINDOW_BYTES: usize = 512 << 10;
 
 /// What is given of one match in such a line, in bytes: of a longer one the beginning.

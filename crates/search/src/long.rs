@@ -1,8 +1,9 @@
 //! Whether a line matches that is longer than the memory.
 //!
-//! A lazy DFA keeps its state from block to block. What it can't express, Unicode's word boundaries (`\b`, `-w`), is simulated on
-//! the NFA instead: slower, and as exact. Both pass over a run of one byte once it no longer changes their state, so that a hole or
-//! an accident of NULs costs what looking for its end costs.
+//! A lazy DFA keeps its state from block to block. What it can't express, Unicode's word boundaries
+//! (`\b`, `-w`), is simulated on the NFA instead: slower, and as exact. Both pass over a run of one
+//! byte once it no longer changes their state, so that a hole or an accident of NULs costs what
+//! looking for its end costs.
 
 mod extent;
 
@@ -45,7 +46,8 @@ impl LongMatcher {
         };
     }
 
-    /// The next bytes of the line; no newline among them. Whether it is known by now that the line matches.
+    /// The next bytes of the line; no newline among them. Whether it is known by now that the line
+    /// matches.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         if !self.matched {
             self.matched = match &mut self.automaton {
@@ -163,7 +165,8 @@ fn start_state(dfa: &DFA, cache: &mut Cache) -> LazyStateID {
     dfa.start_state(cache, &start::Config::new()).unwrap_or_default()
 }
 
-/// How many of the first bytes are `byte`; in strides, as this is where an accident of NULs is passed over.
+/// How many of the first bytes are `byte`; in strides, as this is where an accident of NULs is
+/// passed over.
 fn run_length(bytes: &[u8], byte: u8) -> usize {
     let whole =
         bytes.chunks_exact(64).take_while(|stride| stride.iter().fold(true, |same, next| same & (*next == byte))).count() * 64;
@@ -210,7 +213,8 @@ impl Simulation {
     fn feed(&mut self, bytes: &[u8]) -> bool {
         bytes.chunks(WINDOW_BYTES / 8).any(|piece| {
             self.window.extend_from_slice(piece);
-            // The last character may be looked at from before it, and its bytes may not all be here.
+            // The last character may be looked at from before it, and its bytes may not all be
+            // here.
             let matched = self.run_to(self.window.len().saturating_sub(LOOK_BYTES));
             self.forget();
             matched
@@ -261,8 +265,8 @@ impl Simulation {
         &self.window[self.at.saturating_sub(LOOK_BYTES + 1)..end]
     }
 
-    /// Adds what is reached without a byte, from the states so far and from a match that would start here; whether one has ended, which
-    /// is preferred to the states behind it.
+    /// Adds what is reached without a byte, from the states so far and from a match that would
+    /// start here; whether one has ended, which is preferred to the states behind it.
     fn reach(&mut self) -> bool {
         self.reached.clear();
         self.stack.extend(self.now.list.iter().rev());

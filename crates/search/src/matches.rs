@@ -8,7 +8,8 @@ use grep_regex::RegexMatcher;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Gives the matches of a line (without its newline) that are not empty, in order, until `each` fails.
+/// Gives the matches of a line (without its newline) that are not empty, in order, until `each`
+/// fails.
 ///
 /// # Errors
 /// As `each`.
@@ -25,8 +26,8 @@ pub fn each_match<E>(matcher: &RegexMatcher, line: &[u8], mut each: impl FnMut(R
 
 /// Finds the matches of a line that comes in pieces, by looking at a window of it.
 ///
-/// Matches of up to [`MATCH_BYTES_MAX`] are given as of a line that is held whole; of a longer one its beginning, once, and the next is looked
-/// for behind its end.
+/// Matches of up to [`MATCH_BYTES_MAX`] are given as of a line that is held whole; of a longer one
+/// its beginning, once, and the next is looked for behind its end.
 pub struct LongMatches {
     matcher: RegexMatcher,
     syntax: Arc<Syntax>,
@@ -72,7 +73,8 @@ impl LongMatches {
         }
     }
 
-    /// Takes the next bytes, and gives each match that is known by then, with its place in the line.
+    /// Takes the next bytes, and gives each match that is known by then, with its place in the
+    /// line.
     ///
     /// # Errors
     /// As `each`.
@@ -91,8 +93,8 @@ impl LongMatches {
         Ok(())
     }
 
-    /// The line is over: gives the rest of its matches. Whether one was longer than is given of one, or is missing; `matched` says whether
-    /// there is one at all.
+    /// The line is over: gives the rest of its matches. Whether one was longer than is given of
+    /// one, or is missing; `matched` says whether there is one at all.
     ///
     /// # Errors
     /// As `each`.
@@ -122,8 +124,8 @@ impl LongMatches {
         Ok(())
     }
 
-    /// Gives matches that start before `limit`, up to one that goes on behind the window; with a limit beyond the window, which is the
-    /// line's end then, all.
+    /// Gives matches that start before `limit`, up to one that goes on behind the window; with a
+    /// limit beyond the window, which is the line's end then, all.
     fn look<E>(&mut self, limit: usize, each: &mut impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
         while self.next < limit.min(self.window.len()) {
             let found = find(&self.matcher, &self.window, self.next).filter(|found| found.start < limit);

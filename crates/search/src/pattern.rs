@@ -36,7 +36,8 @@ pub enum LineEnd {
 /// Patterns, any of which may match, and how.
 #[derive(Debug, Clone)]
 pub struct SearchPattern {
-    /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has no end of a line.
+    /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has
+    /// no end of a line.
     pub patterns: Vec<Vec<u8>>,
     /// They are texts, not regular expressions.
     pub fixed: bool,
@@ -80,7 +81,8 @@ impl Expression {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// When a pattern is no regular expression, has the end of a line, or is too large when compiled.
+    /// When a pattern is no regular expression, has the end of a line, or is too large when
+    /// compiled.
     pub fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
         let syntax = Syntax::new(pattern)?;
         let matcher = syntax.matcher()?;
@@ -146,7 +148,8 @@ pub(crate) struct Syntax {
 impl Syntax {
     fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
         let SearchPattern { patterns, fixed, case, word, whole_line, line_end, bytes_max } = pattern;
-        // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written around each pattern.
+        // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written
+        // around each pattern.
         let borders = whole_line && line_end == LineEnd::Nul;
         let as_text = fixed && !borders && patterns.iter().all(|pattern| std::str::from_utf8(pattern).is_ok());
         let mut letters = Letters::default();
@@ -286,7 +289,8 @@ fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, Patte
     Ok(if commented { text + "\n" } else { text })
 }
 
-/// An expression of bytes: those that are not UTF-8 stand for themselves, which they can't within a class.
+/// An expression of bytes: those that are not UTF-8 stand for themselves, which they can't within a
+/// class.
 fn of_bytes(bytes: &[u8], fixed: bool, index: usize) -> Result<String, PatternError> {
     let mut text = String::new();
     let mut marked = String::new();

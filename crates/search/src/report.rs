@@ -13,7 +13,8 @@ use std::os::unix::fs::FileExt;
 /// What is to be done with the selected lines.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportSettings {
-    /// Lines around selected ones were asked for, so that what is left out between them is said; also where none are.
+    /// Lines around selected ones were asked for, so that what is left out between them is said;
+    /// also where none are.
     pub around: bool,
     /// Lines shown before a selected one.
     pub before: usize,
@@ -21,8 +22,8 @@ pub struct ReportSettings {
     pub after: usize,
     /// Stop after this many selected lines.
     pub selected_max: u64,
-    /// Over-long lines are shown as they come, before it is known whether they are selected: who prints matches alone prints nothing of the
-    /// others.
+    /// Over-long lines are shown as they come, before it is known whether they are selected: who
+    /// prints matches alone prints nothing of the others.
     pub eager: bool,
     /// Most memory for lines before a selected one that lie in earlier chunks, in bytes.
     pub context_bytes_max: usize,
@@ -31,7 +32,8 @@ pub struct ReportSettings {
 /// Lines to show: whole, each with its newline but for the last of the input.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownLines<'a> {
-    /// The buffer that holds them, where they can be pointed at, with the place in it; or where they were copied to.
+    /// The buffer that holds them, where they can be pointed at, with the place in it; or where
+    /// they were copied to.
     pub buffer: Option<(&'a Bytes, usize)>,
     /// The lines.
     pub lines: &'a [u8],
@@ -57,7 +59,8 @@ pub enum LongPiece<'a> {
     },
     /// Its next bytes.
     Bytes(&'a [u8]),
-    /// Its next bytes were not kept: the input can't be read again, and it was not known yet that the line is selected.
+    /// Its next bytes were not kept: the input can't be read again, and it was not known yet that
+    /// the line is selected.
     Lost(u64),
     /// It is over; with its newline, unless it is the input's last.
     End {
@@ -98,7 +101,8 @@ pub struct Summary {
     pub context_cut: bool,
     /// As many lines as were wanted were found, and the rest of the input was left.
     pub enough: bool,
-    /// After the last selected line, in the decoded input; meaningless where lines are counted only.
+    /// After the last selected line, in the decoded input; meaningless where lines are counted
+    /// only.
     pub selected_end: u64,
 }
 
@@ -178,7 +182,8 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
     /// Takes what was found in the next chunk.
     ///
     /// # Errors
-    /// When the sink fails, or a pattern can't be made fit for over-long lines; and [`ErrorClass::Stopped`] when there is enough.
+    /// When the sink fails, or a pattern can't be made fit for over-long lines; and
+    /// [`ErrorClass::Stopped`] when there is enough.
     pub fn take(&mut self, found: ChunkHits) -> Result<(), Error> {
         let ChunkHits { chunk, mut batch } = found;
         if batch.binary {
@@ -454,7 +459,8 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
         if self.around() { self.show_before(&Chunk::empty(offset, usize::MAX), 0, number) } else { Ok(()) }
     }
 
-    /// Shows an over-long line that has passed: the file is read again, or else its head is all there is.
+    /// Shows an over-long line that has passed: the file is read again, or else its head is all
+    /// there is.
     fn show_passed(&mut self, line: &PassedLine, selected: bool, matched: bool) -> Result<(), Error> {
         self.sink.long(LongPiece::Start { selected, number: line.number, offset: line.offset })?;
         let end = line.offset + line.bytes;

@@ -95,8 +95,8 @@ impl Searcher {
         }
     }
 
-    /// The next matching line at or after `from`, which is the start of a line. The expression can't match across lines, so all of them
-    /// are searched as one.
+    /// The next matching line at or after `from`, which is the start of a line. The expression
+    /// can't match across lines, so all of them are searched as one.
     fn next_fast(&self, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
         while from < lines.len() {
             let found = self.matcher.find_candidate_line(&lines[from..]).ok().flatten()?;
@@ -131,14 +131,15 @@ impl Searcher {
     }
 }
 
-/// Where the text starts in a chunk: after the mark that some programs begin UTF-8 with, which is in no line.
+/// Where the text starts in a chunk: after the mark that some programs begin UTF-8 with, which is
+/// in no line.
 pub(crate) fn start_of_text(chunk: &Chunk) -> usize {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if chunk.offset == 0 && chunk.bytes.starts_with(MARK) { MARK.len() } else { 0 }
 }
 
-/// Gives a buffer back as early as possible, while it is still in its core's cache: nothing of it will be shown, and what it has of
-/// an earlier line is mostly short.
+/// Gives a buffer back as early as possible, while it is still in its core's cache: nothing of it
+/// will be shown, and what it has of an earlier line is mostly short.
 fn let_go(chunk: &mut Chunk) {
     const COPY_BYTES_MAX: usize = 4 << 10;
     if chunk.before.len() <= COPY_BYTES_MAX {

@@ -38,7 +38,8 @@ pub(crate) struct Acceptor {
     pub(crate) gate: Arc<RequestGate>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) router: Router,
-    /// Over which connections are spread; where there is none, all are of the runtime that accepts them.
+    /// Over which connections are spread; where there is none, all are of the runtime that accepts
+    /// them.
     pub(crate) carriers: Vec<Handle>,
 }
 
@@ -150,7 +151,8 @@ impl Acceptor {
             }
             () = draining.ending() => {}
         }
-        // Who has not shown the token by now is not waited for. Others get the answer to what they asked meanwhile.
+        // Who has not shown the token by now is not waited for. Others get the answer to what they
+        // asked meanwhile.
         if taken.is_known() {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
@@ -173,7 +175,8 @@ async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<ConnectionSlot>) 
     std::future::pending::<()>().await;
 }
 
-/// What a connection is told that gives way before it has asked for anything: its client may be about to, and comes again.
+/// What a connection is told that gives way before it has asked for anything: its client may be
+/// about to, and comes again.
 fn gave_way() -> String {
     let refused =
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "strangers_full", "others came while this connection asked for nothing");
@@ -190,7 +193,8 @@ fn cut_off() {
     tracing::debug!("a connection was cut off: its token was changed");
 }
 
-/// Lines about connections that were not accepted, which come many times a second while there are no descriptors.
+/// Lines about connections that were not accepted, which come many times a second while there are
+/// no descriptors.
 #[derive(Default)]
 struct Refusals {
     untold: u64,

@@ -8,7 +8,8 @@ use std::time::Duration;
 /// Where a server is reached, and by whom.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The address to listen on. One that is not of this machine alone takes a certificate, or a proxy that has one.
+    /// The address to listen on. One that is not of this machine alone takes a certificate, or a
+    /// proxy that has one.
     pub bind: IpAddr,
     /// Certificate chain and private key, both PEM: the server speaks TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
@@ -86,8 +87,8 @@ impl Access {
         Ok(())
     }
 
-    /// Names of this machine under which nobody else may listen on the same port: what answers at `[::1]` is another server where this one is
-    /// at `127.0.0.1` alone.
+    /// Names of this machine under which nobody else may listen on the same port: what answers at
+    /// `[::1]` is another server where this one is at `127.0.0.1` alone.
     fn loopback_names(&self) -> &'static [&'static str] {
         match self.bind {
             IpAddr::V4(_) => &["127.0.0.1", "localhost"],

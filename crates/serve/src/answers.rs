@@ -88,7 +88,8 @@ struct LatencyAnswer {
 }
 
 impl ViewAnswer {
-    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with the log's clock and `top` rows a panel.
+    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with
+    /// the log's clock and `top` rows a panel.
     pub(crate) fn new(viewed: ViewResult, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
         let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);

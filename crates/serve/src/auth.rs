@@ -1,5 +1,5 @@
-//! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and Sec-Fetch-Site
-//! against other pages in the same browser.
+//! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and
+//! Sec-Fetch-Site against other pages in the same browser.
 
 use crate::access::HostNames;
 use crate::connections::{ConnectionSlot, Connections};
@@ -28,7 +28,8 @@ pub(crate) struct Auth {
 enum Credential {
     /// The token, in a header that only programs and scripts of our own page set.
     Bearer,
-    /// The session key, in a cookie, which browsers send along whoever asks, and to every port of the host.
+    /// The session key, in a cookie, which browsers send along whoever asks, and to every port of
+    /// the host.
     Cookie,
     /// The token, in the address that opens the page.
     Link,
@@ -41,8 +42,9 @@ const NO_TOKEN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=
      <p>Without <code>--token-file</code> each start has a new token, and links of earlier ones are no longer good. With it, the token is what \
      that file has.</p>\n</html>\n";
 
-/// Scripts, workers and all else come from the page's own files; text becomes markup only through the one policy of the page's framework, for its
-/// own templates, and the address of a worker only through the page's own, which knows one.
+/// Scripts, workers and all else come from the page's own files; text becomes markup only through
+/// the one policy of the page's framework, for its own templates, and the address of a worker only
+/// through the page's own, which knows one.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types svelte-trusted-html rorqual-worker";
@@ -67,7 +69,8 @@ impl Auth {
         Self { token, cookie: format!("{prefix}rorqual_{port}"), names, open_probes }
     }
 
-    /// Lets a request in for as long as its token is the token; `None` is a probe, which has shown none.
+    /// Lets a request in for as long as its token is the token; `None` is a probe, which has shown
+    /// none.
     pub(crate) fn check(&self, request: &Request) -> Result<Option<AccessGrant>, ApiError> {
         if self.open_probes && is_probe(request) {
             return Ok(None);
@@ -100,7 +103,8 @@ impl Auth {
         {
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "requests from other pages are refused"));
         }
-        // Opening the page by a link from elsewhere is fine; anything else from another site is not.
+        // Opening the page by a link from elsewhere is fine; anything else from another site is
+        // not.
         let opening = request.method() == Method::GET && request.uri().path() == "/";
         let own = |site: &HeaderValue| site == "same-origin" || site == "none";
         if !opening && !headers.get_all("sec-fetch-site").iter().all(own) {
@@ -147,8 +151,9 @@ impl Auth {
         self.opens(request)?;
         let secure = if self.names.secure { "; Secure" } else { "" };
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie, self.token.key());
-        // Where another page led here (the file that `--open` hands to the browser), a redirect would still count as its
-        // doing, and the browser would keep the strict cookie back. Our own page may go where it likes.
+        // Where another page led here (the file that `--open` hands to the browser), a redirect
+        // would still count as its doing, and the browser would keep the strict cookie back. Our
+        // own page may go where it likes.
         let site = request.headers().get("sec-fetch-site");
         if site.is_some_and(|site| site != "none" && site != "same-origin") {
             let page = Html("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>rorqual</title>");
@@ -157,7 +162,8 @@ impl Auth {
         Some((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())]).into_response())
     }
 
-    /// Whether browsers may be told to come by https alone. Of `localhost` that would be said for all servers of a machine.
+    /// Whether browsers may be told to come by https alone. Of `localhost` that would be said for
+    /// all servers of a machine.
     fn is_strict(&self, request: &Request) -> bool {
         let host = text(request.headers(), header::HOST).unwrap_or_default();
         let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
@@ -171,7 +177,8 @@ fn is_probe(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD) && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-/// Whether it may change something: all but reading, what begins as reading and goes on as something else, and reading that takes a lease.
+/// Whether it may change something: all but reading, what begins as reading and goes on as
+/// something else, and reading that takes a lease.
 fn changes(request: &Request) -> bool {
     let headers = request.headers();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -189,7 +196,8 @@ pub(crate) struct RequestGate {
 /// Lets a request through or not, and puts the security headers on every answer.
 pub(crate) async fn guard(State(gate): State<Arc<RequestGate>>, mut request: Request, next: Next) -> Response {
     let strict = gate.guard.is_strict(&request);
-    // A proxy may have seen another end of such a body: what comes behind it is not taken for a request.
+    // A proxy may have seen another end of such a body: what comes behind it is not taken for a
+    // request.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = match admit(&gate, &mut request).await {
         Ok(Some(signed_in)) => signed_in,

@@ -1,8 +1,10 @@
 //! Answers that leave while they are made, each by a thread with a few blocks of its own.
 //!
-//! Their reader holds the blocks, the thread then finds none free and waits; so a slow reader slows its own answer and nobody else's. When
-//! the reader goes away, the channel closes, and the work ends with its next piece, or, where it makes none, when it next looks at its
-//! control. When what is sent is no longer there to be read, a thread that waits for its reader is woken, and ends too.
+//! Their reader holds the blocks, the thread then finds none free and waits; so a slow reader slows
+//! its own answer and nobody else's. When the reader goes away, the channel closes, and the work
+//! ends with its next piece, or, where it makes none, when it next looks at its control. When what
+//! is sent is no longer there to be read, a thread that waits for its reader is woken, and ends
+//! too.
 
 use crate::disconnect_watch::DisconnectWatch;
 use axum::body::Body;
@@ -17,7 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-/// Places for work that a connection and a thread do together, with the blocks of those that are free, those used last at the end.
+/// Places for work that a connection and a thread do together, with the blocks of those that are
+/// free, those used last at the end.
 pub(crate) struct BodyPermits {
     free: Mutex<Vec<BufferPool>>,
     count: usize,
@@ -62,7 +65,8 @@ impl Drop for BodyWorkPermit {
     }
 }
 
-/// A piece of an answer; an empty one is its end, without which it breaks off: a thread that panics must not make it look whole.
+/// A piece of an answer; an empty one is its end, without which it breaks off: a thread that panics
+/// must not make it look whole.
 pub(crate) type BodyPiece = Result<Bytes, RenderError>;
 
 /// Tells the reader how the work ended. Where nobody hears it, the reader went away.
@@ -87,8 +91,8 @@ pub(crate) fn gone() -> io::Error {
 }
 
 impl BodySink {
-    /// A sink with the blocks of `place` until the sender of `ended` is dropped, and who takes its pieces. The sink waits, so it
-    /// belongs on threads that may.
+    /// A sink with the blocks of `place` until the sender of `ended` is dropped, and who takes its
+    /// pieces. The sink waits, so it belongs on threads that may.
     pub(crate) fn new(place: &BodyWorkPermit, ended: watch::Receiver<()>) -> (Self, Sender<BodyPiece>, Receiver<BodyPiece>) {
         let (sender, pieces) = channel(1);
         let (pool, runtime) = (place.pool.clone(), Handle::current());
@@ -176,7 +180,8 @@ impl DisconnectStop {
         Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
     }
 
-    /// The body of the answer, once its first piece is there: what fails before has a status of its own, what fails later breaks it off.
+    /// The body of the answer, once its first piece is there: what fails before has a status of its
+    /// own, what fails later breaks it off.
     pub(crate) async fn body(mut self) -> Result<Body, RenderError> {
         match self.next().await {
             Some(Ok(first)) => Ok(Body::from_stream(unfold((Some(first), self), next))),
@@ -198,7 +203,8 @@ async fn next((first, mut reader): (Option<Bytes>, DisconnectStop)) -> Option<(B
         None => reader.next().await?,
     };
     if piece.is_err() {
-        // An error throws away what is not flushed yet, the head among it; what waits is flushed meanwhile.
+        // An error throws away what is not flushed yet, the head among it; what waits is flushed
+        // meanwhile.
         tokio::task::yield_now().await;
     }
     Some((piece, (None, reader)))

@@ -1,5 +1,5 @@
-//! A part of an upload that is held until its checksum is right: what was parsed can't be taken back, so nothing of it may reach the run
-//! before.
+//! A part of an upload that is held until its checksum is right: what was parsed can't be taken
+//! back, so nothing of it may reach the run before.
 
 use crate::error::ApiError;
 use crate::feed::{Interruption, idle_max};
@@ -15,7 +15,8 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// What is there for one part at a time, of all sessions, where a session's rows can lend nothing: it gets on all the same, if in small parts.
+/// What is there for one part at a time, of all sessions, where a session's rows can lend nothing:
+/// it gets on all the same, if in small parts.
 pub(crate) type ChecksumBuffer = Arc<Semaphore>;
 
 /// Whose memory a part has.
@@ -145,7 +146,8 @@ impl Transport for ChecksummedPart {
         TransferEnd::Part
     }
 
-    /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare must not wait for the turn.
+    /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare
+    /// must not wait for the turn.
     fn waits(&self) -> bool {
         matches!(self.room, ChecksumMemory::Lent { .. })
     }

@@ -1,4 +1,5 @@
-//! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
+//! Places for connections: those that have shown the token, and a few for strangers, who give way
+//! to one another.
 
 use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
 use crate::token::AccessGrant;
@@ -18,7 +19,8 @@ pub(crate) struct Connections {
     strangers: Mutex<VecDeque<Arc<ConnectionSlot>>>,
     /// Those that have, and are asked over and over; not those that became a socket.
     welcomed: Mutex<Vec<Arc<ConnectionSlot>>>,
-    /// So long a stranger may stay when all places are wanted, and so long a known one may have nothing to ask.
+    /// So long a stranger may stay when all places are wanted, and so long a known one may have
+    /// nothing to ask.
     grace: Duration,
     /// A stranger left.
     freed: Notify,
@@ -76,8 +78,9 @@ impl Connections {
         })
     }
 
-    /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
-    /// had the time to show its token: who never does holds up others by that for each round of places, and many who come at once are all served.
+    /// A place for a connection that was just made. Where all are taken, the stranger that has been
+    /// silent longest leaves once it had the time to show its token: who never does holds up others
+    /// by that for each round of places, and many who come at once are all served.
     pub(crate) async fn admit(self: &Arc<Self>) -> SlotGuard {
         loop {
             let freed = self.freed.notified();
@@ -89,7 +92,8 @@ impl Connections {
         }
     }
 
-    /// A place, or how long the oldest stranger has still; nothing where all of them wait for a place among the known.
+    /// A place, or how long the oldest stranger has still; nothing where all of them wait for a
+    /// place among the known.
     fn try_admit(&self) -> Result<Arc<ConnectionSlot>, Option<Duration>> {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
@@ -106,8 +110,8 @@ impl Connections {
         Ok(place)
     }
 
-    /// Gives a stranger that showed the token its place among the known. Where there is none, the one that has asked for nothing for longest
-    /// leaves; while all are asked, it waits.
+    /// Gives a stranger that showed the token its place among the known. Where there is none, the
+    /// one that has asked for nothing for longest leaves; while all are asked, it waits.
     pub(crate) async fn welcome(&self, place: &Arc<ConnectionSlot>) {
         if place.known.get().is_some() || place.waits.set(()).is_err() {
             return;
@@ -134,8 +138,8 @@ impl Connections {
         }
     }
 
-    /// Tells the connection that has asked for nothing for longest to leave, once it had its grace; and how long that will take, or until there
-    /// may be one.
+    /// Tells the connection that has asked for nothing for longest to leave, once it had its grace;
+    /// and how long that will take, or until there may be one.
     fn displace(&self) -> Duration {
         let welcomed = lock(&self.welcomed);
         let idle = welcomed.iter().filter_map(|place| Some((place.idle_since()?, place)));
@@ -149,7 +153,8 @@ impl Connections {
         left
     }
 
-    /// Connections that have shown the token, how many places there are for such, and those that have not.
+    /// Connections that have shown the token, how many places there are for such, and those that
+    /// have not.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         (self.known_max - self.known.available_permits(), self.known_max, self.lock().len())
     }

@@ -1,4 +1,5 @@
-//! Tests of a connection: what a transport brings is counted and dropped, all else is as in an upload.
+//! Tests of a connection: what a transport brings is counted and dropped, all else is as in an
+//! upload.
 
 use crate::error::ApiError;
 use crate::feed::Interruption;

@@ -1,7 +1,8 @@
 //! A second handle on a connection's socket, which sees its client leave.
 //!
-//! hyper reads nothing while it answers, as a client may close its sending half and still want the answer (`half_close`). A
-//! rendering that has nothing to write for long would then never hear that nobody waits for it.
+//! hyper reads nothing while it answers, as a client may close its sending half and still want the
+//! answer (`half_close`). A rendering that has nothing to write for long would then never hear that
+//! nobody waits for it.
 
 use socket2::SockRef;
 use std::io;
@@ -10,12 +11,14 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// A connection's socket, beside the one that hyper has; nothing is read from it, and written only when hyper writes nothing.
+/// A connection's socket, beside the one that hyper has; nothing is read from it, and written only
+/// when hyper writes nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct DisconnectWatch(Option<Arc<TcpStream>>);
 
 impl DisconnectWatch {
-    /// The connection, and its twin. Without a descriptor for one the client's leaving is noticed by the next write.
+    /// The connection, and its twin. Without a descriptor for one the client's leaving is noticed
+    /// by the next write.
     ///
     /// # Errors
     /// When the runtime does not take the socket back.
@@ -31,7 +34,8 @@ impl DisconnectWatch {
         Self(None)
     }
 
-    /// Sends the last words of a connection on which nothing was answered; as much as the system takes at once.
+    /// Sends the last words of a connection on which nothing was answered; as much as the system
+    /// takes at once.
     pub(crate) fn leave_with(&self, words: &[u8]) {
         if let Some(stream) = &self.0 {
             let socket = SockRef::from(&**stream);
@@ -40,8 +44,8 @@ impl DisconnectWatch {
         }
     }
 
-    /// Done when the client has closed its sending half, or the connection broke; also behind bytes that nobody has read yet, such as those by which
-    /// TLS says goodbye.
+    /// Done when the client has closed its sending half, or the connection broke; also behind bytes
+    /// that nobody has read yet, such as those by which TLS says goodbye.
     pub(crate) async fn left(&self) {
         let Some(stream) = &self.0 else { return std::future::pending().await };
         loop {

@@ -1,7 +1,8 @@
 //! What of a view is taken away: its rows, all values of a panel, one page.
 //!
-//! The memory that it takes is the session's: its rows give way to the file while it runs. It has a thread, and holds the rows but not the
-//! turn of those who ask: a slow reader keeps nobody from looking. When the rows are to go, it ends.
+//! The memory that it takes is the session's: its rows give way to the file while it runs. It has a
+//! thread, and holds the rows but not the turn of those who ask: a slow reader keeps nobody from
+//! looking. When the rows are to go, it ends.
 
 use crate::api::{PathSession, SessionQuery};
 use crate::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
@@ -295,7 +296,8 @@ impl PendingExport {
         Ok(Self { sessions, session, twin, place })
     }
 
-    /// The session's rows, with the memory that `prepare` has them lend, which may take writing others to the file.
+    /// The session's rows, with the memory that `prepare` has them lend, which may take writing
+    /// others to the file.
     async fn grant<T: Send + 'static>(
         self,
         prepare: impl FnOnce(&RowStore) -> Option<(Reservation, T)> + Send + 'static,

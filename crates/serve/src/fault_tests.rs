@@ -1,5 +1,5 @@
-//! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere: nothing is lost, nothing comes twice, and every
-//! block comes home.
+//! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere:
+//! nothing is lost, nothing comes twice, and every block comes home.
 
 use crate::exports::ViewPage;
 use crate::feed::Interruption;
@@ -233,7 +233,8 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
             let journal = tempfile::tempfile().expect("a folder for temporary files");
             RowStore::with_journal(rows, journal, 1 << 30).expect("an empty file")
         });
-        // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
+        // Rows that may grow are in the head of what is kept, which has some hundred bytes of its
+        // own.
         let head_bytes = || {
             let store = session.rows().store().expect("nobody takes them");
             store.checkpoint().expect("there is a journal").len()

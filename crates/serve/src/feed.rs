@@ -1,5 +1,5 @@
-//! From the socket to the run: bytes wait where they came from until their session has a turn, and then go through filled blocks and a short
-//! queue.
+//! From the socket to the run: bytes wait where they came from until their session has a turn, and
+//! then go through filled blocks and a short queue.
 
 use crate::limits::{
     CHECKPOINT_EVERY, FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES,
@@ -23,7 +23,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 /// The writing end: an upload, or one after another.
 pub(crate) struct Feed {
     headroom: usize,
-    /// The formats in question, until what came tells one: the run takes the format from its first block alone.
+    /// The formats in question, until what came tells one: the run takes the format from its first
+    /// block alone.
     formats: Option<Formats>,
     /// What came until then.
     head: Vec<u8>,
@@ -143,13 +144,15 @@ impl BlockSource for FeedSource {
 }
 
 impl Feed {
-    /// A feed that fills blocks behind `headroom` bytes, for a log in one of `formats`, or one whose format is known.
+    /// A feed that fills blocks behind `headroom` bytes, for a log in one of `formats`, or one
+    /// whose format is known.
     pub(crate) fn new(headroom: usize, formats: Option<Formats>) -> Self {
         Self { headroom, formats, head: Vec::new(), held: None, lap: None }
     }
 
-    /// Takes what a transport brings to its end, or until the session has its size, counting every byte as taken. Also after an interruption
-    /// all counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
+    /// Takes what a transport brings to its end, or until the session has its size, counting every
+    /// byte as taken. Also after an interruption all counted bytes reach the run; those by which no
+    /// format can be told yet stay here until there are more, or the end.
     pub(crate) async fn take(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<(), Interruption> {
         if self.formats.is_some() && self.gather(session, transport).await? == FeedStop::End {
             return Ok(());
@@ -178,8 +181,8 @@ impl Feed {
         }
     }
 
-    /// Gives a place for what is held to others, who are in need of it while this upload is away. What was held comes again. Blocks while the
-    /// session is being kept.
+    /// Gives a place for what is held to others, who are in need of it while this upload is away.
+    /// What was held comes again. Blocks while the session is being kept.
     pub(crate) fn leave(&mut self, session: &Session) {
         // Given away at the end, when nothing is held any longer.
         let Some(_held) = self.held.take() else { return };
@@ -188,7 +191,8 @@ impl Feed {
         session.rewind();
     }
 
-    /// Hands on what is left: the end of the log, whose turn it may wait for or not. Behind [`Interruption::NoTurn`] it goes on.
+    /// Hands on what is left: the end of the log, whose turn it may wait for or not. Behind
+    /// [`Interruption::NoTurn`] it goes on.
     pub(crate) async fn finish(&mut self, session: &Arc<Session>, waits: bool) -> Result<(), Interruption> {
         // Where no format was told the run says so.
         self.begin(session, waits).await?;
@@ -410,17 +414,20 @@ fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Whether the first block of a stream is enough for a run to tell its format by, or more would not help.
+/// Whether the first block of a stream is enough for a run to tell its format by, or more would not
+/// help.
 pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
     newlines(head) >= SAMPLE_LINES_MAX || tells_format(head, formats)
 }
 
-/// Whether the lines of this head are in a format for sure, so that more of them would give the same.
+/// Whether the lines of this head are in a format for sure, so that more of them would give the
+/// same.
 fn tells_for_sure(head: &[u8], formats: &Formats) -> bool {
     formats.given.is_some() || is_encoded(head) || detect(head, &formats.candidates).is_ok_and(|detection| detection.sure)
 }
 
-/// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
+/// Whether a run would find a format by this head. Compressed data it decodes a block of first,
+/// however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
     let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
     formats.given.is_some() || is_encoded(head) || detect(lines, &formats.candidates).is_ok()

@@ -8,7 +8,8 @@ use axum::http::{HeaderName, header};
 const STORED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".lzma"];
 const LOGS: [&str; 4] = [".log", ".txt", ".json", ".ndjson"];
 
-/// The name of a file made of a session's rows: `access.csv`, `access-path.csv`. Where it is not `whole`, or not of all of the log, it says so.
+/// The name of a file made of a session's rows: `access.csv`, `access-path.csv`. Where it is not
+/// `whole`, or not of all of the log, it says so.
 pub(crate) fn name(session: &Session, whole: bool, about: &str, extension: &str) -> String {
     let whole = whole && session.state() == crate::session::SessionState::Finished;
     let mut name = stem(session.name());
@@ -19,14 +20,16 @@ pub(crate) fn name(session: &Session, whole: bool, about: &str, extension: &str)
     format!("{name}.{extension}")
 }
 
-/// The log's name without folders and endings, in letters that every file system takes and no header has to quote.
+/// The log's name without folders and endings, in letters that every file system takes and no
+/// header has to quote.
 fn stem(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let without = |name: &str, ends: &[&str]| ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name).to_owned();
     let name = without(&without(name, &STORED), &LOGS);
     let plain = |char: char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' };
     let plain: String = name.chars().take(FILE_NAME_CHARS_MAX).map(plain).collect();
-    // A file whose name begins with a dot is hidden, one that begins with a hyphen is an option to many programs.
+    // A file whose name begins with a dot is hidden, one that begins with a hyphen is an option to
+    // many programs.
     let plain = plain.trim_start_matches(['.', '-']);
     if plain.is_empty() { "log".to_owned() } else { plain.to_owned() }
 }

@@ -1,4 +1,5 @@
-//! What the fuzz targets (`fuzz/src/server`) reach of this crate: built for them and for tests alone.
+//! What the fuzz targets (`fuzz/src/server`) reach of this crate: built for them and for tests
+//! alone.
 #![allow(clippy::expect_used)]
 
 use crate::acceptor::Acceptor;
@@ -28,11 +29,12 @@ use tokio::time::{advance, sleep, timeout};
 pub use crate::socket::fuzzing::{ClientHeard, TEXT_BYTES_MAX, hear};
 pub use axum::http;
 
-/// Bytes that a connection holds each way: more than an input has, or its answers. Of what comes while answers back up hyper has an assertion
-/// that fails in debug builds.
+/// Bytes that a connection holds each way: more than an input has, or its answers. Of what comes
+/// while answers back up hyper has an assertion that fails in debug builds.
 const PIPE_BYTES: usize = 8 << 20;
 
-/// How long anything may take, of a clock that goes on by itself while nothing happens; and of the real one, by which threads work.
+/// How long anything may take, of a clock that goes on by itself while nothing happens; and of the
+/// real one, by which threads work.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PATIENCE_REAL: Duration = Duration::from_secs(6);
 
@@ -54,7 +56,8 @@ pub enum ClientEnding {
     Leaves,
 }
 
-/// A server in this thread, whose connections are in memory and whose clock goes on when nothing happens.
+/// A server in this thread, whose connections are in memory and whose clock goes on when nothing
+/// happens.
 pub struct Surface {
     runtime: Runtime,
     reception: Acceptor,
@@ -125,7 +128,8 @@ impl Surface {
         })
     }
 
-    /// Takes these reads as the frames of an upload of `size` bytes, where that is announced; the offset, and what the server said.
+    /// Takes these reads as the frames of an upload of `size` bytes, where that is announced; the
+    /// offset, and what the server said.
     #[must_use]
     pub fn socket(&self, reads: Vec<Vec<u8>>, size: Option<u64>) -> (u64, Vec<u8>) {
         self.runtime.block_on(async {
@@ -208,7 +212,8 @@ async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: ClientEnding) -> Ve
     answer
 }
 
-/// Lets the paused clock go on while threads of the server wait for their client, which a runtime's own does not.
+/// Lets the paused clock go on while threads of the server wait for their client, which a runtime's
+/// own does not.
 struct FuzzClock {
     task: JoinHandle<()>,
     ends: std::sync::mpsc::Sender<()>,
@@ -273,7 +278,8 @@ impl AuthDoor {
     }
 }
 
-/// How a GET of an entry of `size_bytes` with this tag is answered: a status, and the bytes that are sent.
+/// How a GET of an entry of `size_bytes` with this tag is answered: a status, and the bytes that
+/// are sent.
 #[must_use]
 pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Range<u64>>) {
     match wanted(headers, &Method::GET, etag, size_bytes) {
@@ -285,7 +291,8 @@ pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Ra
     }
 }
 
-/// What tus headers say: a size, a name, a checksum's algorithm and bytes; or the status that refuses it.
+/// What tus headers say: a size, a name, a checksum's algorithm and bytes; or the status that
+/// refuses it.
 pub type TusSaid<T> = Result<Option<T>, u16>;
 
 /// The size that is announced.

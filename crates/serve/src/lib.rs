@@ -1,10 +1,10 @@
 //! The log explorer's server: uploads that are analysed while they arrive, and live views of them.
 //!
-//! The interface is described in `docs/api.md`. Async code only moves bytes and answers; each analysis is a blocking run
-//! of `rorqual-accesslog` on threads of its own, fed through pooled blocks. A consumer that is behind holds the
-//! blocks, the upload then finds none free, stops reading its socket, and TCP slows the sender.
-//! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
-//! the memory.
+//! The interface is described in `docs/api.md`. Async code only moves bytes and answers; each
+//! analysis is a blocking run of `rorqual-accesslog` on threads of its own, fed through pooled
+//! blocks. A consumer that is behind holds the blocks, the upload then finds none free, stops
+//! reading its socket, and TCP slows the sender. No upload is written to disk; what was read of it
+//! as columns goes, compressed and into a file without a name, where it does not fit the memory.
 
 mod acceptor;
 mod access;

@@ -6,11 +6,13 @@ use rorqual_render::limits::REPEATED_BYTES_MAX;
 use rorqual_store::limits::INDEX_BYTES;
 use std::time::Duration;
 
-/// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes first. Each holds its timeline and its last
-/// report. Those with rows are beside them as long as these fit.
+/// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes
+/// first. Each holds its timeline and its last report. Those with rows are beside them as long as
+/// these fit.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 
-/// Part of a session's memory that its rows keep for exports when it has ended, and the least; what they do not need is for other sessions.
+/// Part of a session's memory that its rows keep for exports when it has ended, and the least; what
+/// they do not need is for other sessions.
 pub(crate) const SETTLED_LENT_SHARE: u64 = 8;
 /// Enough for an export in the smallest pieces.
 pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
@@ -18,45 +20,53 @@ pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 /// What an ended session without rows holds at most: its last report, and what any session has.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
-/// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each costs [`CONNECTION_BYTES`] or
-/// [`NARROW_BYTES`].
+/// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each
+/// costs [`CONNECTION_BYTES`] or [`NARROW_BYTES`].
 pub const CONNECTIONS_MAX_DEFAULT: u16 = 32;
 
-/// Connections that read in large pieces: those that come while there are fewer of them. All others are narrow.
+/// Connections that read in large pieces: those that come while there are fewer of them. All others
+/// are narrow.
 pub(crate) const CONNECTIONS_WIDE: usize = 32;
 
-/// Connections at a time that have not shown it yet, which cost the same; the oldest makes room for a new one.
+/// Connections at a time that have not shown it yet, which cost the same; the oldest makes room for
+/// a new one.
 pub(crate) const STRANGERS_MAX: usize = 16;
 
 /// But not before it had this long to show it: many clients that come at once are no attack.
 pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 
-/// A connection that was told to leave as it asks for nothing has this long, before another one is told as well.
+/// A connection that was told to leave as it asks for nothing has this long, before another one is
+/// told as well.
 pub(crate) const DISPLACED_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory speed.
+/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory
+/// speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
-/// The same of a narrow one: enough for a hundred kilobytes a second in few reads, and for a request's head.
+/// The same of a narrow one: enough for a hundred kilobytes a second in few reads, and for a
+/// request's head.
 pub(crate) const NARROW_BUFFER_BYTES: usize = 16 << 10;
 
-/// What a connection holds whatever its width: its task with those of a request and an upload, its socket's place in the runtime, a body of
-/// JSON and an answer that need no ticket. Measured of an idle one with
-/// its first buffers of 16 KiB: 22 KiB.
+/// What a connection holds whatever its width: its task with those of a request and an upload, its
+/// socket's place in the runtime, a body of JSON and an answer that need no ticket. Measured of an
+/// idle one with its first buffers of 16 KiB: 22 KiB.
 pub(crate) const CONNECTION_TASK_BYTES: usize = 32 << 10;
 
-/// What one wide connection may hold: its read buffer twice over (the old one lives until its last slice is copied on) and as much
-/// of small answers being written. Large ones have tickets. A WebSocket has a buffer of its own instead, beside what was read before it became one.
+/// What one wide connection may hold: its read buffer twice over (the old one lives until its last
+/// slice is copied on) and as much of small answers being written. Large ones have tickets. A
+/// WebSocket has a buffer of its own instead, beside what was read before it became one.
 pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
 
 /// What one narrow connection may hold.
 pub(crate) const NARROW_BYTES: u64 = (3 * NARROW_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
 
-/// Answers of more than [`TICKET_FREE_BYTES`] that are held at a time, of all connections, until their clients have taken them: so many tickets
-/// there are. Further ones wait for theirs before they are made.
+/// Answers of more than [`TICKET_FREE_BYTES`] that are held at a time, of all connections, until
+/// their clients have taken them: so many tickets there are. Further ones wait for theirs before
+/// they are made.
 pub(crate) const ANSWERS_MAX: usize = 32;
 
-/// Bodies of JSON of more than [`TICKET_FREE_BYTES`] at a time, from their first byte to the answer; further ones wait in their sockets.
+/// Bodies of JSON of more than [`TICKET_FREE_BYTES`] at a time, from their first byte to the
+/// answer; further ones wait in their sockets.
 pub(crate) const BODIES_MAX: usize = 8;
 
 /// What a request may hold without a ticket.
@@ -65,17 +75,20 @@ pub(crate) const TICKET_FREE_BYTES: usize = 8 << 10;
 /// What such a body takes: in pieces, put together, and as what was read of it.
 pub(crate) const BODY_BYTES: u64 = 3 * JSON_BYTES_MAX as u64;
 
-/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table. So are
-/// all other answers that are made at once.
+/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer
+/// rows a table. So are all other answers that are made at once.
 pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 
-/// What is becoming an answer: the result of a question, or a report with its rows, and a buffer that grows. One at a time, of all sessions.
+/// What is becoming an answer: the result of a question, or a report with its rows, and a buffer
+/// that grows. One at a time, of all sessions.
 pub(crate) const ANSWER_MADE_BYTES: u64 = 8 << 20;
 
-/// Latest reports that are kept, of all sessions together; the one that nobody asked for longest goes first, and is made again when it is asked for.
+/// Latest reports that are kept, of all sessions together; the one that nobody asked for longest
+/// goes first, and is made again when it is asked for.
 pub(crate) const REPORTS_KEPT_BYTES: usize = 8 << 20;
 
-/// How long a report that is old waits for the turn of those who ask, rather than be shown again: as long as it is old, within these.
+/// How long a report that is old waits for the turn of those who ask, rather than be shown again:
+/// as long as it is old, within these.
 pub(crate) const REPORT_PATIENCE: (Duration, Duration) = (LIVE_INTERVAL, Duration::from_secs(5));
 
 /// Sessions that are listed at most, newest first; and the list has at most [`REPORT_BYTES_MAX`].
@@ -90,7 +103,8 @@ pub(crate) const PAGE_NAME_BYTES_MAX: usize = 64;
 /// Rows of each table of a view, unless asked otherwise.
 pub(crate) const VIEW_ROWS: usize = 10;
 
-/// How much of a body that was refused is still read, and dropped, so that its sender comes to read the refusal.
+/// How much of a body that was refused is still read, and dropped, so that its sender comes to read
+/// the refusal.
 pub(crate) const LINGER_BYTES_MAX: u64 = 256 << 20;
 
 /// And for how long.
@@ -99,13 +113,15 @@ pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(10);
 /// The process before any session: code, runtime, page, allocator. Measured: 9 MiB.
 pub(crate) const PROGRAM_BYTES: u64 = 20 << 20;
 
-/// Blocks of an upload beside those of its run: the one being filled and those that wait for the run.
+/// Blocks of an upload beside those of its run: the one being filled and those that wait for the
+/// run.
 pub(crate) const FEED_BUFFERS: usize = 1 + FEED_QUEUE;
 
 /// Filled blocks that wait for the run.
 pub(crate) const FEED_QUEUE: usize = 2;
 
-/// A block that is not full is handed on after this long, so that a slow upload is seen as it comes.
+/// A block that is not full is handed on after this long, so that a slow upload is seen as it
+/// comes.
 pub(crate) const FEED_PATIENCE: Duration = Duration::from_millis(150);
 
 /// The first block waits this long for lines: the format of all is told by those in it.
@@ -120,20 +136,23 @@ pub(crate) const LAP_BYTES_MAX: u64 = 256 << 20;
 /// Bytes of an unfinished line that any session may hold between its turns.
 pub(crate) const HELD_BYTES_FREE: usize = 4 << 10;
 
-/// Sessions that may hold more: of a line as much as one may have, and of the beginning of a log a block.
+/// Sessions that may hold more: of a line as much as one may have, and of the beginning of a log a
+/// block.
 pub(crate) const HELD_PLACES: usize = 32;
 
 /// The beginning of a log that tells no format holds such a place for so long at most.
 pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
 
-/// Logs that are decoded at a time, the sample among them: each has workers and blocks of its own to its end. A single session has those that
-/// are there for turns.
+/// Logs that are decoded at a time, the sample among them: each has workers and blocks of its own
+/// to its end. A single session has those that are there for turns.
 pub(crate) const OWN_PLACES: usize = 2;
 
-/// Where there may be more sessions than these, one log is decoded at a time, so that more is left for rows.
+/// Where there may be more sessions than these, one log is decoded at a time, so that more is left
+/// for rows.
 pub(crate) const MANY_SESSIONS: usize = 64;
 
-/// Shares that grow with the memory are measured by no less than this: what a refusal names is seldom less.
+/// Shares that grow with the memory are measured by no less than this: what a refusal names is
+/// seldom less.
 pub(crate) const MEASURED_BYTES_MIN: u64 = 256 << 20;
 
 /// What a session holds beside its rows: samples of lines, names, the start of a line.
@@ -142,8 +161,8 @@ pub(crate) const SESSION_BYTES: u64 = 48 << 10;
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes that a client of a WebSocket should have on their way, unacknowledged, at most: enough for two frames of 4 MiB. It costs the server
-/// nothing: what it does not read waits at the client.
+/// Bytes that a client of a WebSocket should have on their way, unacknowledged, at most: enough for
+/// two frames of 4 MiB. It costs the server nothing: what it does not read waits at the client.
 pub(crate) const SOCKET_WINDOW_BYTES: u64 = 8 << 20;
 
 /// Within a long message, an acknowledgement comes after so many bytes.
@@ -155,10 +174,12 @@ pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
 /// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
 pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 
-/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection.
+/// Tests of a connection at a time: each may take a core for as long as its client likes. None
+/// holds more than its connection.
 pub(crate) const DISCARDS_MAX: usize = 2;
 
-/// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
+/// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the
+/// part has.
 pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
 
 /// And where those have none to lend, while there is one such part at a time, of all sessions.
@@ -173,7 +194,8 @@ pub(crate) const TUS_METADATA_BYTES_MAX: usize = 4 << 10;
 /// Bytes of an upload by tus: what a number of JavaScript has exactly.
 pub(crate) const TUS_SIZE_MAX: u64 = (1 << 53) - 1;
 
-/// An interrupted upload keeps its place for this long, so that its sender may come back; then it gives way to a new session.
+/// An interrupted upload keeps its place for this long, so that its sender may come back; then it
+/// gives way to a new session.
 pub(crate) const INTERRUPTED_GRACE: Duration = Duration::from_secs(3);
 
 /// A session that waits for bytes, and was not interrupted, keeps its place for this long.
@@ -185,7 +207,8 @@ pub(crate) const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Size of the blocks in which a rendering leaves: they stay in a core's cache until they are sent.
 pub(crate) const RENDER_BLOCK_BYTES: usize = 64 << 10;
 
-/// Blocks of a rendering: the one being filled, one that waits, and those on their way to the socket.
+/// Blocks of a rendering: the one being filled, one that waits, and those on their way to the
+/// socket.
 pub(crate) const RENDER_BLOCKS: usize = 4;
 
 /// How often the resident size is looked at while something is rendered.
@@ -197,17 +220,19 @@ pub(crate) const GUARD_MARGIN_SHARE: u64 = 16;
 /// How long a rendering that was stopped for its memory may go on while the memory is still short.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a rendering costs beside its connection: its blocks, pieces of a text that repeats on their way, and what its thread touches of its
-/// stack and holds of values.
+/// What a rendering costs beside its connection: its blocks, pieces of a text that repeats on their
+/// way, and what its thread touches of its stack and holds of values.
 pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * REPEATED_BYTES_MAX) as u64 + (256 << 10);
 
 /// Values behind the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;
 
-/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a usual length.
+/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a
+/// usual length.
 pub(crate) const JSON_BYTES_MAX: usize = 2 * FILTER_BYTES_MAX + (32 << 10);
 
-/// Least time between two live reports of a session; making one must also not take more than a tenth of it.
+/// Least time between two live reports of a session; making one must also not take more than a
+/// tenth of it.
 pub(crate) const LIVE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Rows of each table in a report, at most.
@@ -219,14 +244,15 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
-/// Bytes of a fingerprint, by which a page knows the file again that a session was announced of. Held with the session.
+/// Bytes of a fingerprint, by which a page knows the file again that a session was announced of.
+/// Held with the session.
 pub(crate) const FINGERPRINT_BYTES_MAX: usize = 128;
 
 /// Exports at a time: rows, values of a panel, pages of a view. Each has a thread.
 pub const EXPORTS_MAX: usize = 4;
 
-/// What an export costs beside its connection: its blocks, and what its thread touches of its stack. All else it has of the memory of the
-/// session whose rows it sends.
+/// What an export costs beside its connection: its blocks, and what its thread touches of its
+/// stack. All else it has of the memory of the session whose rows it sends.
 pub(crate) const EXPORT_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
 
 /// Bytes of rows, as arrays, that an export writes at once.
@@ -235,7 +261,8 @@ pub(crate) const EXPORT_BATCH_BYTES: usize = 1 << 20;
 /// What they take on their way: the arrays, the same as text, and a buffer of what is written.
 pub(crate) const EXPORT_ROWS_BYTES: u64 = 4 * EXPORT_BATCH_BYTES as u64;
 
-/// A row group of an exported Parquet file may take this share of the rows' memory, and its footer twice as much; less where there is less.
+/// A row group of an exported Parquet file may take this share of the rows' memory, and its footer
+/// twice as much; less where there is less.
 pub(crate) const EXPORT_GROUP_SHARE: u64 = 32;
 
 /// Least and most bytes of such a row group.
@@ -262,10 +289,12 @@ pub(crate) const PUTS_MAX: usize = 4;
 /// Blocks of one of them: as many as its run needs, with one thread that hashes.
 pub(crate) const PUT_BLOCKS: usize = buffers_needed(1);
 
-/// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of the one that hashes.
+/// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of
+/// the one that hashes.
 pub(crate) const PUT_BYTES: u64 = (PUT_BLOCKS * BLOCK_BYTES) as u64 + 2 * THREAD_BYTES;
 
-/// Questions to the store that are answered at a time, puts among them: each has a thread, which may wait for another process's turn.
+/// Questions to the store that are answered at a time, puts among them: each has a thread, which
+/// may wait for another process's turn.
 pub const STORE_ASKS_MAX: usize = 8;
 
 /// What the store takes beside puts and readers.
@@ -280,7 +309,8 @@ pub(crate) const READ_BLOCKS: usize = 2;
 /// What they take.
 pub(crate) const READ_BYTES: u64 = (READ_BLOCKS * BLOCK_BYTES) as u64;
 
-/// Region that stands in for the bytes of a file on their way. It is a part of the program's file, and never touched.
+/// Region that stands in for the bytes of a file on their way. It is a part of the program's file,
+/// and never touched.
 pub(crate) const STAND_IN_BYTES: usize = 1 << 20;
 
 /// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
@@ -295,7 +325,8 @@ pub(crate) const TOKEN_CHARS: (usize, usize) = (24, 256);
 /// Bytes of a file with a certificate chain or a key; read at the start and when it is changed.
 pub(crate) const PEM_BYTES_MAX: u64 = 256 << 10;
 
-/// A TLS handshake has to be done within this time. There are as many at once as places for strangers.
+/// A TLS handshake has to be done within this time. There are as many at once as places for
+/// strangers.
 pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes that a wide TLS connection holds to be sent.
@@ -307,13 +338,15 @@ pub(crate) const TLS_SEND_NARROW_BYTES_MAX: usize = 16 << 10;
 /// A handshake message or a record that comes in, and the keys.
 const TLS_FIXED_BYTES: u64 = 96 << 10;
 
-/// What TLS adds to a wide connection: what is to be sent as text and as records, and what is fixed.
+/// What TLS adds to a wide connection: what is to be sent as text and as records, and what is
+/// fixed.
 pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + TLS_FIXED_BYTES;
 
 /// And to a narrow one.
 pub(crate) const TLS_NARROW_BYTES: u64 = 2 * TLS_SEND_NARROW_BYTES_MAX as u64 + TLS_FIXED_BYTES;
 
-/// From another machine a handshake and a request take three trips: so long a stranger keeps its place when all are wanted.
+/// From another machine a handshake and a request take three trips: so long a stranger keeps its
+/// place when all are wanted.
 pub(crate) const STRANGER_GRACE_REMOTE: Duration = Duration::from_secs(1);
 
 /// A client that takes nothing of its answer for this long is dropped.
@@ -322,20 +355,23 @@ pub(crate) const STALL_TIME_MAX: Duration = Duration::from_secs(120);
 /// A body of JSON has to arrive within this time.
 pub(crate) const JSON_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// A connection on which nothing comes is asked whether its peer is still there after this long, and again this often.
+/// A connection on which nothing comes is asked whether its peer is still there after this long,
+/// and again this often.
 pub(crate) const KEEPALIVE_TIMES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(15));
 
 /// Questions without an answer after which the peer is gone.
 pub(crate) const KEEPALIVE_PROBES: u32 = 4;
 
-/// Bytes that an upload may unpack to for each that came, behind the first [`UNPACKED_BYTES_FREE`]: gzip has at most 1,032, logs have some ten. It
-/// costs time and no memory: what is above it ends at the next look of the housekeeping.
+/// Bytes that an upload may unpack to for each that came, behind the first [`UNPACKED_BYTES_FREE`]:
+/// gzip has at most 1,032, logs have some ten. It costs time and no memory: what is above it ends
+/// at the next look of the housekeeping.
 pub(crate) const UNPACKED_RATIO_MAX: u64 = 2_000;
 
 /// Bytes that any upload may unpack to.
 pub(crate) const UNPACKED_BYTES_FREE: u64 = 1 << 30;
 
-/// An upload has to bring so many bytes a second, on average over [`PACE_TIME`], where another session waits for its place. It costs nothing.
+/// An upload has to bring so many bytes a second, on average over [`PACE_TIME`], where another
+/// session waits for its place. It costs nothing.
 pub(crate) const PACE_BYTES_MIN: u64 = 1 << 10;
 
 /// Over this time.
@@ -344,36 +380,42 @@ pub(crate) const PACE_TIME: Duration = Duration::from_secs(60);
 /// Connections that are not accepted are told at most this often.
 pub(crate) const UNACCEPTED_SAID_EVERY: Duration = Duration::from_secs(60);
 
-/// Files that a server has open whatever it does: runtime, listener, standard streams, the index of the store, its puts and exports, and some to
-/// spare.
+/// Files that a server has open whatever it does: runtime, listener, standard streams, the index of
+/// the store, its puts and exports, and some to spare.
 pub(crate) const FILES_BASE: u64 = 64;
 
-/// Files of a connection: its socket, the second handle on it, and what it reads of the store or of a template's rows.
+/// Files of a connection: its socket, the second handle on it, and what it reads of the store or of
+/// a template's rows.
 pub(crate) const FILES_PER_CONNECTION: u64 = 3;
 
 /// Files of a session: its log, and the rows that do not fit the memory.
 pub(crate) const FILES_PER_SESSION: u64 = 2;
 
-/// An upload is kept this often, where there is a folder for it (`--state`): at the end of a turn while it goes on, and between turns.
+/// An upload is kept this often, where there is a folder for it (`--state`): at the end of a turn
+/// while it goes on, and between turns.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
 /// Where that fails, the next try is this far off: a disk that is full stays so.
 pub(crate) const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
 
-/// And what was kept is on the disk for sure this often; later where the disk takes longer for all sessions, of which one waits for it at a time.
+/// And what was kept is on the disk for sure this often; later where the disk takes longer for all
+/// sessions, of which one waits for it at a time.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
 
-/// Sessions for which the disk is waited for at a time, those that finish among them: one of a machine's disks writes several as fast as one. Each
-/// takes a thread that may block, and what a copy of a small file has on its way.
+/// Sessions for which the disk is waited for at a time, those that finish among them: one of a
+/// machine's disks writes several as fast as one. Each takes a thread that may block, and what a
+/// copy of a small file has on its way.
 pub(crate) const SYNCS_MAX: usize = 4;
 
 /// When the server ends, all that is open is kept within this time.
 pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What it takes to keep a session beside a turn, one at a time: rows that fill no segment yet, a segment, and texts on their way.
+/// What it takes to keep a session beside a turn, one at a time: rows that fill no segment yet, a
+/// segment, and texts on their way.
 pub(crate) const KEEPING_BYTES: u64 = 12 << 20;
 
-/// Bytes of a session's file there, without its journal: most are rows that fill no segment yet, and some 1 KiB for each that is full.
+/// Bytes of a session's file there, without its journal: most are rows that fill no segment yet,
+/// and some 1 KiB for each that is full.
 pub(crate) const STATE_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// How often the housekeeping looks.

@@ -11,8 +11,9 @@ use std::task::{Context, Poll, ready};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// A request's body that is read on when it is dropped before its end, within limits: many clients send everything before
-/// they read, and would find their connection reset instead of the refusal that was on its way.
+/// A request's body that is read on when it is dropped before its end, within limits: many clients
+/// send everything before they read, and would find their connection reset instead of the refusal
+/// that was on its way.
 pub(crate) struct LingeringBody {
     body: Option<Incoming>,
     /// The client sends only when asked to, and was not asked yet.

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// Everything that the page shows of a session. The report is the bytes that all who look at it share: they are sent as
-/// they are, and never copied into an answer.
+/// Everything that the page shows of a session. The report is the bytes that all who look at it
+/// share: they are sent as they are, and never copied into an answer.
 #[derive(Debug)]
 pub(crate) struct LiveState {
     session: SessionView,
@@ -110,7 +110,8 @@ pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>, holder: Per
     (headers, Body::from_stream(parts)).into_response()
 }
 
-/// Made only when the client has taken the one before: the latest wins, and a slow client has no more than one.
+/// Made only when the client has taken the one before: the latest wins, and a slow client has no
+/// more than one.
 fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>, holder: PermitOwner) -> impl Stream<Item = [Bytes; 3]> {
     let changes = session.changes();
     let watching = LiveWatcher::new(session);

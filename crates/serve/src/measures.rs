@@ -1,7 +1,8 @@
-//! What the server counts and times, for `/metrics`: all through the `metrics` facade, as `pipe` does.
+//! What the server counts and times, for `/metrics`: all through the `metrics` facade, as `pipe`
+//! does.
 //!
-//! Labels are of fixed sets (a route as it is written in the router, a status, an error's code), never a name, a path or a text that a client
-//! sent: who asks must not be able to make a series.
+//! Labels are of fixed sets (a route as it is written in the router, a status, an error's code),
+//! never a name, a path or a text that a client sent: who asks must not be able to make a series.
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -58,7 +59,8 @@ const HISTOGRAMS: [(&str, &str); 8] = [
     ("rorqual_http_request_seconds", "From a request's head to its answer's head, by route"),
 ];
 
-/// What has been counted in this process. The first call begins to count, unless another recorder is there already.
+/// What has been counted in this process. The first call begins to count, unless another recorder
+/// is there already.
 pub(crate) fn recorded() -> PrometheusHandle {
     static RECORDED: OnceLock<PrometheusHandle> = OnceLock::new();
     let begin = || {

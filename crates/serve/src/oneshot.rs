@@ -1,4 +1,5 @@
-//! `PUT /api/upload/NAME`: one request that makes a session and takes its log, for `curl -T` and pipes.
+//! `PUT /api/upload/NAME`: one request that makes a session and takes its log, for `curl -T` and
+//! pipes.
 
 use crate::api::{PathKey, SessionQuery};
 use crate::error::ApiError;
@@ -60,7 +61,8 @@ async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap,
     let intake = Intake::claim(Arc::clone(&session), 0, length)?;
     let taken = detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await;
     let (report, page) = (format!("/api/sessions/{}", session.id()), format!("/#s={}", session.id()));
-    // Also what failed has an address: what was analysed stays, and what was interrupted goes on there.
+    // Also what failed has an address: what was analysed stays, and what was interrupted goes on
+    // there.
     let location = [(header::LOCATION, report.clone())];
     Ok(match taken {
         Ok(()) => {

@@ -1,4 +1,5 @@
-//! Uploads that come so slowly that they only hold their place: they give way, but only where another session waits for it.
+//! Uploads that come so slowly that they only hold their place: they give way, but only where
+//! another session waits for it.
 
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use std::collections::VecDeque;
@@ -13,7 +14,8 @@ const LOOKS_MAX: usize = 32;
 /// How fast an upload has been of late.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When was looked, and at which offset it was then; the first is as old as the time that is looked back, if the upload is.
+    /// When was looked, and at which offset it was then; the first is as old as the time that is
+    /// looked back, if the upload is.
     looks: Mutex<VecDeque<(Instant, u64)>>,
     /// Since when it waits for its turn, which is not its fault.
     waiting: Mutex<Option<Instant>>,

@@ -36,10 +36,12 @@ pub struct Rendering {
     pub rows_bytes: u64,
     /// Renderings at a time, each with 256 KiB and a thread; further requests get 503.
     pub places: usize,
-    /// Called with a rendering's name when it was stopped as the memory ran out, goes on, and the memory is still short: it ends the
-    /// process. Nothing else can end a value that a filter is about to build.
+    /// Called with a rendering's name when it was stopped as the memory ran out, goes on, and the
+    /// memory is still short: it ends the process. Nothing else can end a value that a filter is
+    /// about to build.
     pub exceeded: fn(&str),
-    /// Told of each rendering that failed: its name and why. Its reader sees no more than an answer that breaks off.
+    /// Told of each rendering that failed: its name and why. Its reader sees no more than an answer
+    /// that breaks off.
     pub failed: fn(&str, &dyn fmt::Display),
 }
 
@@ -74,8 +76,9 @@ impl Renders {
         Some(RenderPermit { place, number, renders: Arc::clone(self) })
     }
 
-    /// Looks at the resident size as long as the server runs. What a template builds in its variables is in no sum: near the limit all
-    /// renderings are stopped, whoever it was; and one that does not end then, as it is in the middle of a value, ends the process.
+    /// Looks at the resident size as long as the server runs. What a template builds in its
+    /// variables is in no sum: near the limit all renderings are stopped, whoever it was; and one
+    /// that does not end then, as it is in the middle of a value, ends the process.
     pub(crate) async fn guard(self: Arc<Self>, memory_bytes: u64) {
         let end_at = memory_bytes - memory_bytes / GUARD_MARGIN_SHARE;
         let mut every = tokio::time::interval(GUARD_EVERY);
@@ -163,8 +166,8 @@ pub(crate) async fn render(
     let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CACHE_CONTROL, "no-store"),
-        // A template may have scripts, and put into its page what the address says: it gets an origin of its own, from which
-        // nothing here can be asked.
+        // A template may have scripts, and put into its page what the address says: it gets an
+        // origin of its own, from which nothing here can be asked.
         (header::CONTENT_SECURITY_POLICY, "sandbox allow-scripts allow-downloads allow-popups"),
         // Browsers refuse to open a page in a sandbox whose opener policy is stricter.
         (HeaderName::from_static("cross-origin-opener-policy"), "unsafe-none"),
@@ -191,7 +194,8 @@ fn refusal(error: &RenderError) -> ApiError {
     }
 }
 
-/// Whether there is no template of the name that was asked for. One that a template includes has a place there.
+/// Whether there is no template of the name that was asked for. One that a template includes has a
+/// place there.
 fn is_missing(error: &RenderError) -> bool {
     matches!(error.template_kind(), Some(ErrorKind::TemplateNotFound))
         && matches!(error, RenderError::Template(error) if error.place.is_none())

@@ -1,4 +1,5 @@
-//! One report of a session for all who look at it: made once a change, shared as bytes, and kept while there is room.
+//! One report of a session for all who look at it: made once a change, shared as bytes, and kept
+//! while there is room.
 
 use crate::limits::{LIVE_INTERVAL, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, TOP_ROWS};
 use bytes::Bytes;
@@ -80,7 +81,8 @@ impl Reports {
         Self { kept: Arc::clone(kept), number, last: OnceLock::new(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The latest report while it is good enough for a session that has taken in `bytes`; the last one of a session that has `ended`.
+    /// The latest report while it is good enough for a session that has taken in `bytes`; the last
+    /// one of a session that has `ended`.
     pub(crate) fn fresh(&self, bytes: u64, ended: bool) -> Option<Bytes> {
         if let Some(last) = self.last.get() {
             return Some(last.clone());
@@ -99,8 +101,8 @@ impl Reports {
         self.kept.get(self.number).map(|latest| (latest.json, latest.made.elapsed()))
     }
 
-    /// Makes one of a session that has taken in `bytes`, and keeps it as the latest; for who has the turn of those who ask. It is the last where
-    /// the session had ended before.
+    /// Makes one of a session that has taken in `bytes`, and keeps it as the latest; for who has
+    /// the turn of those who ask. It is the last where the session had ended before.
     pub(crate) fn make(&self, bytes: u64, last: bool, report: impl FnOnce() -> LogReport) -> Option<Bytes> {
         let begun = Instant::now();
         let json = to_json(report())?;
@@ -149,7 +151,8 @@ fn to_json(mut report: LogReport) -> Option<Bytes> {
     capped_json(&mut report, TOP_ROWS, cut)
 }
 
-/// A value of so many rows as JSON, cut to fewer of them while it has more bytes than [`REPORT_BYTES_MAX`].
+/// A value of so many rows as JSON, cut to fewer of them while it has more bytes than
+/// [`REPORT_BYTES_MAX`].
 pub(crate) fn capped_json<T: Serialize>(value: &mut T, rows: usize, mut cut: impl FnMut(&mut T, usize)) -> Option<Bytes> {
     let mut rows = rows;
     loop {

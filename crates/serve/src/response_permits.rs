@@ -1,11 +1,13 @@
 //! Tickets: the right to hold more than a little.
 //!
-//! What a connection's buffers take is in the sum for each connection. What a request holds beside them (an answer that its client takes slowly, a
-//! long body of JSON) may be ten times as much, so only a few may hold it at a time; the others wait in the order of their coming. A
-//! connection has at most one ticket for an answer: who reads nothing holds one, until it is dropped for that.
+//! What a connection's buffers take is in the sum for each connection. What a request holds beside
+//! them (an answer that its client takes slowly, a long body of JSON) may be ten times as much, so
+//! only a few may hold it at a time; the others wait in the order of their coming. A connection has
+//! at most one ticket for an answer: who reads nothing holds one, until it is dropped for that.
 //!
-//! What waits for what is in one order: a body's ticket, the place as the next of a session's questions, an answer's ticket, the turn of those who
-//! ask. Who has the turn waits for nobody, and so no ring of them can close.
+//! What waits for what is in one order: a body's ticket, the place as the next of a session's
+//! questions, an answer's ticket, the turn of those who ask. Who has the turn waits for nobody, and
+//! so no ring of them can close.
 
 use crate::limits::{ANSWERS_MAX, BODIES_MAX, TICKET_FREE_BYTES};
 use bytes::Bytes;
@@ -57,7 +59,8 @@ impl ResponsePermits {
 }
 
 impl PermitOwner {
-    /// Waits for an answer's ticket: until this connection's last one is back, and then for one of the server's.
+    /// Waits for an answer's ticket: until this connection's last one is back, and then for one of
+    /// the server's.
     pub(crate) async fn ticket(&self) -> Ticket {
         let own = Arc::clone(&self.own).acquire_owned().await.ok();
         Ticket { _own: own, _shared: Arc::clone(&self.answers).acquire_owned().await.ok() }

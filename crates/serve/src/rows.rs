@@ -15,8 +15,8 @@ use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, oneshot, watch}
 /// Rows, until their place is needed by another session.
 pub(crate) struct SharedRowStore {
     store: Arc<RwLock<Option<Arc<RowStore>>>>,
-    /// One question of these rows waits for the turn that all sessions share; the others wait for that one. So sessions take turns, however much is
-    /// asked of one of them.
+    /// One question of these rows waits for the turn that all sessions share; the others wait for
+    /// that one. So sessions take turns, however much is asked of one of them.
     next: tokio::sync::Mutex<()>,
     turn: QuerySemaphore,
     /// The latest question of each page.
@@ -25,8 +25,8 @@ pub(crate) struct SharedRowStore {
     works: Arc<Mutex<Option<RowsWorks>>>,
 }
 
-/// One question at a time, of all sessions: each has all threads, and the memory of a view and of an answer in the making, which are counted
-/// once. Who has it waits for nobody.
+/// One question at a time, of all sessions: each has all threads, and the memory of a view and of
+/// an answer in the making, which are counted once. Who has it waits for nobody.
 pub(crate) type QuerySemaphore = Arc<tokio::sync::Mutex<()>>;
 
 /// The latest question of a page.
@@ -45,7 +45,8 @@ struct RowsWorks {
     ended: watch::Sender<()>,
 }
 
-/// Something that is done with the rows: it is stopped when they are to go, or when nobody waits for it any longer.
+/// Something that is done with the rows: it is stopped when they are to go, or when nobody waits
+/// for it any longer.
 pub(crate) struct RowsWork {
     pub(crate) control: Control,
     /// Closes when the rows are to go.
@@ -100,7 +101,8 @@ impl SharedRowStore {
         }
     }
 
-    /// The rows, where they are there and nobody takes them away; nor does anybody before this is dropped.
+    /// The rows, where they are there and nobody takes them away; nor does anybody before this is
+    /// dropped.
     pub(crate) fn store(&self) -> Option<StoreGuard> {
         let store = Arc::clone(&self.store).try_read_owned().ok()?;
         OwnedRwLockReadGuard::try_map(store, Option::as_ref).ok()
@@ -111,7 +113,8 @@ impl SharedRowStore {
         self.store.try_read().map_or(true, |store| store.is_some())
     }
 
-    /// What they may take of the memory and of files, of a `share` at most; `None` where they are gone.
+    /// What they may take of the memory and of files, of a `share` at most; `None` where they are
+    /// gone.
     pub(crate) fn claim(&self, share: [u64; 2]) -> Option<[u64; 2]> {
         match self.store.try_read() {
             Ok(store) => store.as_ref().map(|store| [store.memory_bytes(), store.file_bytes_max()]),
@@ -159,13 +162,14 @@ impl SharedRowStore {
         QueryPermit { _held: Arc::clone(&self.turn).lock_owned().await }
     }
 
-    /// What the rows say, also of those that are to go. `None` when they are gone, or somebody takes them away just now.
+    /// What the rows say, also of those that are to go. `None` when they are gone, or somebody
+    /// takes them away just now.
     pub(crate) fn look<T>(&self, _turn: &QueryPermit, look: impl FnOnce(&RowStore) -> T) -> Option<T> {
         self.store.try_read().ok()?.as_ref().map(|store| look(store))
     }
 
-    /// Asks the rows, once it has what is to be `held` before the turn, for as long as the asker is there. A question of the same page with a higher turn
-    /// ends one with a lower one.
+    /// Asks the rows, once it has what is to be `held` before the turn, for as long as the asker is
+    /// there. A question of the same page with a higher turn ends one with a lower one.
     pub(crate) async fn ask<H, T: Send + 'static>(
         &self,
         twin: &DisconnectWatch,
@@ -226,8 +230,9 @@ impl SharedRowStore {
         (held, store, self.acquire().await)
     }
 
-    /// Stops the question of the page before, unless that is the newer one: then this one is too late, as requests overtake each other on
-    /// their way. Gives what is told when this one is superseded itself.
+    /// Stops the question of the page before, unless that is the newer one: then this one is too
+    /// late, as requests overtake each other on their way. Gives what is told when this one is
+    /// superseded itself.
     fn supersede(&self, page: Option<(String, u64)>, control: &Control) -> Result<oneshot::Receiver<()>, ApiError> {
         let (told, superseded) = oneshot::channel();
         let Some((page, turn)) = page else { return Ok(superseded) };

@@ -100,8 +100,9 @@ impl Scheduler {
         Some(WorkerGrant { threads, pool: self.pool.clone(), kind: GrantKind::Shared(Arc::clone(self)), _place: place })
     }
 
-    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle. Who does not wait gets `None` where all are
-    /// taken; the shared workers, which a single session has instead, are always waited for, as nobody has them for long.
+    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the
+    /// middle. Who does not wait gets `None` where all are taken; the shared workers, which a
+    /// single session has instead, are always waited for, as nobody has them for long.
     pub(crate) async fn acquire_dedicated(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
         let waiting = WaitCount::new(&self.own_waiting);
         let own = Arc::clone(&self.own);
@@ -124,12 +125,14 @@ impl Scheduler {
         Arc::clone(&self.syncing).acquire_owned().await.ok()
     }
 
-    /// Whether somebody waits for a turn to the end of a log, or found none since this was last asked.
+    /// Whether somebody waits for a turn to the end of a log, or found none since this was last
+    /// asked.
     pub(crate) fn own_wanted(&self) -> bool {
         self.own_wanted.swap(false, Ordering::Relaxed) || *self.own_waiting.borrow() > 0
     }
 
-    /// A place for the start of a line, or of a log, while the rest of it is waited for; `None` where all are taken.
+    /// A place for the start of a line, or of a log, while the rest of it is waited for; `None`
+    /// where all are taken.
     pub(crate) fn hold(&self) -> Option<OwnedSemaphorePermit> {
         let place = Arc::clone(&self.held).try_acquire_owned().ok();
         if place.is_none() {

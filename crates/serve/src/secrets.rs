@@ -1,4 +1,5 @@
-//! The files that the server itself opens: its token, its certificate and its key. What is secret must not be for others to read.
+//! The files that the server itself opens: its token, its certificate and its key. What is secret
+//! must not be for others to read.
 
 use rorqual_pipe::reason;
 use std::fs::{File, Metadata, OpenOptions};
@@ -9,10 +10,12 @@ use std::path::Path;
 /// Bits of a mode that let others than the owner in.
 const ALL_OTHERS: u32 = 0o077;
 
-/// Bits that let those in who are neither owner nor of the group: keys are often for a group to read.
+/// Bits that let those in who are neither owner nor of the group: keys are often for a group to
+/// read.
 const STRANGERS: u32 = 0o007;
 
-/// What tells one version of a file from another: inode, size, and when it was changed, in seconds and nanoseconds.
+/// What tells one version of a file from another: inode, size, and when it was changed, in seconds
+/// and nanoseconds.
 pub(crate) type Version = (u64, u64, i64, i64);
 
 /// The version of the file at `path`; `None` where there is none.

@@ -1,8 +1,9 @@
 //! A connection's socket, into which a file goes without passing through the program.
 //!
-//! hyper writes slices of memory. A file's body is slices of one region that is never read ([`STAND_IN`]): where the socket is asked to write
-//! from there, it has the kernel send as much of the file instead (sendfile). So hyper frames the answer and keeps the connection, as with
-//! any other, and no byte of the file is copied by us.
+//! hyper writes slices of memory. A file's body is slices of one region that is never read
+//! ([`STAND_IN`]): where the socket is asked to write from there, it has the kernel send as much of
+//! the file instead (sendfile). So hyper frames the answer and keeps the connection, as with any
+//! other, and no byte of the file is copied by us.
 
 use crate::limits::{SEND_BYTES_MAX, STAND_IN_BYTES};
 use bytes::Bytes;
@@ -97,7 +98,8 @@ impl SendfileStream {
     fn poll_send(&self, context: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         let mut files = self.files.lock();
         let stretch = files.front_mut().ok_or(ErrorKind::InvalidInput)?;
-        // A file that is not in the page cache is read by this call, which should hold up others only shortly.
+        // A file that is not in the page cache is read by this call, which should hold up others
+        // only shortly.
         let count = length.min(SEND_BYTES_MAX).min(usize::try_from(stretch.length).unwrap_or(usize::MAX));
         loop {
             ready!(self.stream.poll_write_ready(context))?;
@@ -105,7 +107,8 @@ impl SendfileStream {
             let send = || rustix::fs::sendfile(&self.stream, &stretch.file, Some(&mut at), count).map_err(io::Error::from);
             match self.stream.try_io(Interest::WRITABLE, send) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // The file has become shorter: the answer breaks off, as it can't be what was announced.
+                // The file has become shorter: the answer breaks off, as it can't be what was
+                // announced.
                 Ok(0) => return Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
                 Ok(sent) => {
                     stretch.at += sent as u64;

@@ -49,11 +49,13 @@ pub struct Config {
     pub idle_max: Duration,
     /// Most bytes a second that each session takes in.
     pub rate_limit: Option<u64>,
-    /// Files that the server reads at a time, each by a run of its own: one where files are opened, and all that are followed.
+    /// Files that the server reads at a time, each by a run of its own: one where files are opened,
+    /// and all that are followed.
     pub reading: usize,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: AnalyzeSettings,
-    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept, and views say so.
+    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it
+    /// they are not kept, and views say so.
     pub spill: Option<(PathBuf, u64)>,
     /// A folder in which uploads outlive the server: they are offered again by the next one.
     pub state: Option<PathBuf>,
@@ -63,7 +65,8 @@ pub struct Config {
     pub store: Option<Store>,
     /// Makes a page of a view.
     pub page: ViewPage,
-    /// Runtimes over which connections are spread; where there is none, all are of the one that runs the server.
+    /// Runtimes over which connections are spread; where there is none, all are of the one that
+    /// runs the server.
     pub carriers: Vec<Handle>,
 }
 
@@ -147,7 +150,8 @@ impl Server {
     /// Shares the memory out and starts to listen.
     ///
     /// # Errors
-    /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a file for it is unfit.
+    /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a
+    /// file for it is unfit.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.access.check().map_err(StartError::Refused)?;
@@ -195,7 +199,8 @@ impl Server {
         format!("{}/?token={}", self.gate.guard.names.url, self.gate.guard.token.text())
     }
 
-    /// Sessions of the state folder that are not offered again, each with the reason, for people. Their files are left as they are.
+    /// Sessions of the state folder that are not offered again, each with the reason, for people.
+    /// Their files are left as they are.
     #[must_use]
     pub fn unrestored(&self) -> &[String] {
         &self.unrestored
@@ -215,7 +220,8 @@ impl Server {
         Reload { gate: Arc::clone(&self.gate), tls: self.tls.clone() }
     }
 
-    /// Opens files of this machine, each as a session; they are analysed one after another while the server runs.
+    /// Opens files of this machine, each as a session; they are analysed one after another while
+    /// the server runs.
     ///
     /// # Errors
     /// When there are more files than sessions may be open, named by the message.
@@ -232,7 +238,8 @@ impl Server {
         Ok(())
     }
 
-    /// Reads streams, and files as they grow, each as a session of its own for as long as it goes on.
+    /// Reads streams, and files as they grow, each as a session of its own for as long as it goes
+    /// on.
     ///
     /// # Errors
     /// As [`Server::open`].
@@ -246,7 +253,8 @@ impl Server {
         Ok(())
     }
 
-    /// Answers until `stop` is done; then lets what runs come to its end within the grace, and stops all sessions. `end` ends that wait.
+    /// Answers until `stop` is done; then lets what runs come to its end within the grace, and
+    /// stops all sessions. `end` ends that wait.
     pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> ServerTotals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
         let reception = self.reception(self.tls.is_some());

@@ -155,7 +155,8 @@ struct SessionInner {
     stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<FollowStatus>,
-    /// What the run came to, once it is over; where the session has finished, that is told a little later.
+    /// What the run came to, once it is over; where the session has finished, that is told a little
+    /// later.
     ran: Option<RunOutcome>,
 }
 
@@ -342,12 +343,14 @@ impl Session {
     }
 
     fn idle_of(&self, inner: &SessionInner) -> Duration {
-        // A file that waits for its turn is not idle either, nor one that is followed: nobody could open it again.
+        // A file that waits for its turn is not idle either, nor one that is followed: nobody could
+        // open it again.
         let busy = inner.state == SessionState::Receiving || (self.is_file && !inner.state.ended());
         if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
 
-    /// Since when this session holds its place for an upload that may never come; `None` while it has a right to it.
+    /// Since when this session holds its place for an upload that may never come; `None` while it
+    /// has a right to it.
     pub(crate) fn holds_up_since(&self) -> Option<Instant> {
         let inner = self.lock();
         (!self.control.stopped() && self.holds_up(&inner)).then_some(inner.since)
@@ -420,7 +423,8 @@ impl Session {
         self.changed.send_modify(|version| *version += 1);
     }
 
-    // A poisoned lock is taken all the same: one broken session must not take the list of all with it.
+    // A poisoned lock is taken all the same: one broken session must not take the list of all with
+    // it.
     fn lock(&self) -> MutexGuard<'_, SessionInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

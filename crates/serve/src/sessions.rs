@@ -81,8 +81,9 @@ impl Sessions {
         }
     }
 
-    /// Where all places are taken: ends the session that has waited longest for the rest of its upload, if there is one; and where rows of
-    /// ended sessions are in the way, takes those that nobody has looked at for longest. The room is kept for whoever holds what is given.
+    /// Where all places are taken: ends the session that has waited longest for the rest of its
+    /// upload, if there is one; and where rows of ended sessions are in the way, takes those that
+    /// nobody has looked at for longest. The room is kept for whoever holds what is given.
     pub(crate) async fn make_room(&self) -> tokio::sync::MutexGuard<'_, ()> {
         let room = self.room.lock().await;
         let longest = {
@@ -108,7 +109,8 @@ impl Sessions {
         room
     }
 
-    /// Of the ended sessions whose rows are in the way of another session's, the one that nobody has looked at for longest.
+    /// Of the ended sessions whose rows are in the way of another session's, the one that nobody
+    /// has looked at for longest.
     fn in_the_way(&self) -> Option<Arc<Session>> {
         let all = self.lock();
         let held = || all.iter().filter(|session| session.state().ended() && session.rows().held());
@@ -120,7 +122,8 @@ impl Sessions {
         held().max_by_key(|session| session.idle()).map(Arc::clone)
     }
 
-    /// Whether the memory and the files have room for the rows of one session more. Those of ended ones have what they take by now.
+    /// Whether the memory and the files have room for the rows of one session more. Those of ended
+    /// ones have what they take by now.
     fn rows_fit(&self, all: &[Arc<Session>]) -> bool {
         let (share, sessions) = ([self.shares.tables_bytes, self.rows_bytes_max()], self.sessions_max as u64);
         let claims = all.iter().filter_map(|session| session.rows().claim(share));
@@ -133,7 +136,8 @@ impl Sessions {
         self.sessions_max + ENDED_SESSIONS_MAX
     }
 
-    /// Where all places are taken: interrupts an upload that is slower than it may be then, so that its place is free soon.
+    /// Where all places are taken: interrupts an upload that is slower than it may be then, so that
+    /// its place is free soon.
     fn interrupt_a_slow_one(&self) {
         let all = self.lock();
         let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
@@ -141,7 +145,8 @@ impl Sessions {
         slow.next().inspect(|session| session.pace().want_place());
     }
 
-    /// A new session; a place is made for it where one can be. On a thread that may block, as it makes files.
+    /// A new session; a place is made for it where one can be. On a thread that may block, as it
+    /// makes files.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         announced: NewUpload,
@@ -183,7 +188,8 @@ impl Sessions {
         Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
     }
 
-    /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
+    /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow
+    /// the disk is.
     fn made(&self, announced: NewUpload, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
@@ -330,7 +336,8 @@ impl Sessions {
         self.lock().iter().rev().cloned().collect()
     }
 
-    /// Stops and forgets a session. Its place is free when its run has ended, and its memory is back.
+    /// Stops and forgets a session. Its place is free when its run has ended, and its memory is
+    /// back.
     pub(crate) async fn remove(&self, id: &str) -> Result<(), ApiError> {
         let session = self.get(id)?;
         self.discard(&session).await;
@@ -345,7 +352,8 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest of the ended sessions without rows where they, or all together, are too many.
+    /// Forgets the oldest of the ended sessions without rows where they, or all together, are too
+    /// many.
     async fn forget_surplus(&self) {
         let surplus = || {
             let all = self.lock();
@@ -397,7 +405,8 @@ impl Sessions {
         running < self.sessions_max || all.iter().any(|session| session.holds_up_since().is_some())
     }
 
-    /// Where somebody waits to have a log decoded, ends one of those whose upload broke off in the middle of that.
+    /// Where somebody waits to have a log decoded, ends one of those whose upload broke off in the
+    /// middle of that.
     pub(crate) fn free_own_turns(&self) {
         if self.shared.turns.own_wanted() {
             let all = self.lock();

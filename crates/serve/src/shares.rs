@@ -25,9 +25,11 @@ pub(crate) struct SessionMemory {
     pub(crate) segment_rows: usize,
 }
 
-/// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of its rows.
+/// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of
+/// its rows.
 pub(crate) fn allot(config: &mut Config) -> Result<SessionMemory, StartError> {
-    // Some shares grow with the memory: what a refusal names has to be enough for them as they are then.
+    // Some shares grow with the memory: what a refusal names has to be enough for them as they are
+    // then.
     let mut measured_bytes = config.settings.memory_bytes.max(MEASURED_BYTES_MIN);
     loop {
         match allot_by(config, measured_bytes) {
@@ -37,8 +39,8 @@ pub(crate) fn allot(config: &mut Config) -> Result<SessionMemory, StartError> {
     }
 }
 
-/// The largest segments for which there is memory in their recorders and, some of them, in a session's rows. Where there is too little for any,
-/// what takes the least is named.
+/// The largest segments for which there is memory in their recorders and, some of them, in a
+/// session's rows. Where there is too little for any, what takes the least is named.
 fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<SessionMemory, BudgetError> {
     // More no session gets.
     let most = segment_rows(measured_bytes / config.sessions_max as u64);
@@ -107,7 +109,8 @@ fn shares_by(config: &Config, measured_bytes: u64) -> Result<AnalysisShares, Bud
     config.settings.shares_beside(&beside, runs as u64, instead)
 }
 
-/// The rows of all sessions, in segments of so many, which share what is left: as much in all as a single store has at least.
+/// The rows of all sessions, in segments of so many, which share what is left: as much in all as a
+/// single store has at least.
 fn kept(config: &Config, segment_rows: usize) -> RowStoreShare {
     let parts = config.sessions_max as u64;
     let bytes_min = STORE_BYTES_MIN.max(ROWS_BYTES_MIN / parts);

@@ -1,6 +1,8 @@
-//! Sessions that outlive the server: `--state DIR`. Of each the folder has a journal of its rows, and a file with all else, which is written
-//! anew by each checkpoint and takes the place of the one before at once. Beside it is a copy of the latest that is on the disk for sure, which only
-//! a later one of that kind replaces: from it a session goes on where the machine lost what came after it.
+//! Sessions that outlive the server: `--state DIR`. Of each the folder has a journal of its rows,
+//! and a file with all else, which is written anew by each checkpoint and takes the place of the
+//! one before at once. Beside it is a copy of the latest that is on the disk for sure, which only a
+//! later one of that kind replaces: from it a session goes on where the machine lost what came
+//! after it.
 
 mod checkpoints;
 mod dir;

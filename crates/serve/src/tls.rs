@@ -23,7 +23,8 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// # Errors
-    /// When the files can't be read, are not PEM, do not belong together, or the key is for others to read.
+    /// When the files can't be read, are not PEM, do not belong together, or the key is for others
+    /// to read.
     pub(crate) fn new(certificate: PathBuf, key: PathBuf) -> Result<Self, String> {
         let config = Mutex::new(load(&certificate, &key)?);
         Ok(Self { certificate, key, config })
@@ -39,8 +40,8 @@ impl Tls {
         Ok(())
     }
 
-    /// The client's side of the handshake has to come in time. How many there are at once is bounded by the places for strangers.
-    /// The connection holds so many bytes to be sent, at most.
+    /// The client's side of the handshake has to come in time. How many there are at once is
+    /// bounded by the places for strangers. The connection holds so many bytes to be sent, at most.
     pub(crate) async fn accept(&self, stream: TcpStream, send_bytes_max: usize) -> io::Result<TlsStream<TcpStream>> {
         let config = Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner));
         let limited = |connection: &mut rustls::ServerConnection| connection.set_buffer_limit(Some(send_bytes_max));

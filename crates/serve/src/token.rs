@@ -1,5 +1,5 @@
-//! The token: made anew for each server, or that of a file, which may be changed while the server runs; and the session key that a
-//! browser gets for it.
+//! The token: made anew for each server, or that of a file, which may be changed while the server
+//! runs; and the session key that a browser gets for it.
 
 use crate::limits::{TOKEN_BYTES, TOKEN_CHARS};
 use crate::secrets::{self, Version};
@@ -30,18 +30,20 @@ pub(crate) struct AccessGrant {
 #[derive(Debug)]
 struct CurrentToken {
     text: Arc<str>,
-    /// The cookie's value. Cookies go to every port of a host: whoever is sent it learns nothing of the token by it. It follows from the
-    /// token, so that pages outlive a restart.
+    /// The cookie's value. Cookies go to every port of a host: whoever is sent it learns nothing of
+    /// the token by it. It follows from the token, so that pages outlive a restart.
     key: Arc<str>,
     /// Of the file that it was read from, or that was found unfit since.
     version: Option<Version>,
 }
 
 impl AccessToken {
-    /// The token of `file`, which is made with a fresh one where there is none; without a file a fresh one.
+    /// The token of `file`, which is made with a fresh one where there is none; without a file a
+    /// fresh one.
     ///
     /// # Errors
-    /// When the file can't be made or read, is for others to read, or has no fit token; when the system has no randomness.
+    /// When the file can't be made or read, is for others to read, or has no fit token; when the
+    /// system has no randomness.
     pub(crate) fn new(file: Option<PathBuf>) -> Result<Self, String> {
         let fresh = random_text(TOKEN_BYTES).map_err(|error| error.to_string())?;
         let current = match &file {
@@ -88,7 +90,8 @@ impl AccessToken {
         self.changes.subscribe()
     }
 
-    /// Reads a file that has changed. Whether there is another token now; one that is unfit leaves the old one.
+    /// Reads a file that has changed. Whether there is another token now; one that is unfit leaves
+    /// the old one.
     pub(crate) fn refresh(&self) -> bool {
         let Some(path) = &self.file else { return false };
         let mut current = self.lock();
@@ -117,7 +120,8 @@ impl AccessToken {
         Ok(())
     }
 
-    /// Takes what was read; whether that is another token, which ends all that was asked for with the one before.
+    /// Takes what was read; whether that is another token, which ends all that was asked for with
+    /// the one before.
     fn replace(&self, current: &mut CurrentToken, read: CurrentToken) -> bool {
         let changed = read.text != current.text;
         *current = read;

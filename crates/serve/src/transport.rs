@@ -1,4 +1,5 @@
-//! What brings the bytes of an upload: a request's body, a WebSocket, a part that was held until its checksum was right.
+//! What brings the bytes of an upload: a request's body, a WebSocket, a part that was held until
+//! its checksum was right.
 
 use crate::feed::Interruption;
 use axum::body::Body;
@@ -8,9 +9,11 @@ use http_body_util::BodyExt;
 /// Bytes that are passed over at once.
 const SKIPPED_BYTES: usize = 4 << 10;
 
-/// Brings bytes, and nothing else: who takes them counts, waits, and decides what becomes of the session.
+/// Brings bytes, and nothing else: who takes them counts, waits, and decides what becomes of the
+/// session.
 pub(crate) trait Transport: Send {
-    /// Waits until bytes are at hand, and tells how many; 0 at the end. May be dropped while it waits, and called again.
+    /// Waits until bytes are at hand, and tells how many; 0 at the end. May be dropped while it
+    /// waits, and called again.
     fn ready(&mut self) -> impl Future<Output = Result<usize, Interruption>> + Send;
 
     /// Moves the next bytes to `place`, which is no longer than what is at hand.
@@ -29,7 +32,8 @@ pub(crate) trait Transport: Send {
     /// What its end means.
     fn end(&self) -> TransferEnd;
 
-    /// Whether it may wait for a turn to the end of a log, which may be long: it holds nothing meanwhile that others wait for.
+    /// Whether it may wait for a turn to the end of a log, which may be long: it holds nothing
+    /// meanwhile that others wait for.
     fn waits(&self) -> bool {
         true
     }
@@ -44,7 +48,8 @@ pub(crate) trait TransferProgress: Send + Sync {
     fn size(&self) -> Option<u64>;
 }
 
-/// What the end of a transport is, where the size of the log was not announced. Where it was, the log ends there.
+/// What the end of a transport is, where the size of the log was not announced. Where it was, the
+/// log ends there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransferEnd {
     /// The end of the log.

@@ -1,4 +1,5 @@
-//! tus 1.0, so that clients which know it resume their uploads here: an upload of theirs is a session.
+//! tus 1.0, so that clients which know it resume their uploads here: an upload of theirs is a
+//! session.
 
 pub(crate) mod headers;
 mod patch;
@@ -75,7 +76,8 @@ pub(crate) async fn upload(
     finished(answer.await, "OPTIONS, HEAD, PATCH, DELETE")
 }
 
-/// The method that is meant, where a client can send only some of them; and whether it speaks this version.
+/// The method that is meant, where a client can send only some of them; and whether it speaks this
+/// version.
 fn meant(method: Method, headers: &HeaderMap) -> Result<Method, ApiError> {
     // Of a POST alone, so that nothing which changes something comes as a GET.
     let given = headers.get("x-http-method-override").filter(|_| method == Method::POST);

@@ -1,5 +1,5 @@
-//! The one consumer of uploads: a session is claimed at an offset, a transport brings bytes, and what becomes of the session is decided
-//! here, whatever the transport.
+//! The one consumer of uploads: a session is claimed at an offset, a transport brings bytes, and
+//! what becomes of the session is decided here, whatever the transport.
 
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
@@ -9,14 +9,16 @@ use crate::transport::Transport;
 use axum::http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
 
-/// The claim on a session, which no other upload has meanwhile. Dropped without an end, it leaves the session interrupted.
+/// The claim on a session, which no other upload has meanwhile. Dropped without an end, it leaves
+/// the session interrupted.
 pub(crate) struct Intake {
     session: Arc<Session>,
     feed: Option<Feed>,
 }
 
 impl Intake {
-    /// Claims a session for an upload that goes on at `offset` with so many bytes, where that is known.
+    /// Claims a session for an upload that goes on at `offset` with so many bytes, where that is
+    /// known.
     pub(crate) fn claim(session: Arc<Session>, offset: u64, length: Option<u64>) -> Result<Self, ApiError> {
         let feed = session.begin_upload(offset, length)?;
         Ok(Self { session, feed: Some(feed) })
@@ -26,8 +28,8 @@ impl Intake {
         &self.session
     }
 
-    /// Takes what a transport brings; comes back when everything is analysed, or when more is to come, which is an error where the
-    /// transport did not come to its end.
+    /// Takes what a transport brings; comes back when everything is analysed, or when more is to
+    /// come, which is an error where the transport did not come to its end.
     pub(crate) async fn take(mut self, transport: &mut impl Transport) -> Result<(), ApiError> {
         let session = Arc::clone(&self.session);
         let Some(feed) = &mut self.feed else { return Err(session.error()) };
@@ -63,7 +65,8 @@ impl Intake {
         error
     }
 
-    /// Gives the session back as it was, since nothing was taken for a reason of which the client hears.
+    /// Gives the session back as it was, since nothing was taken for a reason of which the client
+    /// hears.
     pub(crate) fn give_back(mut self) {
         self.pause(SessionState::Waiting, None);
     }
@@ -100,8 +103,8 @@ impl Drop for Intake {
     }
 }
 
-/// Runs an upload as a task of its own: bytes that were counted as taken must reach the run even when the client goes away and the handler
-/// is dropped.
+/// Runs an upload as a task of its own: bytes that were counted as taken must reach the run even
+/// when the client goes away and the handler is dropped.
 pub(crate) async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -113,7 +116,8 @@ pub(crate) async fn detached<T: Send + 'static>(
 /// How a body may be coded, which its bytes say anyway: the decoder goes by them.
 const ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
 
-/// Refuses a body that is coded in a way nobody here decodes, before anything of it is taken for a log.
+/// Refuses a body that is coded in a way nobody here decodes, before anything of it is taken for a
+/// log.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let codings = headers.get_all(header::CONTENT_ENCODING);
     let known = |coding: &str| ENCODINGS.iter().any(|known| known.eq_ignore_ascii_case(coding));

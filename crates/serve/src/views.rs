@@ -1,4 +1,5 @@
-//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `docs/api.md` lists them.
+//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as
+//! `docs/api.md` lists them.
 
 use crate::answers::{AnswerWithHint, CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
 use crate::api::{PathSession, Requester, body_json};
@@ -44,7 +45,8 @@ impl SpanQuery {
     }
 }
 
-/// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled each would take megabytes.
+/// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled
+/// each would take megabytes.
 struct QueuedView(SpanQuery);
 
 impl QueuedView {
@@ -72,7 +74,8 @@ fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
     }
 }
 
-/// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever order they arrive.
+/// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever
+/// order they arrive.
 fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
     match page {
         Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
@@ -100,8 +103,9 @@ fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
     }
 }
 
-/// Asks the rows of a session, and answers with the JSON that was made of what they say; `None` is one that would be too long. It is made
-/// in the turn of the question, so what it is made of is held once.
+/// Asks the rows of a session, and answers with the JSON that was made of what they say; `None` is
+/// one that would be too long. It is made in the turn of the question, so what it is made of is
+/// held once.
 pub(crate) async fn answer(
     session: &Session,
     asker: &Requester,

@@ -1,4 +1,5 @@
-//! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and stops servers (`/healthz`, `/readyz`).
+//! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and
+//! stops servers (`/healthz`, `/readyz`).
 
 use crate::auth::RequestGate;
 use crate::body::BodyPermits;

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Sets a socket up: small answers do not wait for more, and a peer that vanished without a word is noticed. What the system does not take
-/// only costs that.
+/// Sets a socket up: small answers do not wait for more, and a peer that vanished without a word is
+/// noticed. What the system does not take only costs that.
 pub(crate) fn set_up(stream: &TcpStream) {
     let (idle, every) = KEEPALIVE_TIMES;
     let keepalive = TcpKeepalive::new().with_time(idle).with_interval(every).with_retries(KEEPALIVE_PROBES);
@@ -18,7 +18,8 @@ pub(crate) fn set_up(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// A connection that breaks when its peer takes nothing of what is sent to it for [`STALL_TIME_MAX`].
+/// A connection that breaks when its peer takes nothing of what is sent to it for
+/// [`STALL_TIME_MAX`].
 pub(crate) struct WriteTimeout<S> {
     inner: S,
     /// When the peer is taken for gone; set while it takes nothing.
@@ -33,8 +34,9 @@ impl<S> WriteTimeout<S> {
     /// What a write came to, with an end to the waiting.
     fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            // The HTTP layer looks for a next request when it has answered, but not if it waited for the client's bytes before: it may have
-            // them by now, and nothing else would wake it.
+            // The HTTP layer looks for a next request when it has answered, but not if it waited
+            // for the client's bytes before: it may have them by now, and nothing else would wake
+            // it.
             if self.deadline.take().is_some() {
                 context.waker().wake_by_ref();
             }

@@ -8,8 +8,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Called with its name before each step that changes the disk or the index; an error stands for the step's own failure. Tests fail
-/// or end the process there.
+/// Called with its name before each step that changes the disk or the index; an error stands for
+/// the step's own failure. Tests fail or end the process there.
 pub type StepHook = Arc<dyn Fn(&'static str) -> io::Result<()> + Send + Sync>;
 
 /// Where a store is, and how its files are changed.
@@ -90,7 +90,8 @@ impl Disk {
     /// A new file that this process has locked.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
         self.step("create")?;
-        // Read and write: the hash may be taken from it, and another file system may have to be copied from.
+        // Read and write: the hash may be taken from it, and another file system may have to be
+        // copied from.
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
     }
 
@@ -149,7 +150,8 @@ impl Disk {
     }
 }
 
-/// Opens a file or a folder for reading. What may be there instead would keep the opener waiting (a FIFO) or never end.
+/// Opens a file or a folder for reading. What may be there instead would keep the opener waiting (a
+/// FIFO) or never end.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let kind = file.metadata()?.file_type();

@@ -43,11 +43,12 @@ struct EvictionScan {
 }
 
 impl ExclusiveLock<'_> {
-    /// Evicts until `bytes` more fit under the bound. What goes for the file `temp` in `tmp/` leaves its names with it: its bytes may turn
-    /// out to be an entry that had to go for them.
+    /// Evicts until `bytes` more fit under the bound. What goes for the file `temp` in `tmp/`
+    /// leaves its names with it: its bytes may turn out to be an entry that had to go for them.
     ///
     /// # Errors
-    /// [`ErrorClass::Limit`] when that is impossible; then nothing was evicted, unless a file was opened just then.
+    /// [`ErrorClass::Limit`] when that is impossible; then nothing was evicted, unless a file was
+    /// opened just then.
     pub(crate) fn make_room(&self, bytes: u64, temp: Option<&str>) -> Result<EvictionResult, Error> {
         let mut evicted = EvictionResult::default();
         self.check_room(bytes)?;
@@ -107,8 +108,9 @@ impl ExclusiveLock<'_> {
         }
     }
 
-    /// Ends a few entries in one transaction, and unlinks their files once it is committed: a kill in between leaves files without
-    /// rows, never the reverse. The files' locks are held until then. `None` at the end of the pass.
+    /// Ends a few entries in one transaction, and unlinks their files once it is committed: a kill
+    /// in between leaves files without rows, never the reverse. The files' locks are held until
+    /// then. `None` at the end of the pass.
     fn evict_batch(&self, excess: u64, temp: Option<&str>, pass: &mut EvictionScan) -> Result<Option<EvictionResult>, Error> {
         let (mut batch, mut held) = (EvictionResult::default(), Vec::<(Digest, File)>::new());
         let more = self.transaction(true, |index| {

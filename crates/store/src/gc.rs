@@ -32,12 +32,14 @@ pub struct GcResult {
 }
 
 impl Store {
-    /// Removes what was left behind by processes that were killed, forgets leases that have expired, and evicts down to the bound.
-    /// Others may go on using the store meanwhile. Memory and open files are bounded, whatever there is to remove.
+    /// Removes what was left behind by processes that were killed, forgets leases that have
+    /// expired, and evicts down to the bound. Others may go on using the store meanwhile. Memory
+    /// and open files are bounded, whatever there is to remove.
     ///
     /// # Errors
-    /// When a folder can't be read or something can't be removed; what was removed by then stays removed. [`ErrorClass::Limit`](rorqual_pipe::Kind::Limit)
-    /// when more than the bound is leased or open.
+    /// When a folder can't be read or something can't be removed; what was removed by then stays
+    /// removed. [`ErrorClass::Limit`](rorqual_pipe::Kind::Limit) when more than the bound is leased
+    /// or open.
     pub fn gc(&self) -> Result<GcResult, Error> {
         let mut collected = GcResult::default();
         {
@@ -56,7 +58,8 @@ impl Store {
         Ok(collected)
     }
 
-    /// Removes the files of a folder that nobody has locked, with `aged` only those that have not changed for long.
+    /// Removes the files of a folder that nobody has locked, with `aged` only those that have not
+    /// changed for long.
     fn clear(&self, folder: &Path, aged: bool, collected: &mut GcResult) -> Result<(), Error> {
         let failed = |cause| Error::io(folder.to_string_lossy(), "cannot clear", cause);
         let Some(files) = read_dir(folder).map_err(failed)? else { return Ok(()) };
@@ -110,7 +113,8 @@ fn clear_orphan(turn: &ExclusiveLock<'_>, file: &DirEntry, digest: &Digest) -> R
     Ok(Some(bytes))
 }
 
-/// Gives every file below the folder of `algorithm` to `visit`, with the digest that it is named by.
+/// Gives every file below the folder of `algorithm` to `visit`, with the digest that it is named
+/// by.
 pub(crate) fn each_blob(
     folder: &Path,
     algorithm: Algorithm,
@@ -135,7 +139,8 @@ pub(crate) fn each_blob(
     Ok(())
 }
 
-/// The digest that a blob is named by: in lower-case hexadecimal, in the folder of its first two digits.
+/// The digest that a blob is named by: in lower-case hexadecimal, in the folder of its first two
+/// digits.
 fn digest_of(file: &DirEntry, shard: &DirEntry, algorithm: Algorithm) -> Option<Digest> {
     let (name, shard) = (file.file_name().into_string().ok()?, shard.file_name().into_string().ok()?);
     Digest::parse(algorithm, &name).filter(|digest| digest.to_string() == name && name.get(..2) == Some(shard.as_str()))

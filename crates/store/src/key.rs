@@ -18,8 +18,9 @@ pub enum KeyMatch {
 }
 
 impl Store {
-    /// The entry that `key` stands for: a whole digest (hexadecimal, base32 or base64), else a name, else the start of exactly one
-    /// digest in at least [`PREFIX_DIGITS_MIN`] hexadecimal digits.
+    /// The entry that `key` stands for: a whole digest (hexadecimal, base32 or base64), else a
+    /// name, else the start of exactly one digest in at least [`PREFIX_DIGITS_MIN`] hexadecimal
+    /// digits.
     ///
     /// # Errors
     /// When the index can't be read.
@@ -45,7 +46,8 @@ fn prefixed(index: &Index<'_>, algorithm: Algorithm, key: &str) -> Result<KeyMat
     })
 }
 
-/// The first and the last digest that start with `prefix`; `None` when it is no prefix, or too short a one.
+/// The first and the last digest that start with `prefix`; `None` when it is no prefix, or too
+/// short a one.
 fn prefix_range(algorithm: Algorithm, prefix: &str) -> Option<(Digest, Digest)> {
     let digits = 2 * algorithm.digest_bytes();
     let is_prefix = (PREFIX_DIGITS_MIN..digits).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_hexdigit());

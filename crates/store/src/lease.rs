@@ -66,7 +66,8 @@ impl Store {
         })
     }
 
-    /// Lets a lease run for `ttl` from now on; `None` when there is none, or it has expired: the entry may have been evicted since.
+    /// Lets a lease run for `ttl` from now on; `None` when there is none, or it has expired: the
+    /// entry may have been evicted since.
     ///
     /// # Errors
     /// As [`Store::take_lease`].
@@ -91,7 +92,8 @@ impl Store {
         turn.transaction(false, |index| Ok(index.execute(sql, params![id, turn.now_ms])? > 0))
     }
 
-    /// Gives each running lease to `visit`, in the order of their ids, with a fixed amount of memory.
+    /// Gives each running lease to `visit`, in the order of their ids, with a fixed amount of
+    /// memory.
     ///
     /// # Errors
     /// When the index can't be read, and the first error of `visit`.
@@ -107,8 +109,8 @@ impl Store {
         }
     }
 
-    /// The next running leases after the id `after` (the empty one is before all), in the order of their ids; at most
-    /// [`PAGE_ROWS`](crate::limits::PAGE_ROWS), none at the end.
+    /// The next running leases after the id `after` (the empty one is before all), in the order of
+    /// their ids; at most [`PAGE_ROWS`](crate::limits::PAGE_ROWS), none at the end.
     ///
     /// # Errors
     /// When the index can't be read.

@@ -8,32 +8,39 @@
 //! DIR/lock               held by whoever changes any of this: a *turn*
 //! ```
 //!
-//! An algorithm belongs to a store: digests of one store have one meaning, one length and unique prefixes.
+//! An algorithm belongs to a store: digests of one store have one meaning, one length and unique
+//! prefixes.
 //!
 //! # What may be relied on
-//! * **A row has its bytes.** A put writes to `tmp/`, syncs, and then in one turn renames the file, syncs the folder and commits the
-//!   row. An eviction commits the row's end first and unlinks after it, in one turn. A kill at any point leaves at worst a file without
-//!   a row, which the next [`Store::gc`] removes.
-//! * **A leased or open entry stays.** Leases are rows, checked in the transaction that ends the entry. A [`EntryReader`] holds a shared `flock` of
-//!   the file, in whatever process; who evicts must get the exclusive one first, without waiting. A lease is taken in a turn as
-//!   well, so it comes before the check or finds the entry gone.
-//! * **Temporary files end with their writer.** A file in `tmp/` whose lock is free has lost its writer and is removed, and so is the
-//!   space that was reserved for it. No age is guessed.
-//! * **The bound holds.** A put reserves what it writes, 1 MiB at first free of charge, and evicts for it before it writes.
-//!   So the bytes of all entries never exceed the bound, nor do those on the disk by more than that 1 MiB for each put in flight.
-//! * **Clocks may jump.** The order of use is a counter. Only leases end by the wall clock, as processes and restarts share no other:
-//!   one that is set back lengthens them, one that is set forward ends them early.
+//! * **A row has its bytes.** A put writes to `tmp/`, syncs, and then in one turn renames the file,
+//!   syncs the folder and commits the row. An eviction commits the row's end first and unlinks
+//!   after it, in one turn. A kill at any point leaves at worst a file without a row, which the
+//!   next [`Store::gc`] removes.
+//! * **A leased or open entry stays.** Leases are rows, checked in the transaction that ends the
+//!   entry. A [`EntryReader`] holds a shared `flock` of the file, in whatever process; who evicts
+//!   must get the exclusive one first, without waiting. A lease is taken in a turn as well, so it
+//!   comes before the check or finds the entry gone.
+//! * **Temporary files end with their writer.** A file in `tmp/` whose lock is free has lost its
+//!   writer and is removed, and so is the space that was reserved for it. No age is guessed.
+//! * **The bound holds.** A put reserves what it writes, 1 MiB at first free of charge, and evicts
+//!   for it before it writes. So the bytes of all entries never exceed the bound, nor do those on
+//!   the disk by more than that 1 MiB for each put in flight.
+//! * **Clocks may jump.** The order of use is a counter. Only leases end by the wall clock, as
+//!   processes and restarts share no other: one that is set back lengthens them, one that is set
+//!   forward ends them early.
 //!
 //! # Why SQLite, and not redb?
-//! redb's file belongs to one process at a time; a cache is shared by many. SQLite's journal survives being killed at any point.
+//! redb's file belongs to one process at a time; a cache is shared by many. SQLite's journal
+//! survives being killed at any point.
 //!
 //! # Why a lock file beside SQLite's own lock?
-//! Renames and unlinks belong into the same turn as the commit, but SQLite ends its lock with the commit. And who waits for
-//! `flock` is woken, who waits for SQLite polls.
+//! Renames and unlinks belong into the same turn as the commit, but SQLite ends its lock with the
+//! commit. And who waits for `flock` is woken, who waits for SQLite polls.
 //!
 //! # Why `flock`?
-//! It belongs to the open file, not to the process: closing another handle does not drop it, threads exclude each other by it, and the
-//! kernel drops it when its holder is killed. A store therefore belongs on a local file system.
+//! It belongs to the open file, not to the process: closing another handle does not drop it,
+//! threads exclude each other by it, and the kernel drops it when its holder is killed. A store
+//! therefore belongs on a local file system.
 
 mod disk;
 mod entry;

@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// What is to be known of a put beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PutOptions<'a> {
-    /// A name for the entry. One that is in use is pointed at it; what it named before stays under its digest and its other names.
+    /// A name for the entry. One that is in use is pointed at it; what it named before stays under
+    /// its digest and its other names.
     pub name: Option<&'a str>,
     /// A lease, taken in the same transaction.
     pub lease: Option<LeaseTerms<'a>>,
@@ -56,18 +57,22 @@ fn check_digest(name: &str, digest: &Digest, options: &PutOptions<'_>) -> Result
 }
 
 impl Store {
-    /// Takes in `input`, as it is stored; `size_bytes` is what it is expected to have, if that is known.
+    /// Takes in `input`, as it is stored; `size_bytes` is what it is expected to have, if that is
+    /// known.
     ///
-    /// The calling thread reads and writes, another one hashes. `pool` lends the blocks, which must be at least
-    /// [`BLOCK_BYTES`](rorqual_pipe::limits::BLOCK_BYTES). Blocks of zeros become holes on the disk.
+    /// The calling thread reads and writes, another one hashes. `pool` lends the blocks, which must
+    /// be at least [`BLOCK_BYTES`](rorqual_pipe::limits::BLOCK_BYTES). Blocks of zeros become holes
+    /// on the disk.
     ///
-    /// What is there already keeps its names and leases and becomes the one that was used last; its file is replaced, so that damage to it is
-    /// mended. A file that is as long as some entry and does
-    /// not fit beside them all is therefore read once more at the start, for its digest, and so is the entry. A stream can't be; should the entry have to
-    /// go for its own bytes, it gets its names back.
+    /// What is there already keeps its names and leases and becomes the one that was used last; its
+    /// file is replaced, so that damage to it is mended. A file that is as long as some entry and
+    /// does not fit beside them all is therefore read once more at the start, for its digest, and
+    /// so is the entry. A stream can't be; should the entry have to go for its own bytes, it gets
+    /// its names back.
     ///
     /// # Errors
-    /// When reading or writing fails; [`ErrorClass::Mismatch`] when it has not the digest expected; [`ErrorClass::Limit`] when it does not fit beside what is leased, open or being written;
+    /// When reading or writing fails; [`ErrorClass::Mismatch`] when it has not the digest expected;
+    /// [`ErrorClass::Limit`] when it does not fit beside what is leased, open or being written;
     /// [`ErrorClass::Stopped`] when `control` asked to stop. Nothing is left then.
     pub fn put(
         &self,
@@ -94,12 +99,14 @@ impl Store {
         })
     }
 
-    /// Takes in a file of [`Store::parts_dir`] that is written and whose digest is known, without a copy: it is renamed. The digest is
-    /// not computed again: `file` is the file that it was computed of, with the exclusive `flock` held since before that. After an
-    /// error the file is still there, unless it became the entry.
+    /// Takes in a file of [`Store::parts_dir`] that is written and whose digest is known, without a
+    /// copy: it is renamed. The digest is not computed again: `file` is the file that it was
+    /// computed of, with the exclusive `flock` held since before that. After an error the file is
+    /// still there, unless it became the entry.
     ///
     /// # Errors
-    /// As [`Store::put`], when somebody else has a lock on the file, and when another file is at `path` by now.
+    /// As [`Store::put`], when somebody else has a lock on the file, and when another file is at
+    /// `path` by now.
     pub fn adopt(&self, path: &Path, file: Arc<File>, digest: &Digest, options: &PutOptions<'_>) -> Result<PutResult, Error> {
         self.check(options)?;
         if digest.algorithm() != self.algorithm() {
@@ -114,8 +121,9 @@ impl Store {
         })
     }
 
-    /// Where downloads may be written that are adopted later: on the store's file system, and kept for
-    /// [`PART_AGE_MAX`](crate::limits::PART_AGE_MAX) after their last change, or while somebody holds their `flock`.
+    /// Where downloads may be written that are adopted later: on the store's file system, and kept
+    /// for [`PART_AGE_MAX`](crate::limits::PART_AGE_MAX) after their last change, or while somebody
+    /// holds their `flock`.
     #[must_use]
     pub fn parts_dir(&self) -> std::path::PathBuf {
         self.inner.disk.parts()
@@ -140,7 +148,8 @@ impl Store {
         result
     }
 
-    /// Finds that a file is an entry already, where writing it once more would first evict others, or that entry itself.
+    /// Finds that a file is an entry already, where writing it once more would first evict others,
+    /// or that entry itself.
     fn put_again(
         &self,
         input: &Input,
@@ -157,7 +166,8 @@ impl Store {
             hash(&file, input.name(), Hasher::new(self.algorithm()), &mut block, control)?
         };
         check_digest(input.name(), &digest, options)?;
-        // The entry may be damaged, and what is put takes its place then. Open, it is not evicted meanwhile.
+        // The entry may be damaged, and what is put takes its place then. Open, it is not evicted
+        // meanwhile.
         let reader = match self.open_reader(&digest) {
             Err(error) if error.kind() == ErrorClass::Corrupt => return Ok(None),
             opened => opened?,
@@ -198,7 +208,8 @@ impl Store {
             evicted: sender,
         };
         if let Some(bytes) = size_bytes.filter(|bytes| *bytes > UNRESERVED_BYTES_MAX) {
-            // A file has its bytes. What a stream announces may never come: nothing goes for it yet, but what can't fit is told.
+            // A file has its bytes. What a stream announces may never come: nothing goes for it
+            // yet, but what can't fit is told.
             if is_file { writing.reserve(bytes)? } else { writing.check_room(bytes)? }
         }
         let input = Input::from_source(name, Box::new(writing)).stored();
@@ -215,8 +226,9 @@ impl Store {
         Ok((stage.hasher.finish(), stage.bytes))
     }
 
-    /// The turn in which a file becomes an entry, the row of one that is there already, and whether its file stays. It is replaced, as those bytes
-    /// may have been damaged since they were hashed; but while somebody has it open its lock keeps the entry, and it goes only if it is damaged.
+    /// The turn in which a file becomes an entry, the row of one that is there already, and whether
+    /// its file stays. It is replaced, as those bytes may have been damaged since they were hashed;
+    /// but while somebody has it open its lock keeps the entry, and it goes only if it is damaged.
     fn turn_to_publish(&self, digest: &Digest, blob: &Path) -> Result<PublishState<'_>, Error> {
         let turn = self.lock_exclusive()?;
         let row = turn.row(digest)?;
@@ -250,8 +262,8 @@ impl Store {
         Ok(hash(&reader.file, &path.to_string_lossy(), hasher, &mut block, &Control::default())? == *digest)
     }
 
-    /// Makes a written file an entry. Where it is one already it takes that one's place, unless that is open and sound. Who reads the file that
-    /// was there goes on with it.
+    /// Makes a written file an entry. Where it is one already it takes that one's place, unless
+    /// that is open and sound. Who reads the file that was there goes on with it.
     fn publish(
         &self,
         temp: &mut Temp,
@@ -289,7 +301,8 @@ struct PublishState<'a> {
     _lock: Option<File>,
 }
 
-/// Writes down that a file is in its place, with all that was asked for beside it. What is `known` becomes the one that was used last.
+/// Writes down that a file is in its place, with all that was asked for beside it. What is `known`
+/// becomes the one that was used last.
 fn record(
     turn: &ExclusiveLock<'_>,
     digest: &Digest,
@@ -423,7 +436,8 @@ impl WriteStage {
     }
 }
 
-/// Compared with itself, one byte on: as fast as the memory is read, and done at the first byte that differs.
+/// Compared with itself, one byte on: as fast as the memory is read, and done at the first byte
+/// that differs.
 fn is_zero(block: &[u8]) -> bool {
     block.first() == Some(&0) && block[1..] == block[..block.len() - 1]
 }

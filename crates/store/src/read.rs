@@ -9,7 +9,8 @@ use std::fs::File;
 /// An open entry. While it exists, in whatever process, the entry stays.
 #[derive(Debug)]
 pub struct EntryReader {
-    /// The file, at its start, with the shared lock that keeps the entry; clones of the handle share it.
+    /// The file, at its start, with the shared lock that keeps the entry; clones of the handle
+    /// share it.
     pub file: File,
     /// Its length.
     pub bytes: u64,
@@ -20,7 +21,8 @@ pub struct EntryReader {
 }
 
 impl EntryReader {
-    /// Makes `target`, an empty file, share the entry's blocks on the disk; `false` where the file system can't, and then nothing was done.
+    /// Makes `target`, an empty file, share the entry's blocks on the disk; `false` where the file
+    /// system can't, and then nothing was done.
     #[must_use]
     pub fn reflink(&self, target: &File) -> bool {
         #[cfg(target_os = "linux")]
@@ -31,12 +33,13 @@ impl EntryReader {
 }
 
 impl Store {
-    /// Opens an entry, and takes a lease on it if `lease` has terms for one; `None` when there is no such entry. It counts as a use, but the
-    /// record of the last use is only written when it is older than [`StoreSettings::touch_after`](crate::Settings::touch_after).
+    /// Opens an entry, and takes a lease on it if `lease` has terms for one; `None` when there is
+    /// no such entry. It counts as a use, but the record of the last use is only written when it is
+    /// older than [`StoreSettings::touch_after`](crate::Settings::touch_after).
     ///
     /// # Errors
-    /// [`ErrorClass::Corrupt`] when the file is missing or has another length than it had; when it or the index can't be read; as
-    /// [`LeaseTerms::check`].
+    /// [`ErrorClass::Corrupt`] when the file is missing or has another length than it had; when it
+    /// or the index can't be read; as [`LeaseTerms::check`].
     pub fn get(&self, digest: &Digest, lease: Option<&LeaseTerms<'_>>) -> Result<Option<EntryReader>, Error> {
         let operation = Operation::start("store.get");
         let result = self.open_entry(digest, lease);
@@ -101,7 +104,8 @@ impl Store {
         Error::new(ErrorClass::Corrupt, self.path(digest).to_string_lossy(), message)
     }
 
-    /// Writes down that an entry is used, if what is written is old, by a clock that may have jumped either way.
+    /// Writes down that an entry is used, if what is written is old, by a clock that may have
+    /// jumped either way.
     fn note_use(&self, digest: &Digest) -> Result<(), Error> {
         let now_ms = self.now_ms();
         let age_ms = self.index().row(digest)?.map_or(0, |row| row.accessed_ms.abs_diff(now_ms));

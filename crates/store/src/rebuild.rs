@@ -13,10 +13,11 @@ use rustix::fs::FlockOperation;
 use std::fs::DirEntry;
 use std::time::UNIX_EPOCH;
 
-/// Makes a new index from the files of a store, for when the old one is damaged; gives what the store holds then. Names and leases are
-/// lost. The bound is `bytes_max`; without one it is [`STORE_BYTES_MAX_DEFAULT`] or what all the files have, if that is more: what the bound was
-/// is not known any more, and the next gc must not evict for it. The order of use is that of the files' times. Contents are not looked at:
-/// [`Store::verify`] does that.
+/// Makes a new index from the files of a store, for when the old one is damaged; gives what the
+/// store holds then. Names and leases are lost. The bound is `bytes_max`; without one it is
+/// [`STORE_BYTES_MAX_DEFAULT`] or what all the files have, if that is more: what the bound was is
+/// not known any more, and the next gc must not evict for it. The order of use is that of the
+/// files' times. Contents are not looked at: [`Store::verify`] does that.
 ///
 /// # Errors
 /// When another process has the store open, or files or folders can't be read or written.
@@ -46,7 +47,8 @@ fn algorithm_of_blobs(disk: &Disk) -> Option<Algorithm> {
     used.or_else(|| disk.blobs().is_dir().then_some(Algorithm::Sha256))
 }
 
-/// Adds a row for each file, and with `widen` moves the bound to where they all fit, in one transaction: nobody else sees this index yet.
+/// Adds a row for each file, and with `widen` moves the bound to where they all fit, in one
+/// transaction: nobody else sees this index yet.
 fn fill(disk: &Disk, algorithm: Algorithm, widen: bool) -> Result<(), Error> {
     let path = disk.new_index();
     let failed = |cause| crate::error::of_index(&path, "cannot rebuild the index", cause);

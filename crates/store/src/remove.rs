@@ -20,7 +20,8 @@ pub enum Removed {
 }
 
 impl Store {
-    /// Removes an entry, unless it is leased or open. With `force` leases don't keep it; who has it open always does.
+    /// Removes an entry, unless it is leased or open. With `force` leases don't keep it; who has it
+    /// open always does.
     ///
     /// # Errors
     /// When the index or the file can't be changed.

@@ -23,8 +23,9 @@ pub type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct StoreSettings {
     /// Where it is.
     pub dir: PathBuf,
-    /// Wait until what was put is on the disk. Without it a put is faster, and entries may be gone or damaged after a power cut (never
-    /// after a kill); [`Store::verify`] finds them. Default: true.
+    /// Wait until what was put is on the disk. Without it a put is faster, and entries may be gone
+    /// or damaged after a power cut (never after a kill); [`Store::verify`] finds them. Default:
+    /// true.
     pub fsync: bool,
     /// Puts and verifications at the same time. Default: 16.
     pub operations_max: usize,
@@ -49,7 +50,8 @@ impl StoreSettings {
     }
 }
 
-/// An open store; clones share it. Threads may use it side by side, and processes may open the same one.
+/// An open store; clones share it. Threads may use it side by side, and processes may open the same
+/// one.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Arc<StoreInner>,
@@ -63,7 +65,8 @@ pub(crate) struct StoreInner {
     clock: Option<StoreClock>,
     index_path: PathBuf,
     connection: Mutex<Connection>,
-    /// Threads of this process take turns before they wait for other processes, whose `flock` they would share.
+    /// Threads of this process take turns before they wait for other processes, whose `flock` they
+    /// would share.
     order: Mutex<()>,
     /// `None` where we may only read.
     lock: Option<File>,
@@ -73,7 +76,8 @@ pub(crate) struct StoreInner {
 
 impl Drop for StoreInner {
     fn drop(&mut self) {
-        // A process that is being started at this moment has a copy of the file until it runs its own program, and closing ours ends no lock.
+        // A process that is being started at this moment has a copy of the file until it runs its
+        // own program, and closing ours ends no lock.
         let _ = flock(&self.in_use, FlockOperation::Unlock);
     }
 }
@@ -88,7 +92,8 @@ pub(crate) struct ExclusiveLock<'a> {
 }
 
 impl Store {
-    /// Opens a store that exists. Where the process may not write, everything that only reads works.
+    /// Opens a store that exists. Where the process may not write, everything that only reads
+    /// works.
     ///
     /// # Errors
     /// When there is none, or its index is damaged or of a newer version.
@@ -128,8 +133,9 @@ impl Store {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Opens a store, and makes it where there is none: with `algorithm` (SHA-256 unless given; SHA-256 and BLAKE3 are offered) and room for
-    /// `bytes_max` ([`STORE_BYTES_MAX_DEFAULT`] unless given). A bound that is given is set anew in a store that exists.
+    /// Opens a store, and makes it where there is none: with `algorithm` (SHA-256 unless given;
+    /// SHA-256 and BLAKE3 are offered) and room for `bytes_max` ([`STORE_BYTES_MAX_DEFAULT`] unless
+    /// given). A bound that is given is set anew in a store that exists.
     ///
     /// # Errors
     /// When it can't be made, or exists with another algorithm.
@@ -162,7 +168,8 @@ impl Store {
         self.inner.disk.dir()
     }
 
-    /// The file of an entry. It may be evicted at any time, unless a lease or a [`EntryReader`](crate::Reader) keeps it.
+    /// The file of an entry. It may be evicted at any time, unless a lease or a
+    /// [`EntryReader`](crate::Reader) keeps it.
     #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.inner.disk.blob(digest)
@@ -176,8 +183,8 @@ impl Store {
         self.index().entry(digest, self.now_ms())
     }
 
-    /// Gives each entry to `visit`, in the order of the digests and with a fixed amount of memory. Entries that come or go meanwhile
-    /// may or may not be among them.
+    /// Gives each entry to `visit`, in the order of the digests and with a fixed amount of memory.
+    /// Entries that come or go meanwhile may or may not be among them.
     ///
     /// # Errors
     /// When the index can't be read, and the first error of `visit`.
@@ -193,8 +200,8 @@ impl Store {
         }
     }
 
-    /// The next entries after `after` in the order of their digests, and the digest to go on from, `None` at the end. At most
-    /// [`PAGE_ROWS`](crate::limits::PAGE_ROWS).
+    /// The next entries after `after` in the order of their digests, and the digest to go on from,
+    /// `None` at the end. At most [`PAGE_ROWS`](crate::limits::PAGE_ROWS).
     ///
     /// # Errors
     /// When the index can't be read.
@@ -225,7 +232,8 @@ impl Store {
     /// The index, for reading. Others' changes are seen between two questions.
     pub(crate) fn index(&self) -> Index<'_> {
         let inner = &*self.inner;
-        // A poisoned lock is taken all the same: a transaction that was left open by a panic was rolled back by its guard.
+        // A poisoned lock is taken all the same: a transaction that was left open by a panic was
+        // rolled back by its guard.
         let connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
         Index { connection, path: &inner.index_path, algorithm: inner.algorithm }
     }
@@ -244,7 +252,8 @@ impl Store {
 }
 
 impl ExclusiveLock<'_> {
-    /// Does `work` whole or not at all. With `durable` it survives a power cut once this has returned.
+    /// Does `work` whole or not at all. With `durable` it survives a power cut once this has
+    /// returned.
     pub(crate) fn transaction<T>(&self, durable: bool, work: impl FnOnce(&Index<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let failed = |cause| self.index.write_failed(cause);
         let synchronous = match (self.disk.fsync, durable) {
@@ -281,7 +290,8 @@ impl<'a> Deref for ExclusiveLock<'a> {
 
 impl Drop for ExclusiveLock<'_> {
     fn drop(&mut self) {
-        // The file stays open for the next turn. Should this fail, which Linux excludes, the process's end unlocks it.
+        // The file stays open for the next turn. Should this fail, which Linux excludes, the
+        // process's end unlocks it.
         let _ = wait_for(self.lock, FlockOperation::Unlock);
     }
 }

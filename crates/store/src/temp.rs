@@ -56,7 +56,8 @@ impl Temp {
         Ok(Self { store: store.clone(), name: String::new(), path: path.to_owned(), file, placed: false, keep: true })
     }
 
-    /// It was renamed to `blob`, unless somebody put another file at its path just before: that one goes back.
+    /// It was renamed to `blob`, unless somebody put another file at its path just before: that one
+    /// goes back.
     pub(crate) fn check_placed(&mut self, blob: &Path) -> Result<(), Error> {
         let failed = |cause| Error::io(blob.to_string_lossy(), "cannot examine", cause);
         if same_file(&self.file, blob).map_err(failed)? {

@@ -17,7 +17,8 @@ pub enum Verdict {
     Sound,
     /// They have another one, or are missing; the text says which.
     Damaged(String),
-    /// They can't be read; the text says why. It may be the machine's fault, so that such an entry is never removed.
+    /// They can't be read; the text says why. It may be the machine's fault, so that such an entry
+    /// is never removed.
     Unreadable(String),
 }
 
@@ -35,13 +36,15 @@ pub struct VerifyResult {
 }
 
 impl Store {
-    /// Reads every entry again, on `threads` threads, and gives what it finds to `visit` in the order of the digests; with `repair`, damaged
-    /// entries are removed unless they are leased or open. Entries that are evicted meanwhile are not among them.
+    /// Reads every entry again, on `threads` threads, and gives what it finds to `visit` in the
+    /// order of the digests; with `repair`, damaged entries are removed unless they are leased or
+    /// open. Entries that are evicted meanwhile are not among them.
     ///
     /// `pool` lends a block to each thread.
     ///
     /// # Errors
-    /// When the index can't be read, the first error of `visit`, and [`ErrorClass::Stopped`] when `control` asked to stop.
+    /// When the index can't be read, the first error of `visit`, and [`ErrorClass::Stopped`] when
+    /// `control` asked to stop.
     pub fn verify(
         &self,
         repair: bool,

@@ -1,7 +1,8 @@
 //! Disks that are small enough to be filled.
 //!
-//! They are tmpfs in a mount namespace of the calling process, so that they go with it however it ends. That takes the right to mount:
-//! where it is missing there are none, and the caller has to say so.
+//! They are tmpfs in a mount namespace of the calling process, so that they go with it however it
+//! ends. That takes the right to mount: where it is missing there are none, and the caller has to
+//! say so.
 #![allow(clippy::expect_used, reason = "a test without a folder has failed")]
 
 use nix::mount::{MsFlags, mount};
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 const BALLAST: &str = "ballast";
 
-/// Gives this thread, and those that it starts from now on, mounts of their own; whether that was allowed.
+/// Gives this thread, and those that it starts from now on, mounts of their own; whether that was
+/// allowed.
 #[must_use]
 pub fn own_mounts() -> bool {
     unshare(CloneFlags::CLONE_NEWNS).is_ok()
@@ -24,7 +26,8 @@ pub fn own_mounts() -> bool {
 pub struct TestDisk(PathBuf);
 
 impl TestDisk {
-    /// Mounts one of so many bytes at `folder`, which is made; `None` where that is not allowed. Behind [`own_mounts`] only.
+    /// Mounts one of so many bytes at `folder`, which is made; `None` where that is not allowed.
+    /// Behind [`own_mounts`] only.
     ///
     /// # Panics
     /// When the folder can't be made.

@@ -1,4 +1,5 @@
-//! Readers and writers that fail at the nth call, once or for ever, and until then as short as they may.
+//! Readers and writers that fail at the nth call, once or for ever, and until then as short as they
+//! may.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! An HTTP server that lies as it is told to, and the file that it serves.
 //!
-//! A script is asked for a [`HttpReply`] to each [`Request`]; [`Content::answer`] gives the honest one, which the script may spoil.
+//! A script is asked for a [`HttpReply`] to each [`Request`]; [`Content::answer`] gives the honest
+//! one, which the script may spoil.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test whose server can't listen has failed")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Length of the pattern that a content repeats: no divisor of any piece's or block's size, so that bytes in a wrong place show.
+/// Length of the pattern that a content repeats: no divisor of any piece's or block's size, so that
+/// bytes in a wrong place show.
 const PERIOD: usize = (1 << 20) + 7;
 
 /// A file of any size that takes a mebibyte.

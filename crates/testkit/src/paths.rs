@@ -1,5 +1,5 @@
-//! Every path that the same bytes can take into the program: files, pipes and FIFOs, plain and compressed, with one
-//! thread and with several. Promise 4 is that they all give one answer.
+//! Every path that the same bytes can take into the program: files, pipes and FIFOs, plain and
+//! compressed, with one thread and with several. Promise 4 is that they all give one answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't write its files has failed")]
 
 use crate::process::{ProcessEnd, ProcessRun};
@@ -75,8 +75,8 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// One xz stream with a dictionary of 8 MiB, one lz4 frame of blocks of 4 MiB, linked, and one bzip2 stream: what needs the most
-/// memory that the default budget allows, by name.
+/// One xz stream with a dictionary of 8 MiB, one lz4 frame of blocks of 4 MiB, linked, and one
+/// bzip2 stream: what needs the most memory that the default budget allows, by name.
 ///
 /// # Panics
 /// Never: a `Vec` takes everything.
@@ -106,7 +106,8 @@ pub fn lzma(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// One lz4 frame of blocks of 64 KiB, either linked and with all checksums, or independent and with none.
+/// One lz4 frame of blocks of 64 KiB, either linked and with all checksums, or independent and with
+/// none.
 ///
 /// # Panics
 /// Never: a `Vec` takes everything.
@@ -124,8 +125,8 @@ fn skippable_frame() -> Vec<u8> {
     [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat()
 }
 
-/// Runs `program` on `bytes` along every path, once with each of `settings` (further arguments), and gives each end to
-/// `check` with the path's name. `args` come before the input's name.
+/// Runs `program` on `bytes` along every path, once with each of `settings` (further arguments),
+/// and gives each end to `check` with the path's name. `args` come before the input's name.
 ///
 /// # Panics
 /// When a file can't be written; otherwise as `check` and [`ProcessRun::run`] do.

@@ -1,10 +1,11 @@
 //! A real program under test: fed, watched, ended in time, and measured from outside.
 //!
 //! # How the peak is read
-//! `VmHWM` of `/proc/PID/status` is the truth, but is gone when the process is; polling it can miss what the last
-//! milliseconds took. `ru_maxrss` of `wait4` misses nothing, but starts at the size of whoever spawned the process
-//! (Linux keeps the larger of both over `exec`). So the latter is taken when it is above our own peak at the spawn, which makes
-//! it the program's own, and the polled one otherwise, when the program was smaller than ourselves anyway.
+//! `VmHWM` of `/proc/PID/status` is the truth, but is gone when the process is; polling it can miss
+//! what the last milliseconds took. `ru_maxrss` of `wait4` misses nothing, but starts at the size
+//! of whoever spawned the process (Linux keeps the larger of both over `exec`). So the latter is
+//! taken when it is above our own peak at the spawn, which makes it the program's own, and the
+//! polled one otherwise, when the program was smaller than ourselves anyway.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't start its program has failed")]
 
 use std::ffi::OsStr;
@@ -41,7 +42,8 @@ pub struct ProcessEnd {
     pub stderr: String,
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// Its peak resident size, exactly where it is above that of the tests when they started it; else what was seen of it every few milliseconds.
+    /// Its peak resident size, exactly where it is above that of the tests when they started it;
+    /// else what was seen of it every few milliseconds.
     pub peak_bytes: u64,
 }
 
@@ -126,7 +128,8 @@ impl ProcessRun {
     pub fn start(mut self) -> RunningProcess {
         let stdin = if self.feeder.is_some() { Stdio::piped() } else { Stdio::null() };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Our peak starts again from our present size: a test that needed much before must not blur what comes now.
+        // Our peak starts again from our present size: a test that needed much before must not blur
+        // what comes now.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.shown));
         let parent_peak_bytes = status_bytes("self", "VmHWM:").unwrap_or(u64::MAX);

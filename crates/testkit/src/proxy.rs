@@ -1,6 +1,8 @@
-//! A TCP proxy that does to a connection what networks and proxies do: cuts, stalls, trickles, delays, half-closes, and sends it twice.
+//! A TCP proxy that does to a connection what networks and proxies do: cuts, stalls, trickles,
+//! delays, half-closes, and sends it twice.
 //!
-//! Each connection is told its [`ConnectionFault`] when it is made, and says afterwards whether the fault has [`struck`](Through::struck).
+//! Each connection is told its [`ConnectionFault`] when it is made, and says afterwards whether the
+//! fault has [`struck`](Through::struck).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test without sockets has failed")]
 
 use nix::sys::socket::{setsockopt, sockopt::Linger};
@@ -47,7 +49,8 @@ pub enum ConnectionFault {
     Delay { each: Duration },
     /// The server is told of the end of what comes behind byte `at`, and may still answer.
     HalfClose { at: u64 },
-    /// All that goes up is sent a second time over another connection: at the same time, or once the first answer has come to its end.
+    /// All that goes up is sent a second time over another connection: at the same time, or once
+    /// the first answer has come to its end.
     Duplicate { at_once: bool },
 }
 
@@ -176,7 +179,8 @@ impl ProxyEnds {
         }
     }
 
-    /// A socket with this setting is reset when it is closed, which it is once nobody reads from it any more; until then the peer hears nothing.
+    /// A socket with this setting is reset when it is closed, which it is once nobody reads from it
+    /// any more; until then the peer hears nothing.
     fn reset(&self) {
         for end in [&self.client, &self.server] {
             let _ = setsockopt(&end, Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 });
@@ -213,7 +217,8 @@ impl ProxyShared {
         self.pass(ProxyDirection::Up, ends, &ends.client, |bytes| {
             // Before it is passed on: the answer may come at once.
             self.record(bytes);
-            // A server that has enough closes its end; its answer still goes down, and the client is read on.
+            // A server that has enough closes its end; its answer still goes down, and the client
+            // is read on.
             takes = takes && (&ends.server).write_all(bytes).is_ok();
             if let Some(stream) = &mut twin {
                 self.strike();
@@ -342,7 +347,8 @@ fn answer_of(mut stream: TcpStream) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A server that reads to the end of what comes and answers with how much it was, with connections that were reset as 0.
+    /// A server that reads to the end of what comes and answers with how much it was, with
+    /// connections that were reset as 0.
     fn counting() -> (SocketAddr, JoinHandle<Vec<usize>>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();

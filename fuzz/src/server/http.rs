@@ -1,5 +1,5 @@
-//! The whole surface of a server: whatever is sent, there is a documented answer or none, without the token nothing but refusals, and nothing is
-//! held afterwards.
+//! The whole surface of a server: whatever is sent, there is a documented answer or none, without
+//! the token nothing but refusals, and nothing is held afterwards.
 
 use super::{Choices, config, log, pieces};
 use rorqual_digest::Algorithm;
@@ -26,8 +26,8 @@ const NO_TOKEN: &str = "000000000000000000000000000000000000000000000000";
 
 const NAME: &str = "fixture.log";
 
-/// A byte of flags and one for the cuts; then requests as they are, in which `TOKEN`, `COOKIE`, `SESSION`, `HOST` and `PORT` have values, or what requests
-/// are built from.
+/// A byte of flags and one for the cuts; then requests as they are, in which `TOKEN`, `COOKIE`,
+/// `SESSION`, `HOST` and `PORT` have values, or what requests are built from.
 pub fn http(data: &[u8]) {
     let Some((&[flags, cuts], data)) = data.split_first_chunk::<2>() else { return };
     let known = flags & 1 == 0;
@@ -109,7 +109,8 @@ struct Answer {
     whole: bool,
 }
 
-/// Reads the answers to requests of these methods, behind which there is no HEAD; where these are not known, the head of the first.
+/// Reads the answers to requests of these methods, behind which there is no HEAD; where these are
+/// not known, the head of the first.
 fn answers(mut bytes: &[u8], methods: Option<&[String]>) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
     while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -378,7 +379,8 @@ const BODIES: [&str; 24] = [
     "{\"kind\": \"requests\", \"by\": \"client\", \"window_seconds\": 60, \"limit\": 5}",
 ];
 
-/// Requests made of parts that mean something here, and their methods as long as where each begins is sure.
+/// Requests made of parts that mean something here, and their methods as long as where each begins
+/// is sure.
 fn built(data: &[u8]) -> (Vec<u8>, Option<Vec<String>>) {
     let mut choices = Choices(data);
     let (mut text, mut methods, mut sure) = (Vec::new(), Vec::new(), true);

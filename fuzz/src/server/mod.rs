@@ -1,7 +1,7 @@
 //! The fuzz targets of the server: foreign bytes in, a panic when a promise is broken.
 //!
-//! They reach the inside of `rorqual-serve` by its module `fuzzing`, which is there for them and for tests; its unit tests include this
-//! file and run every target over its corpus.
+//! They reach the inside of `rorqual-serve` by its module `fuzzing`, which is there for them and
+//! for tests; its unit tests include this file and run every target over its corpus.
 
 mod http;
 mod requests;

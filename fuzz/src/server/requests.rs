@@ -1,4 +1,5 @@
-//! Headers that say much in little: ranges and conditions, tus, and who may ask; each against a strict reading of its grammar.
+//! Headers that say much in little: ranges and conditions, tus, and who may ask; each against a
+//! strict reading of its grammar.
 
 use rorqual_serve::fuzzing::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rorqual_serve::fuzzing::{AuthDoor, part, tus_checksum, tus_name, tus_size};
@@ -10,7 +11,8 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCAL
 
 thread_local!(static DOOR: AuthDoor = AuthDoor::new(ADDRESS));
 
-/// A method and a target, and then headers, a line each. `TOKEN` stands for the token, `COOKIE` for the session key.
+/// A method and a target, and then headers, a line each. `TOKEN` stands for the token, `COOKIE` for
+/// the session key.
 pub fn requests(data: &[u8]) {
     DOOR.with(|door| {
         let (token, key) = (door.token(), door.key());
@@ -44,7 +46,8 @@ fn header(line: &[u8], token: &str, key: &str) -> Option<(HeaderName, HeaderValu
     Some((HeaderName::from_bytes(&line[..colon]).ok()?, HeaderValue::from_bytes(&value).ok()?))
 }
 
-/// What has to be so of every request that is let through: one host of ours, and no origin or site but ours.
+/// What has to be so of every request that is let through: one host of ours, and no origin or site
+/// but ours.
 fn is_ours(method: &Method, target: &str, headers: &HeaderMap) -> bool {
     let all = |name: &str| -> Vec<&[u8]> { headers.get_all(name).iter().map(HeaderValue::as_bytes).collect() };
     let hosts: [&[u8]; 2] = [b"127.0.0.1:8080", b"localhost:8080"];

@@ -1,4 +1,5 @@
-//! WebSockets: what is heard is what a naive decoder of RFC 6455 says that has the whole input at once, wherever the reads end.
+//! WebSockets: what is heard is what a naive decoder of RFC 6455 says that has the whole input at
+//! once, wherever the reads end.
 
 use super::{Choices, config, log, pieces};
 use rorqual_serve::fuzzing::{ClientHeard, Surface, TEXT_BYTES_MAX, hear};
@@ -6,7 +7,8 @@ use serde_json::Value;
 
 thread_local!(static SURFACE: Surface = Surface::new(config()).expect("enough memory"));
 
-/// A byte of flags, one for the cuts, one for the pieces that are taken; then frames, or what frames are built from.
+/// A byte of flags, one for the cuts, one for the pieces that are taken; then frames, or what
+/// frames are built from.
 pub fn socket(data: &[u8]) {
     let Some((&[flags, cuts, piece_bytes], data)) = data.split_first_chunk::<3>() else { return };
     let built = if flags & 1 == 0 { data.to_vec() } else { frames(data) };
@@ -22,7 +24,8 @@ pub fn socket(data: &[u8]) {
     }
 }
 
-/// The same frames as an upload: what is taken are the bytes of its messages, and the code at the end is the one for how it ended.
+/// The same frames as an upload: what is taken are the bytes of its messages, and the code at the
+/// end is the one for how it ended.
 fn upload(frames: &[u8], cuts: u8, size: Option<u64>, heard: &[ClientHeard]) {
     let reads = pieces(frames, cuts).into_iter().map(<[u8]>::to_vec).collect();
     let (offset, said) = SURFACE.with(|surface| {
@@ -252,7 +255,8 @@ fn decode_control(opcode: u8, payload: Vec<u8>, heard: &mut Vec<ClientHeard>) ->
         (_, []) => ClientHeard::Closed(None),
         (_, [_]) => return Err(1002),
         (_, [high, low, reason @ ..]) => {
-            // 7.4: those that are defined to be sent, by the registry of IANA, and those of programs.
+            // 7.4: those that are defined to be sent, by the registry of IANA, and those of
+            // programs.
             let code = u16::from_be_bytes([*high, *low]);
             let sent = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014].contains(&code);
             if !sent && !(3000..5000).contains(&code) {

@@ -1,5 +1,6 @@
-//! What `--state` reads back: files of any bytes, and damage to real ones whose checksums were made right again. Either a file is refused, or there
-//! is a session with the counts that were kept, of which anything can be asked.
+//! What `--state` reads back: files of any bytes, and damage to real ones whose checksums were made
+//! right again. Either a file is refused, or there is a session with the counts that were kept, of
+//! which anything can be asked.
 
 use super::{Choices, config, log};
 use rorqual_digest::{Algorithm, Hasher};
@@ -22,8 +23,8 @@ struct Kept {
 /// One that has ended, and one that goes on.
 static REAL: LazyLock<[Kept; 2]> = LazyLock::new(|| [real(true), real(false)]);
 
-/// A byte of flags; then what is done to a real session's files, or files as they are: the length of one, and both. A whole earlier checkpoint
-/// may be beside them.
+/// A byte of flags; then what is done to a real session's files, or files as they are: the length
+/// of one, and both. A whole earlier checkpoint may be beside them.
 pub fn state(data: &[u8]) {
     let Some((flags, data)) = data.split_first() else { return };
     let kept = if flags & 1 == 0 { damaged(data, *flags) } else { given(data, *flags) };

@@ -6,7 +6,8 @@ use crate::aggregate::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Combinations that get a number of their own. Bots may name themselves, so a log could hold any number of them.
+/// Combinations that get a number of their own. Bots may name themselves, so a log could hold any
+/// number of them.
 const CLASSES_MAX: usize = 4096;
 
 /// The combinations seen, each with a number.

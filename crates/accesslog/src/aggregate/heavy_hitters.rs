@@ -1,14 +1,15 @@
 //! Hits and bytes for every distinct value of a field, exact while they fit their share of memory.
 //!
 //! # What happens beyond the share
-//! Lossy Counting (Manku and Motwani, VLDB 2002), driven by memory instead of by a fixed window: when a shard is
-//! full, the values with the fewest hits are dropped, and `floor` rises to the most hits that a
-//! dropped value can have had. A value that comes (again) later is noted with the floor of that moment as what it
-//! may have missed. So for every value in the table `hits <= true hits <= hits + missed`, and a value that is not
-//! in it has at most `floor` hits. Values that were frequent from the start stay exact.
-//! A value too long to be worth dropping others for is turned away: its hits count in the total and in its class, and only
-//! values as long as that may have missed them.
-//! The number of distinct values is estimated from the first drop on by a `HyperLogLog` sketch for each shard.
+//! Lossy Counting (Manku and Motwani, VLDB 2002), driven by memory instead of by a fixed window:
+//! when a shard is full, the values with the fewest hits are dropped, and `floor` rises to the most
+//! hits that a dropped value can have had. A value that comes (again) later is noted with the floor
+//! of that moment as what it may have missed. So for every value in the table `hits <= true hits <=
+//! hits + missed`, and a value that is not in it has at most `floor` hits. Values that were
+//! frequent from the start stay exact. A value too long to be worth dropping others for is turned
+//! away: its hits count in the total and in its class, and only values as long as that may have
+//! missed them. The number of distinct values is estimated from the first drop on by a
+//! `HyperLogLog` sketch for each shard.
 
 use crate::dict::{Seed, hash};
 use datasketches::common::NumStdDev;
@@ -17,11 +18,12 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A power of two, so that a few bits of the hash choose the shard; enough that two workers rarely meet, few
-/// enough that growing one shard is a small part of the share.
+/// A power of two, so that a few bits of the hash choose the shard; enough that two workers rarely
+/// meet, few enough that growing one shard is a small part of the share.
 pub(crate) const SHARDS: usize = 16;
 
-/// Registers of a shard's sketch, as a power of two: 4 KiB a shard, 0.4 % standard error over 16 shards.
+/// Registers of a shard's sketch, as a power of two: 4 KiB a shard, 0.4 % standard error over 16
+/// shards.
 const SKETCH_LOG_REGISTERS: u8 = 12;
 
 /// Values whose places in a large table are looked up side by side.
@@ -29,15 +31,16 @@ const TOGETHER: usize = 16;
 
 const SLOTS_MIN: usize = 64;
 
-/// Bytes of a value that a top row has; one byte more tells that there is more. A path may be as long as a line, and
-/// a report of hundreds of such rows would outweigh the tables it is made from.
+/// Bytes of a value that a top row has; one byte more tells that there is more. A path may be as
+/// long as a line, and a report of hundreds of such rows would outweigh the tables it is made from.
 pub(crate) const KEY_BYTES_SHOWN: usize = 1024;
 
-/// Part of a shard's share that its tables may fill; the rest is for the copy while one of them grows.
+/// Part of a shard's share that its tables may fill; the rest is for the copy while one of them
+/// grows.
 const FILL: f64 = 0.88;
 
-/// A key that takes more than this part of a full shard's arena does not drop others to get in: one such key would cost
-/// half of all that is there.
+/// A key that takes more than this part of a full shard's arena does not drop others to get in: one
+/// such key would cost half of all that is there.
 const KEY_PART_MAX: usize = 8;
 
 /// Derives a class from a value when it first enters, such as the kind of browser from an agent.
@@ -95,8 +98,8 @@ impl FieldTally {
         Self { seed: seed.clone(), shards, classify }
     }
 
-    /// Adds to the values of one shard: `value` gives hash, key and amount for each of `codes`, and all hashes have the
-    /// top bits `shard`.
+    /// Adds to the values of one shard: `value` gives hash, key and amount for each of `codes`, and
+    /// all hashes have the top bits `shard`.
     pub(crate) fn add_all<'a>(&self, shard: usize, codes: &[u32], value: impl Fn(u32) -> (u64, &'a [u8], HitsAndBytes)) {
         let mut shard = self.shard(shard);
         for codes in codes.chunks(TOGETHER) {
@@ -171,7 +174,8 @@ pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (64 - SHARDS.trailing_zeros())) as usize
 }
 
-/// Hits of values in bounded memory, by one thread: a [`FieldTally`] of one shard, whose bounds can be asked for any value.
+/// Hits of values in bounded memory, by one thread: a [`FieldTally`] of one shard, whose bounds can
+/// be asked for any value.
 #[derive(Debug)]
 pub struct HeavyHitters {
     seed: Seed,
@@ -212,8 +216,8 @@ struct TallyShard {
     limit_bytes: usize,
     /// Whether it counts distinct values by a sketch once some are dropped.
     sketched: bool,
-    /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its low half scaled
-    /// to the number of slots, so the table can grow by any factor up to its limit.
+    /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its
+    /// low half scaled to the number of slots, so the table can grow by any factor up to its limit.
     slots: Vec<u64>,
     entries: Vec<TallyEntry>,
     /// Classes of the entries; empty where the tally does not classify.
@@ -271,8 +275,9 @@ impl TallyShard {
         }
     }
 
-    /// Loads the slots, entries and keys of some hashes into the cache. The loads of each round do not depend on each
-    /// other, so the processor waits for memory once a round and not three times a hash.
+    /// Loads the slots, entries and keys of some hashes into the cache. The loads of each round do
+    /// not depend on each other, so the processor waits for memory once a round and not three times
+    /// a hash.
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if self.slots.is_empty() {
             return;
@@ -356,7 +361,8 @@ impl TallyShard {
         place(&mut self.slots, hash as u32, self.entries.len() as u32);
     }
 
-    /// Whether a key is short enough, for what a shard can hold of keys, that others are dropped for it.
+    /// Whether a key is short enough, for what a shard can hold of keys, that others are dropped
+    /// for it.
     fn may_drop_others(&self, key_bytes: usize, classified: bool) -> bool {
         let tables =
             self.slots.len().max(SLOTS_MIN) * size_of::<u64>() + self.entries.capacity().max(SLOTS_MIN) * entry_bytes(classified);
@@ -434,7 +440,8 @@ impl TallyShard {
         self.arena.truncate(arena_end);
     }
 
-    /// From now on the entries are not all that came: counts distinct values by the sketch, the one that is coming included.
+    /// From now on the entries are not all that came: counts distinct values by the sketch, the one
+    /// that is coming included.
     fn start_sketch(&mut self, seed: &Seed, coming: u64) {
         if self.sketch.is_some() || !self.sketched {
             return;

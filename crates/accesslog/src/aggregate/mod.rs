@@ -1,7 +1,8 @@
 //! An analysis: what all workers together know of a log, in a fixed amount of memory.
 //!
-//! Each worker has a [`LogWorker`] stage with small dictionaries of its own, which stay in its core's cache. When one of
-//! them is full, its sums go to the [`FieldTally`](tally::Tally) of the field, which all workers share.
+//! Each worker has a [`LogWorker`] stage with small dictionaries of its own, which stay in its
+//! core's cache. When one of them is full, its sums go to the [`FieldTally`](tally::Tally) of the
+//! field, which all workers share.
 
 mod agents;
 mod heavy_hitters;
@@ -33,7 +34,8 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use timeline::BucketCounts;
 
-/// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs have.
+/// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs
+/// have.
 const SHARES: [(Field, u64); 9] = [
     (Field::Client, 41),
     (Field::Path, 31),
@@ -109,8 +111,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside what is
-    /// fixed and what each worker takes. With `countries`, those of clients are counted.
+    /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside
+    /// what is fixed and what each worker takes. With `countries`, those of clients are counted.
     #[must_use]
     pub fn new(tables_bytes: u64, span: SpanFilter, countries: Option<Arc<Countries>>) -> Self {
         let mut analysis = Self::untallied(span, countries);
@@ -151,7 +153,8 @@ impl Analysis {
         }
     }
 
-    /// Asks the workers to hand over what they have at their next chunk, so that a report is up to date.
+    /// Asks the workers to hand over what they have at their next chunk, so that a report is up to
+    /// date.
     pub fn refresh(&self) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
@@ -232,7 +235,8 @@ impl Analysis {
         named.map(|(class, amount)| (country_of(class), amount)).collect()
     }
 
-    /// Offset from UTC of the first input's clock in seconds east, once a line with a time was counted.
+    /// Offset from UTC of the first input's clock in seconds east, once a line with a time was
+    /// counted.
     #[must_use]
     pub fn zone_seconds(&self) -> Option<i32> {
         let zone = self.zone_seconds.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones whole.
+//! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones
+//! whole.
 
 use crate::parse::{LineFlaw, LogRecord};
 use bytes::Bytes;
@@ -115,8 +116,8 @@ impl ChunkNotes {
         if !keep {
             return;
         }
-        // With the newline, where there is one; of an over-long line its head, as that is all that some chunks have.
-        // Lines that touch become one piece.
+        // With the newline, where there is one; of an over-long line its head, as that is all that
+        // some chunks have. Lines that touch become one piece.
         let end = (line.start + line.bytes.len() + usize::from(!line.long)).min(chunk.bytes.len());
         let piece = chunk.bytes.slice(line.start..end);
         match self.rejected.last_mut() {
@@ -165,7 +166,8 @@ impl NoteSamples {
     }
 }
 
-/// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where asked.
+/// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where
+/// asked.
 pub(crate) struct NoteKeeper<'a, W: Write> {
     source: String,
     lines: u64,
@@ -217,7 +219,8 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
         self.lines
     }
 
-    /// Offset of this input's clock in seconds east of UTC, by its first line that counts and has a time.
+    /// Offset of this input's clock in seconds east of UTC, by its first line that counts and has a
+    /// time.
     pub(crate) fn zone_seconds(&self) -> Option<i32> {
         self.zone_seconds
     }

@@ -10,8 +10,9 @@ pub const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
 /// Buckets of one chunk.
 const CHUNK: usize = 256;
 
-/// Chunks held before the width grows; 256 of 10 KiB are 2.6 MiB. Only chunks with lines in them count, so a
-/// single wrong date in the year 1970 costs one chunk and not the resolution of all others.
+/// Chunks held before the width grows; 256 of 10 KiB are 2.6 MiB. Only chunks with lines in them
+/// count, so a single wrong date in the year 1970 costs one chunk and not the resolution of all
+/// others.
 const CHUNKS_MAX: usize = 256;
 
 /// Most memory a timeline takes, in bytes.
@@ -154,7 +155,8 @@ impl BucketCounts {
     }
 }
 
-/// The least round width, a multiple of `finest`, with which at most `count_max` buckets span `span` seconds.
+/// The least round width, a multiple of `finest`, with which at most `count_max` buckets span
+/// `span` seconds.
 fn display_width(finest: i64, span: i64, count_max: i64) -> i64 {
     const ROUND: [i64; 31] = [
         1,

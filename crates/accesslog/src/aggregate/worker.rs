@@ -16,18 +16,19 @@ use rorqual_pipe::{Chunk, ChunkLine, Error, Stage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Distinct values of a field after which a worker hands its sums over and starts afresh: about as many as
-/// fit the core's own cache with everything that belongs to them.
+/// Distinct values of a field after which a worker hands its sums over and starts afresh: about as
+/// many as fit the core's own cache with everything that belongs to them.
 const CODES_MAX: usize = 8 << 10;
 
 /// The same for the bytes of the values.
 const ARENA_BYTES_MAX: usize = 512 << 10;
 
-/// Longer values are not copied into a dictionary but counted in the shared tables at once: however long lines may be
-/// (`--line-max`), what a worker holds stays the same.
+/// Longer values are not copied into a dictionary but counted in the shared tables at once: however
+/// long lines may be (`--line-max`), what a worker holds stays the same.
 const VALUE_BYTES_CODED_MAX: usize = 64 << 10;
 
-/// What one worker holds at most, when every field is full and a chunk of the shortest lines comes on top.
+/// What one worker holds at most, when every field is full and a chunk of the shortest lines comes
+/// on top.
 pub(crate) const WORKER_BYTES: u64 = 12 << 20;
 
 /// Parses, codes and counts the chunks it is given.
@@ -65,7 +66,8 @@ struct BatchRecorder {
 }
 
 impl LogWorker {
-    /// A worker of `analysis` for lines of `format`. With `keep_rejects` its notes hold rejected lines whole.
+    /// A worker of `analysis` for lines of `format`. With `keep_rejects` its notes hold rejected
+    /// lines whole.
     #[must_use]
     pub fn new(analysis: &Arc<Analysis>, format: &LogFormat, line_bytes_max: u64, keep_rejects: bool) -> Self {
         Self {
@@ -129,7 +131,8 @@ impl LogWorker {
                 self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
                 continue;
             }
-            // The record is used where it lies: it is large, and moving it costs as much as parsing a field.
+            // The record is used where it lies: it is large, and moving it costs as much as parsing
+            // a field.
             let mut outcome = self.parser.parse(line.bytes);
             let (record, flaw) = match &mut outcome {
                 LineOutcome::Parsed(record) => (record, None),
@@ -249,7 +252,8 @@ impl BatchRecorder {
         lines: &mut LineCounts,
         notes: &mut ChunkNotes,
     ) {
-        // What can't be read is never dropped in silence: only a filter that names such lines leaves some of them out.
+        // What can't be read is never dropped in silence: only a filter that names such lines
+        // leaves some of them out.
         if self.names_flaws && !self.means(None, Some(reason)) {
             lines.filtered += 1;
             return;

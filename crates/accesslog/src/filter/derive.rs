@@ -76,7 +76,8 @@ pub(super) fn is_kind(name: &str) -> bool {
 /// Longest extension that is looked for.
 const EXTENSION_BYTES_MAX: usize = 7;
 
-/// Kind of content by the path's extension; `page` where it has none, `other` where nobody knows it, empty without a path.
+/// Kind of content by the path's extension; `page` where it has none, `other` where nobody knows
+/// it, empty without a path.
 #[must_use]
 pub fn kind(path: &[u8]) -> &'static str {
     if path.is_empty() {

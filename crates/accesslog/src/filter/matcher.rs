@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub struct Subject<'a> {
     /// What it says; `None` where it was rejected.
     pub record: Option<&'a LogRecord<'a>>,
-    /// What is wrong with it, as [`NoteReason`](crate::aggregate::Reason) names it; empty where nothing is.
+    /// What is wrong with it, as [`NoteReason`](crate::aggregate::Reason) names it; empty where
+    /// nothing is.
     pub flaw: &'a str,
 }
 

@@ -1,11 +1,12 @@
 //! Filters: which rows of a log are meant.
 //!
-//! `status >= 500 and path ~ "/api" and not bot` is one language everywhere: on the command line, in addresses, on the page.
-//! [`Filter::parse`] reads it, `Display` writes it, and both agree. A [`Matcher`] asks a filter of one line after another;
-//! who holds rows as columns asks [`TextTest::meets`] and [`NumberTest::meets`] of each distinct value.
+//! `status >= 500 and path ~ "/api" and not bot` is one language everywhere: on the command line,
+//! in addresses, on the page. [`Filter::parse`] reads it, `Display` writes it, and both agree. A
+//! [`Matcher`] asks a filter of one line after another; who holds rows as columns asks
+//! [`TextTest::meets`] and [`NumberTest::meets`] of each distinct value.
 //!
-//! A condition on a field that a line does not have is false, and `not` makes it true. A rejected line has no field
-//! but `flaw`.
+//! A condition on a field that a line does not have is false, and `not` makes it true. A rejected
+//! line has no field but `flaw`.
 
 mod column;
 mod derive;
@@ -77,7 +78,8 @@ impl Filter {
         self.count(&|condition| matches!(condition, Self::Text(TextColumn::Country, _))) > 0
     }
 
-    /// The same where it is asked of distinct values, as stores of rows do: what is known of an agent is kept with its text, and not by threads.
+    /// The same where it is asked of distinct values, as stores of rows do: what is known of an
+    /// agent is kept with its text, and not by threads.
     #[must_use]
     pub fn bytes_of_values(&self, threads: usize) -> u64 {
         limits::bytes(self.to_string().len(), self.count(&is_pattern), 0, threads)

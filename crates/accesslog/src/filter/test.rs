@@ -55,7 +55,8 @@ impl TextTest {
         values.iter().map(TextValue::as_it_is).collect()
     }
 
-    /// Whether a value passes; the empty one is the absent value, which only a comparison with it meets.
+    /// Whether a value passes; the empty one is the absent value, which only a comparison with it
+    /// meets.
     #[must_use]
     pub fn meets(&self, value: &[u8]) -> bool {
         match self {
@@ -106,7 +107,8 @@ impl Network {
         Some(Self { address, prefix_bits })
     }
 
-    /// What it means for the column of networks: one of its values, all within a larger network, or (`None`) nothing, as it is smaller.
+    /// What it means for the column of networks: one of its values, all within a larger network, or
+    /// (`None`) nothing, as it is smaller.
     pub(super) fn of_networks(self) -> Option<TextValue> {
         let bits = if self.address.is_ipv4() { derive::NET_BITS.0 } else { derive::NET_BITS.1 };
         match self.prefix_bits.cmp(&bits) {
@@ -149,7 +151,8 @@ impl FilterRegex {
     /// Compiles an expression of the `regex` crate.
     ///
     /// # Errors
-    /// When it is none, or longer than [`PATTERN_TEXT_BYTES_MAX`], or takes more than [`PATTERN_BYTES_MAX`]; the text says where and why.
+    /// When it is none, or longer than [`PATTERN_TEXT_BYTES_MAX`], or takes more than
+    /// [`PATTERN_BYTES_MAX`]; the text says where and why.
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > PATTERN_TEXT_BYTES_MAX {
             return Err(format!("the expression is longer than {PATTERN_TEXT_BYTES_MAX} bytes"));

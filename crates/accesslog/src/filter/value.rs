@@ -82,7 +82,8 @@ pub(super) fn expected(column: NumberColumn) -> &'static str {
     }
 }
 
-/// The test for numbers that compare so with the one of `test`; `None` where that is more than one, or nothing can be so.
+/// The test for numbers that compare so with the one of `test`; `None` where that is more than one,
+/// or nothing can be so.
 pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTest) -> Option<NumberTest> {
     if matches!(operator, Operator::Equal | Operator::Unequal) {
         return Some(test.clone());

@@ -6,7 +6,8 @@ use super::program::{ClockItem, FieldPart};
 use super::strftime;
 use crate::parse::number::Unit;
 
-/// Splits a `LogFormat` string into text and directives. `\"`, `\\`, `\t` and `\n` stand for the byte.
+/// Splits a `LogFormat` string into text and directives. `\"`, `\\`, `\t` and `\n` stand for the
+/// byte.
 pub(crate) fn pieces(text: &str) -> Result<Vec<FormatPiece>, FormatError> {
     let mut pieces = Vec::new();
     let mut literal = Vec::new();

@@ -4,7 +4,8 @@ use super::json::JsonKeys;
 use super::program::FieldPart;
 use crate::parse::number::Unit;
 
-/// The keys with a meaning. No key says how long a request took: `EdgeEndTimestamp` is when it ended.
+/// The keys with a meaning. No key says how long a request took: `EdgeEndTimestamp` is when it
+/// ended.
 pub(super) fn keys() -> JsonKeys {
     let keys = [
         ("EdgeStartTimestamp", FieldPart::AnyTime, 0),

@@ -4,8 +4,9 @@ use super::compile::QuoteEscaping;
 use super::error::FormatError;
 use super::{LogFormat, nginx};
 
-/// All formats that a configuration defines: `log_format name …;` of nginx and `LogFormat "…" name` of
-/// Apache. A definition that cannot be compiled is listed with its error, whose line and column are those of `text`.
+/// All formats that a configuration defines: `log_format name …;` of nginx and `LogFormat "…" name`
+/// of Apache. A definition that cannot be compiled is listed with its error, whose line and column
+/// are those of `text`.
 pub fn formats_in_config(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
     let mut formats = nginx_formats(text);
     formats.extend(apache_formats(text));
@@ -63,7 +64,8 @@ fn nginx_format(config: &str, name: &str, words: &[ConfigWord]) -> Result<LogFor
     LogFormat::nginx(name, &source.text, escaping).map_err(|error| source.placed(error, config))
 }
 
-/// Statements of an nginx configuration as words, quotes and escapes undone. A block's head counts as one.
+/// Statements of an nginx configuration as words, quotes and escapes undone. A block's head counts
+/// as one.
 fn nginx_statements(text: &str) -> Vec<Vec<ConfigWord>> {
     let mut statements = Vec::new();
     let mut words = Vec::new();
@@ -169,7 +171,8 @@ fn joined_lines(text: &str) -> ConfigWord {
     joined
 }
 
-/// `LogFormat "…" name`; one without a name is Apache's default format. The line begins at `start` of the joined ones.
+/// `LogFormat "…" name`; one without a name is Apache's default format. The line begins at `start`
+/// of the joined ones.
 fn apache_format(
     config: &str,
     joined: &ConfigWord,
@@ -206,8 +209,8 @@ fn apache_word(text: &str) -> (&str, &str) {
     (inner, "")
 }
 
-/// A whole definition given where a format string was asked for, if it is one: a directive as it stands in a configuration, with
-/// others around it or none, or what is behind the name of one.
+/// A whole definition given where a format string was asked for, if it is one: a directive as it
+/// stands in a configuration, with others around it or none, or what is behind the name of one.
 pub(crate) fn definition(text: &str) -> Option<Result<LogFormat, FormatError>> {
     if text.to_ascii_lowercase().contains("logformat") || text.contains("log_format") {
         let mut formats = formats_in_config(text);
@@ -228,7 +231,8 @@ pub(crate) fn definition(text: &str) -> Option<Result<LogFormat, FormatError>> {
     quoted(text)
 }
 
-/// A format string in the double quotes that a configuration has around it, with the name of the format behind it or not.
+/// A format string in the double quotes that a configuration has around it, with the name of the
+/// format behind it or not.
 fn quoted(text: &str) -> Option<Result<LogFormat, FormatError>> {
     let (source, rest) = text.starts_with('"').then(|| apache_word(text))?;
     // One field in quotes can be a format too.

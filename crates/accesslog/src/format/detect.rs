@@ -14,7 +14,8 @@ use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker,
 /// Lines of a sample that are looked at, at most, where the first do not tell a format.
 pub const SAMPLE_LINES_MAX: usize = 2_000;
 
-/// Lines that have to tell a format together. What the first so many tell for sure, no later ones change.
+/// Lines that have to tell a format together. What the first so many tell for sure, no later ones
+/// change.
 pub const WINDOW_LINES: usize = 200;
 
 /// Lines that [`Unknown`] shows, at most.
@@ -26,13 +27,14 @@ const UNKNOWN_LINE_BYTES_MAX: usize = 200;
 /// The format found for a log.
 #[derive(Debug, Clone)]
 pub struct Detection {
-    /// The format that reads most lines of the sample. Of a JSON format it has only the fields that the
-    /// sample has.
+    /// The format that reads most lines of the sample. Of a JSON format it has only the fields that
+    /// the sample has.
     pub format: LogFormat,
     /// Lines looked at; blank ones do not count.
     pub lines: usize,
-    /// Lines among them that the format reads without a flaw, and where what it takes for client, host and user can be that.
-    /// A request that is none (a scanner's bytes) is the client's flaw, not the format's, and does not count as one.
+    /// Lines among them that the format reads without a flaw, and where what it takes for client,
+    /// host and user can be that. A request that is none (a scanner's bytes) is the client's flaw,
+    /// not the format's, and does not count as one.
     pub sound: usize,
     /// Whether at least 90 % of the lines are sound.
     pub sure: bool,
@@ -43,7 +45,8 @@ pub struct Detection {
 /// No known format reads any line of the sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty sample, nor for what is no text.
+    /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty
+    /// sample, nor for what is no text.
     pub lines: Vec<String>,
     /// What it is instead, where that is recognised.
     pub foreign: Option<ForeignContent>,
@@ -66,7 +69,8 @@ impl std::error::Error for Unknown {}
 /// Prefixes before one line, at most.
 const PREFIXES_MAX: usize = 2;
 
-/// Formats tried besides the caller's, the more particular first. The combined ones read common lines as well, so these come before them.
+/// Formats tried besides the caller's, the more particular first. The combined ones read common
+/// lines as well, so these come before them.
 const CANDIDATES: [(&str, &str); 11] = [
     ("common", r#"%h %l %u %t "%r" %>s %b"#),
     ("vhost_common", r#"%v:%p %h %l %u %t "%r" %>s %b"#),
@@ -99,9 +103,10 @@ const CANDIDATES: [(&str, &str); 11] = [
 /// How many of [`CANDIDATES`] are common ones.
 const COMMON: usize = 3;
 
-/// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the
-/// first 200 that tell one; a last line without its line end counts only if it is the only one. `extra` formats are tried first,
-/// and win where they read as many lines as a known one.
+/// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most
+/// [`SAMPLE_LINES_MAX`] the first 200 that tell one; a last line without its line end counts only
+/// if it is the only one. `extra` formats are tried first, and win where they read as many lines as
+/// a known one.
 pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
     // An archive has the lines of a log in it, and others.
@@ -129,8 +134,8 @@ fn is_sure(sound: usize, lines: usize) -> bool {
     sound * 10 >= lines * 9
 }
 
-/// The format of the first lines; where they are in none for sure, as what a start-up script prints, of the lines after them. With
-/// how many are sound, of how many that were looked at.
+/// The format of the first lines; where they are in none for sure, as what a start-up script
+/// prints, of the lines after them. With how many are sound, of how many that were looked at.
 fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, LogFormat)> {
     let mut first: Option<(usize, usize, LogFormat)> = None;
     for (number, window) in lines.chunks(WINDOW_LINES).enumerate() {
@@ -150,8 +155,8 @@ fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, L
     first
 }
 
-/// Which of the formats reads most lines soundly, as it is or behind prefixes other than those that are taken
-/// off; with how well it does.
+/// Which of the formats reads most lines soundly, as it is or behind prefixes other than those that
+/// are taken off; with how well it does.
 fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option<(FormatFit, LogFormat)> {
     let mut best = None;
     let mut most = FormatFit::default();
@@ -205,7 +210,8 @@ pub struct TriedLine {
     pub flaw: Option<String>,
 }
 
-/// What a format makes of some lines, without their newlines, where at most `line_bytes_max` of one are parsed.
+/// What a format makes of some lines, without their newlines, where at most `line_bytes_max` of one
+/// are parsed.
 pub fn try_lines<'a>(format: &LogFormat, line_bytes_max: usize, lines: impl Iterator<Item = &'a [u8]>) -> Vec<TriedLine> {
     let mut parser = LogParser::new(format);
     let too_long = NoteReason::TooLong { line_bytes_max: line_bytes_max as u64 };
@@ -242,7 +248,8 @@ pub(super) fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct FormatFit {
     sound: usize,
-    /// Lines that would be sound if they named a client. Where a server listens on a socket of the file system no line does.
+    /// Lines that would be sound if they named a client. Where a server listens on a socket of the
+    /// file system no line does.
     nameless: usize,
 }
 
@@ -308,8 +315,8 @@ fn is_directive(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"#")
 }
 
-/// Whether client and host can be such, and the user is one word. Any format with fields between blanks reads a line with something
-/// in front of the address, but not as these.
+/// Whether client and host can be such, and the user is one word. Any format with fields between
+/// blanks reads a line with something in front of the address, but not as these.
 fn is_plausible(record: &LogRecord<'_>) -> bool {
     let host = address::client(record.host);
     (record.client.is_empty() || address::is_host(record.client))
@@ -317,7 +324,8 @@ fn is_plausible(record: &LogRecord<'_>) -> bool {
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
-/// Whether a line is of an access log: in JSON much else has a path or a status, and between quotes anything may be an agent.
+/// Whether a line is of an access log: in JSON much else has a path or a status, and between quotes
+/// anything may be an agent.
 fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
@@ -332,20 +340,22 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     asks && is_asked && (100..=599).contains(&record.status)
 }
 
-/// Whether the request took as long as the upstream server; else the times stand the other way round.
+/// Whether the request took as long as the upstream server; else the times stand the other way
+/// round.
 fn is_in_order(record: &LogRecord<'_>) -> bool {
     let (request, upstream) = (record.request_time_us, record.upstream_time_us);
     request.zip(upstream).is_none_or(|(request, upstream)| tail::covers(request, upstream))
 }
 
-/// Whether the first word ends in a colon and a number: a time in front of the line has colons, too.
+/// Whether the first word ends in a colon and a number: a time in front of the line has colons,
+/// too.
 fn begins_with_port(line: &[u8]) -> bool {
     let word = line.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
     address::client(word) != word
 }
 
-/// Whether the numbers behind the last quote, or the single one, have a decimal point, as nginx's times do; whole numbers there
-/// may be anything (Apache's combinedio has byte counts).
+/// Whether the numbers behind the last quote, or the single one, have a decimal point, as nginx's
+/// times do; whole numbers there may be anything (Apache's combinedio has byte counts).
 fn ends_in_times(line: &[u8], is_single: bool) -> bool {
     let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);
     let tail = line[quote..].trim_ascii();

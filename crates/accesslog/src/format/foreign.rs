@@ -1,4 +1,5 @@
-//! Inputs that are no access log, told by their first bytes or lines: what they are, and the way on.
+//! Inputs that are no access log, told by their first bytes or lines: what they are, and the way
+//! on.
 
 use std::fmt::{self, Write as _};
 
@@ -107,7 +108,8 @@ impl ForeignContent {
         })
     }
 
-    /// What to do with it instead, in a sentence or two; the input is named `name`, and `verb` reads a log.
+    /// What to do with it instead, in a sentence or two; the input is named `name`, and `verb`
+    /// reads a log.
     #[must_use]
     pub fn way_on(&self, name: &str, verb: &str) -> String {
         // What came by a pipe or an upload has no name that a command could have.
@@ -243,7 +245,8 @@ fn is_json(line: &[u8]) -> bool {
     line.starts_with(b"{") && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
-/// `<13>`, then a time of RFC 3164 or RFC 5424 (as rsyslog writes it into files too), a host and a tag.
+/// `<13>`, then a time of RFC 3164 or RFC 5424 (as rsyslog writes it into files too), a host and a
+/// tag.
 fn is_syslog(line: &[u8]) -> bool {
     let digits = line.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
     let marked = line.first() == Some(&b'<') && line.get(digits + 1) == Some(&b'>');

@@ -1,7 +1,8 @@
 //! Which keys of a JSON access log mean which field.
 //!
-//! Keys are compared without case and without anything but letters and digits, and a nested key is its
-//! path run together: `RequestMethod`, `request_method` and `{"request": {"method": …}}` are one key.
+//! Keys are compared without case and without anything but letters and digits, and a nested key is
+//! its path run together: `RequestMethod`, `request_method` and `{"request": {"method": …}}` are
+//! one key.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,9 @@
-//! Access-log formats: their names, the languages they are written in, and finding out which one a log has.
+//! Access-log formats: their names, the languages they are written in, and finding out which one a
+//! log has.
 //!
-//! A [`LogFormat`] is made from a name, from an nginx `log_format` string or from an Apache `LogFormat`
-//! string, and is compiled once; a [`crate::parse::LogParser`] per thread then reads lines by it.
+//! A [`LogFormat`] is made from a name, from an nginx `log_format` string or from an Apache
+//! `LogFormat` string, and is compiled once; a [`crate::parse::LogParser`] per thread then reads
+//! lines by it.
 
 mod apache;
 mod cloudflare;
@@ -67,7 +69,8 @@ pub(crate) enum LineSyntax {
 }
 
 impl LogFormat {
-    /// The format of that name: `json`, `w3c`, or one of those that are recognised, such as `combined`.
+    /// The format of that name: `json`, `w3c`, or one of those that are recognised, such as
+    /// `combined`.
     pub fn named(name: &str) -> Option<LogFormat> {
         match name {
             "json" => return Some(LogFormat::json()),
@@ -79,10 +82,11 @@ impl LogFormat {
         detect::known(name)
     }
 
-    /// Compiles `text`: a name, an nginx `log_format` string (it has a `$name`) or an Apache `LogFormat`
-    /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` as it stands in a configuration,
-    /// over several lines and with others around it, will do as well. An nginx string that makes JSON objects gives a
-    /// format that reads keys in any order. The name of a prefix and a `+` may stand before it: `syslog+combined`.
+    /// Compiles `text`: a name, an nginx `log_format` string (it has a `$name`) or an Apache
+    /// `LogFormat` string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` as
+    /// it stands in a configuration, over several lines and with others around it, will do as well.
+    /// An nginx string that makes JSON objects gives a format that reads keys in any order. The
+    /// name of a prefix and a `+` may stand before it: `syslog+combined`.
     pub fn parse(text: &str) -> Result<LogFormat, FormatError> {
         let start = text.len() - text.trim_start().len();
         LogFormat::parse_trimmed(text.trim()).map_err(|error| {
@@ -158,12 +162,14 @@ impl LogFormat {
         &self.inner.kind
     }
 
-    /// Whether each value of a line has its name before it, as in JSON: of the fields that the format knows a log has some.
+    /// Whether each value of a line has its name before it, as in JSON: of the fields that the
+    /// format knows a log has some.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.inner.kind, LineSyntax::Json(_) | LineSyntax::Labels(_))
     }
 
-    /// The format with none but the `fields` given as bits, in what it says; it reads lines as before.
+    /// The format with none but the `fields` given as bits, in what it says; it reads lines as
+    /// before.
     pub(crate) fn narrowed(&self, fields: u16) -> LogFormat {
         let inner = FormatInner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
         LogFormat { inner: Arc::new(inner) }

@@ -46,7 +46,8 @@ fn slot(name: &str, column: usize) -> FieldSlot {
     FieldSlot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
 }
 
-/// What a variable is, and its rank among those that say the same; one we have no use for is skipped.
+/// What a variable is, and its rank among those that say the same; one we have no use for is
+/// skipped.
 pub(crate) fn part(name: &str) -> (FieldPart, u8) {
     match name {
         "remote_addr" => (FieldPart::Client, 0),
@@ -98,8 +99,8 @@ pub(crate) fn has_variable(text: &str) -> bool {
     text.split('$').skip(1).any(|after| after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '{'))
 }
 
-/// The keys of a format string that makes JSON objects, by the variables that are their values; `None` if
-/// the string is no JSON object, or has no value that is a field.
+/// The keys of a format string that makes JSON objects, by the variables that are their values;
+/// `None` if the string is no JSON object, or has no value that is a field.
 pub(crate) fn json_keys(text: &str) -> Option<JsonKeys> {
     if !text.trim_start().starts_with('{') {
         return None;

@@ -1,15 +1,18 @@
 //! What log collectors and tools put in front of each line of a log.
 //!
-//! A prefix is taken off before the format behind it reads the line. Its host, container or file is the record's source; its own time
-//! is when the line was passed on, which the line itself says better.
+//! A prefix is taken off before the format behind it reads the line. Its host, container or file is
+//! the record's source; its own time is when the line was passed on, which the line itself says
+//! better.
 
 use crate::parse::LogRecord;
 use crate::parse::time::{Civil, rfc3339};
 
-/// Something in front of each line. Its name, a `+` and the name of a format are a format: `syslog+combined`.
+/// Something in front of each line. Its name, a `+` and the name of a format are a format:
+/// `syslog+combined`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinePrefix {
-    /// RFC 3164, rsyslog with its times in RFC 3339, and journalctl's short forms with a date as text: `Nov 22 10:11:12 web1 nginx[7]: `.
+    /// RFC 3164, rsyslog with its times in RFC 3339, and journalctl's short forms with a date as
+    /// text: `Nov 22 10:11:12 web1 nginx[7]: `.
     Syslog,
     /// RFC 5424: `<190>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - `, with the priority or without.
     Syslog5424,
@@ -21,11 +24,13 @@ pub(crate) enum LinePrefix {
     Compose,
     /// `kubectl logs --prefix`: `[pod/web-1/nginx] `, with `--timestamps` too.
     Kubectl,
-    /// `kubectl logs --timestamps` and `docker logs --timestamps`: `2016-10-06T00:17:09.669794202Z `.
+    /// `kubectl logs --timestamps` and `docker logs --timestamps`: `2016-10-06T00:17:09.669794202Z
+    /// `.
     Timestamps,
     /// `grep` over several files: `access.log:`.
     Grep,
-    /// The same with `-n`: `access.log:12:`. Apart from the other, as an IPv6 address may begin with such a number.
+    /// The same with `-n`: `access.log:12:`. Apart from the other, as an IPv6 address may begin
+    /// with such a number.
     GrepNumbered,
 }
 
@@ -67,7 +72,8 @@ impl LinePrefix {
         Self::ALL.into_iter().find(|prefix| prefix.name() == name)
     }
 
-    /// The source that the prefix names, nothing where it names none, and the line behind it; `None` where the line does not begin so.
+    /// The source that the prefix names, nothing where it names none, and the line behind it;
+    /// `None` where the line does not begin so.
     pub(crate) fn split(self, line: &[u8]) -> Option<(&[u8], &[u8])> {
         match self {
             Self::Syslog => syslog(line),
@@ -93,8 +99,8 @@ impl LinePrefix {
         }
     }
 
-    /// The prefix of a line that says what the record says. The program that wrote the line, its process and the time at which it was
-    /// passed on are not kept.
+    /// The prefix of a line that says what the record says. The program that wrote the line, its
+    /// process and the time at which it was passed on are not kept.
     pub(crate) fn text(self, record: &LogRecord<'_>) -> Vec<u8> {
         let time_us = record.time_us.unwrap_or_default();
         let civil = Civil::new(time_us, record.zone_seconds);

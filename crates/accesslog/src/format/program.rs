@@ -31,7 +31,8 @@ pub(crate) struct Op {
     /// Literal text behind the field; for the last field, what the line ends with.
     pub(crate) end: Box<[u8]>,
     pub(crate) stop: FieldEnd,
-    /// Whether another field of the line says the same better, so that this one is only stepped over.
+    /// Whether another field of the line says the same better, so that this one is only stepped
+    /// over.
     pub(crate) is_skipped: bool,
     /// Whether a backslash in the field escapes what follows it.
     pub(crate) escaped: bool,
@@ -48,7 +49,8 @@ pub(crate) struct Op {
 pub(crate) enum FieldEnd {
     /// Before the first occurrence of the literal.
     Literal,
-    /// Likewise, but a `,` or ` :` before it, or a `: ` after it, goes on: nginx lists several upstreams so.
+    /// Likewise, but a `,` or ` :` before it, or a `: ` after it, goes on: nginx lists several
+    /// upstreams so.
     List,
     /// With the line, less the literal.
     LineEnd,

@@ -1,5 +1,5 @@
-//! Formats that servers, proxies and clouds have of their own, written as nginx would: `$name` for a field that is read, any other name
-//! for one that is stepped over.
+//! Formats that servers, proxies and clouds have of their own, written as nginx would: `$name` for
+//! a field that is read, any other name for one that is stepped over.
 
 /// Names and format strings, the more particular first.
 pub(super) const SERVERS: &[(&str, &str)] = &[
@@ -21,7 +21,8 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "aws_s3_short",
         r#"$bucket_owner $bucket [$time_local] $remote_addr $remote_user $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $request_time_ms $turn_around_time "$http_referer" "$http_user_agent" $version_id"#,
     ),
-    // HAProxy, `option httplog`: TR/Tw/Tc/Tr/Ta in milliseconds, and captured headers before the request.
+    // HAProxy, `option httplog`: TR/Tw/Tc/Tr/Ta in milliseconds, and captured headers before the
+    // request.
     (
         "haproxy",
         r#"$remote_addr [$time_local_ms] $frontend $backend $request_wait/$queue_wait/$connect_wait/$upstream_response_time_ms/$request_time_ms $status $bytes_sent $request_cookie $response_cookie $termination $connections $queues_and_captured "$request""#,

@@ -3,7 +3,8 @@
 use super::error::FormatError;
 use super::program::ClockItem;
 
-/// The items of a strftime string; an unknown directive is an error at `column`, where the string is.
+/// The items of a strftime string; an unknown directive is an error at `column`, where the string
+/// is.
 pub(crate) fn items(format: &str, column: usize) -> Result<Vec<ClockItem>, FormatError> {
     let mut items = Vec::new();
     let mut bytes = format.bytes();

@@ -1,7 +1,7 @@
 //! What stands behind the agent of a combined line: times, sizes, names of servers.
 //!
-//! Nobody writes the same there, and no one says the unit. What has a name or a point in its number is read as what it is; a whole number
-//! may be bytes as well as any time, and is stepped over.
+//! Nobody writes the same there, and no one says the unit. What has a name or a point in its number
+//! is read as what it is; a whole number may be bytes as well as any time, and is stepped over.
 
 use super::compile::QuoteEscaping;
 use super::{LineSyntax, LogFormat};
@@ -64,7 +64,8 @@ fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The combined format with the tail that most of the lines have, read as far as it says what it is; `None` where no time of it is.
+/// The combined format with the tail that most of the lines have, read as far as it says what it
+/// is; `None` where no time of it is.
 pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
     let tails: Vec<&[u8]> = lines.iter().filter_map(|line| of_line(line)).collect();
     let mut shapes: Vec<Vec<TailPiece<'_>>> = tails.iter().filter_map(|tail| shape(tail)).collect();
@@ -86,7 +87,8 @@ pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
     is_timed.then(|| LogFormat::nginx(NAME, &source, QuoteEscaping::Backslash).ok()).flatten()
 }
 
-/// What the format does not read of the first tail of the lines; `None` where it reads all of it, or is none with a tail.
+/// What the format does not read of the first tail of the lines; `None` where it reads all of it,
+/// or is none with a tail.
 pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
     if let LineSyntax::Prefixed(prefix, format) = format.kind() {
         let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
@@ -117,7 +119,8 @@ enum TailPiece<'t> {
     Value(&'t [u8]),
 }
 
-/// Takes a tail apart at blanks, quotes and brackets. `None` where a quote is not closed, or it has too many fields.
+/// Takes a tail apart at blanks, quotes and brackets. `None` where a quote is not closed, or it has
+/// too many fields.
 fn shape(tail: &[u8]) -> Option<Vec<TailPiece<'_>>> {
     let mut pieces = Vec::new();
     let mut rest = tail;
@@ -149,7 +152,8 @@ fn shape(tail: &[u8]) -> Option<Vec<TailPiece<'_>>> {
     Some(pieces)
 }
 
-/// Lengths of `rt=` and of `0.005, 0.1`, the value that follows; a value in quotes or brackets comes by itself.
+/// Lengths of `rt=` and of `0.005, 0.1`, the value that follows; a value in quotes or brackets
+/// comes by itself.
 fn key_and_value(text: &[u8]) -> (usize, usize) {
     let word = text.iter().position(|byte| matches!(byte, b' ' | b'"' | b'[')).unwrap_or(text.len());
     let key = memchr::memchr(b'=', &text[..word]).map_or(0, |equals| equals + 1);
@@ -238,7 +242,8 @@ impl TailTimes {
     }
 }
 
-/// Whether one time is as long as the other, or one of them is absent. nginx takes them from a clock that it looks at now and then.
+/// Whether one time is as long as the other, or one of them is absent. nginx takes them from a
+/// clock that it looks at now and then.
 fn at_least(long: Option<&TailPiece<'_>>, short: Option<&TailPiece<'_>>) -> bool {
     let time = |piece: Option<&TailPiece<'_>>| match piece {
         Some(TailPiece::Value(text)) => duration_sum_us(text, Unit::Seconds).ok().flatten(),

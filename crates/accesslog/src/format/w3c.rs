@@ -1,4 +1,5 @@
-//! W3C's extended log format, as IIS and CloudFront write it: a `#Fields:` line says which columns follow.
+//! W3C's extended log format, as IIS and CloudFront write it: a `#Fields:` line says which columns
+//! follow.
 
 use super::field::Field;
 use std::sync::Arc;

@@ -11,8 +11,9 @@ use std::io::Write;
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
 impl LogFormat {
-    /// A line of the format that says what the record says. What a record does not keep is `-` there; of a JSON format the line
-    /// has the keys of what the record has, in one object. An escape that reading undid is written anew, and may be another one.
+    /// A line of the format that says what the record says. What a record does not keep is `-`
+    /// there; of a JSON format the line has the keys of what the record has, in one object. An
+    /// escape that reading undid is written anew, and may be another one.
     #[must_use]
     pub fn line(&self, record: &LogRecord<'_>) -> Vec<u8> {
         match self.kind() {
@@ -33,7 +34,8 @@ impl LogFormat {
         }
     }
 
-    /// What lines of [`LogFormat::line`] have `-` for, whatever the record, as the format writes it: `$request_id`.
+    /// What lines of [`LogFormat::line`] have `-` for, whatever the record, as the format writes
+    /// it: `$request_id`.
     #[must_use]
     pub fn unkept(&self) -> Vec<&str> {
         match self.kind() {
@@ -61,8 +63,9 @@ fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
     line
 }
 
-/// Whether a record has what stands there. Where another field of the line says the same better, it may say something else, such as
-/// the address of a proxy; not so the time, nor the parts of the request as it came.
+/// Whether a record has what stands there. Where another field of the line says the same better, it
+/// may say something else, such as the address of a proxy; not so the time, nor the parts of the
+/// request as it came.
 fn is_kept(op: &Op) -> bool {
     let always = matches!(
         op.part,
@@ -114,7 +117,8 @@ fn target(record: &LogRecord<'_>) -> Vec<u8> {
     if record.query.is_empty() { record.path.to_vec() } else { [record.path, b"?", record.query].concat() }
 }
 
-/// Seconds with three digits behind the point, as servers write them, or six where these say something.
+/// Seconds with three digits behind the point, as servers write them, or six where these say
+/// something.
 fn duration_text(duration_us: u64, unit: Unit) -> String {
     let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
     match unit {

@@ -1,6 +1,7 @@
 //! Addresses of clients as logs write them: with a port, in brackets, several in a list.
 
-/// The client of a field: of a list the first that is one, without its port and the brackets around it.
+/// The client of a field: of a list the first that is one, without its port and the brackets around
+/// it.
 ///
 /// What is no list and has neither is given as it is.
 pub(crate) fn client(text: &[u8]) -> &[u8] {
@@ -17,7 +18,8 @@ fn first_of_list(text: &[u8]) -> &[u8] {
     without_port(known.unwrap_or_default())
 }
 
-/// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons, stays.
+/// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons,
+/// stays.
 fn without_port(text: &[u8]) -> &[u8] {
     if let Some(inner) = text.strip_prefix(b"[") {
         let close = memchr::memchr(b']', inner).filter(|close| match &inner[close + 1..] {
@@ -42,7 +44,8 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
     is_name(text) || is_ipv6(text) || text.starts_with(b"unix:")
 }
 
-/// Letters, digits and what stands between them; so are IPv4 addresses, and the numbers of anonymised logs.
+/// Letters, digits and what stands between them; so are IPv4 addresses, and the numbers of
+/// anonymised logs.
 fn is_name(text: &[u8]) -> bool {
     const NAME_BYTES_MAX: usize = 253;
     let of_names = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');

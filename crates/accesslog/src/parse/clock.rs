@@ -98,8 +98,8 @@ impl ClockPieces {
         Ok(&text[length..])
     }
 
-    /// Puts the pieces together. `known` is the time that another field of the line gave in whole; pieces
-    /// without a date then only add their fraction to it. `None` if no piece says the date.
+    /// Puts the pieces together. `known` is the time that another field of the line gave in whole;
+    /// pieces without a date then only add their fraction to it. `None` if no piece says the date.
     pub(crate) fn finish(&self, known: Option<Instant>) -> Result<Option<Instant>, LineFlaw> {
         if let Some(seconds) = self.epoch_seconds {
             let time_us = seconds.checked_mul(1_000_000).ok_or(LineFlaw::ImpossibleTime)? + self.fraction_us;

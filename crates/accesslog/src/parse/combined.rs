@@ -1,7 +1,7 @@
 //! Reads a line of the combined format in one straight run.
 //!
-//! Takes the lines that are as they should be and leaves every other one (`None`) to `general`, so that
-//! only sound lines need to be thought of here, and both give the same answer by construction.
+//! Takes the lines that are as they should be and leaves every other one (`None`) to `general`, so
+//! that only sound lines need to be thought of here, and both give the same answer by construction.
 
 use super::address;
 use super::general::present;
@@ -9,8 +9,8 @@ use super::record::LogRecord;
 use super::request;
 use super::time::{CLF_BYTES, ClfClock};
 
-/// Reads `client - user [time] "request" status bytes "referrer" "agent"` into an empty record, which is
-/// worth nothing after a `None`. (A record is 240 bytes: handing it back would copy it.)
+/// Reads `client - user [time] "request" status bytes "referrer" "agent"` into an empty record,
+/// which is worth nothing after a `None`. (A record is 240 bytes: handing it back would copy it.)
 #[inline]
 pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRecord<'a>) -> Option<()> {
     let rest = read_client_and_user(line, record)?;
@@ -66,14 +66,16 @@ fn read_client_and_user<'a>(line: &'a [u8], record: &mut LogRecord<'a>) -> Optio
     rest[space..].strip_prefix(b" [")
 }
 
-/// Length of the client. `None` for what `general` looks at more closely: a byte order mark or a blank before it, a list of clients.
+/// Length of the client. `None` for what `general` looks at more closely: a byte order mark or a
+/// blank before it, a list of clients.
 #[inline]
 fn client_bytes(line: &[u8]) -> Option<usize> {
     line.first().filter(|byte| byte.is_ascii_graphic())?;
     short_find(line, b' ').filter(|space| line[space - 1] != b',')
 }
 
-/// Whether the first `length` bytes, at most 16, are no list of clients and have neither a port nor brackets: all below `:`, and none a comma.
+/// Whether the first `length` bytes, at most 16, are no list of clients and have neither a port nor
+/// brackets: all below `:`, and none a comma.
 #[inline]
 fn is_plain(line: &[u8], length: usize) -> bool {
     let Some(window) = line.first_chunk::<16>().filter(|_| length < 16) else { return false };
@@ -93,8 +95,8 @@ fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut LogRecord<'a
     rest.strip_prefix(b"] \"")
 }
 
-/// What stands before the first quote, and after it and `then`. `None` also where a backslash stands
-/// before the quote, which then may be escaped.
+/// What stands before the first quote, and after it and `then`. `None` also where a backslash
+/// stands before the quote, which then may be escaped.
 #[inline]
 fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let quote = memchr::memchr(b'"', text)?;
@@ -124,7 +126,8 @@ fn read_bytes(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
     if text[0] == b'-' {
         return Some((None, &text[1..]));
     }
-    // Digits become 0..=9; adding 0x76 sets the top bit of every byte that is none (or that follows one).
+    // Digits become 0..=9; adding 0x76 sets the top bit of every byte that is none (or that follows
+    // one).
     let values = word ^ 0x3030_3030_3030_3030;
     let foreign = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
     let count = foreign.trailing_zeros() / 8;
@@ -142,7 +145,8 @@ fn read_bytes(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
 /// One in each byte.
 const LOW: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
 
-/// First occurrence of `byte`, for fields so short that a call of memchr would cost more than the search.
+/// First occurrence of `byte`, for fields so short that a call of memchr would cost more than the
+/// search.
 #[inline]
 fn short_find(text: &[u8], byte: u8) -> Option<usize> {
     let Some(window) = text.first_chunk::<16>() else {

@@ -1,4 +1,5 @@
-//! Lines in the envelope of Docker's json-file driver: `{"log":"…\n","stream":"stdout","time":"…"}`.
+//! Lines in the envelope of Docker's json-file driver:
+//! `{"log":"…\n","stream":"stdout","time":"…"}`.
 
 use super::escape::undo_escapes;
 use super::{LineOutcome, LogParser};

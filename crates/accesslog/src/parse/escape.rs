@@ -1,7 +1,7 @@
 //! Undoes the escapes of JSON strings.
 
-/// Appends `text` to `out` with its escapes undone. What is no JSON escape (nginx without `escape=json`
-/// writes `\x22`) stays as it is; half a surrogate pair becomes U+FFFD.
+/// Appends `text` to `out` with its escapes undone. What is no JSON escape (nginx without
+/// `escape=json` writes `\x22`) stays as it is; half a surrogate pair becomes U+FFFD.
 pub(crate) fn undo_escapes(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(slash) = memchr::memchr(b'\\', rest) {

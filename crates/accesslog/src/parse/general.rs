@@ -24,7 +24,8 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     let (outcome, has_gap) = read(program, clock, line, false);
     let is_sound = matches!(outcome, LineOutcome::Parsed(_)) && !has_gap;
     if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
-        // Only where one blank at a time does not do: a variable may be empty, with a blank on either side.
+        // Only where one blank at a time does not do: a variable may be empty, with a blank on
+        // either side.
         if let (padded @ LineOutcome::Parsed(_), false) = read(program, clock, line, true) {
             return padded;
         }
@@ -32,7 +33,8 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     outcome
 }
 
-/// Reads a line whose fields one blank parts, or any number of them where it is `padded`; also whether a field is empty that never is.
+/// Reads a line whose fields one blank parts, or any number of them where it is `padded`; also
+/// whether a field is empty that never is.
 fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (LineOutcome<'a>, bool) {
     let line = if padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
     let Some(rest) = line.strip_prefix(&*program.lead) else {
@@ -121,9 +123,9 @@ impl<'a> LineReader<'_, 'a> {
         }
     }
 
-    /// Reads a field whose end is flawed. Half a path or half a number would be a wrong value, so only
-    /// texts that people read, and a status, which has a known length, are taken from a cut field. That it
-    /// cannot be read then is no second flaw.
+    /// Reads a field whose end is flawed. Half a path or half a number would be a wrong value, so
+    /// only texts that people read, and a status, which has a known length, are taken from a cut
+    /// field. That it cannot be read then is no second flaw.
     fn read_cut(&mut self, op: &Op, cut: &FieldCut<'a>) {
         let is_taken = cut.is_whole || matches!(op.part, FieldPart::Referrer | FieldPart::Agent | FieldPart::Status);
         if is_taken && self.read_part(op, cut.text).is_ok() {
@@ -233,7 +235,8 @@ fn find(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
     }
 }
 
-/// `starts_with` for literals of a few bytes, for which a call of memcmp took a quarter of all time.
+/// `starts_with` for literals of a few bytes, for which a call of memcmp took a quarter of all
+/// time.
 #[inline]
 fn begins_with(text: &[u8], literal: &[u8]) -> bool {
     text.len() >= literal.len() && text.iter().zip(literal).all(|(byte, expected)| byte == expected)
@@ -320,7 +323,8 @@ fn is_count(text: &[u8]) -> bool {
     text == b"-" || (!text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
 
-/// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none, and the -1 of HAProxy.
+/// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was
+/// none, and the -1 of HAProxy.
 pub(crate) fn status(text: &[u8]) -> Result<u16, LineFlaw> {
     let text = present(text);
     if text.is_empty() || matches!(text, b"0" | b"000" | b"009" | b"-1") {
@@ -343,7 +347,8 @@ pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, LineFlaw> {
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, LineFlaw> {
-    // -1 is what proxies write where there was none; HAProxy puts a plus before what it did not see the end of.
+    // -1 is what proxies write where there was none; HAProxy puts a plus before what it did not see
+    // the end of.
     if text == b"-1" || text.starts_with(b"+") {
         return Ok(None);
     }
@@ -361,7 +366,8 @@ pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, LineFlaw
     <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| LineFlaw::NotTime).and_then(|text| clock.read(text))
 }
 
-/// A time that is not written as the format has it, where it is written in another way that is known; otherwise the flaw.
+/// A time that is not written as the format has it, where it is written in another way that is
+/// known; otherwise the flaw.
 #[cold]
 fn other_time(clock: &mut ClfClock, text: &[u8], flaw: LineFlaw) -> Result<Instant, LineFlaw> {
     // A shorter number may be anything.

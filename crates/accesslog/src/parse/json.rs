@@ -1,8 +1,8 @@
 //! Reads a line that is one JSON object, by the names of its keys, in any order.
 //!
-//! One pass over the line, without a tree: values of keys that mean something are remembered as slices,
-//! all others are stepped over. Nested objects are entered only where a key path leads into them, and the
-//! rest is skipped by counting brackets, so that no depth of nesting costs stack.
+//! One pass over the line, without a tree: values of keys that mean something are remembered as
+//! slices, all others are stepped over. Nested objects are entered only where a key path leads into
+//! them, and the rest is skipped by counting brackets, so that no depth of nesting costs stack.
 
 use super::address;
 use super::escape::undo_escapes;
@@ -186,8 +186,8 @@ impl<'a> LineScan<'_, 'a> {
         }
     }
 
-    /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its path
-    /// longer, and known paths are a few keys long, so that this does not go deep.
+    /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its
+    /// path longer, and known paths are a few keys long, so that this does not go deep.
     fn object(&mut self, object: u8) -> Result<(), Stopped> {
         self.space();
         if self.take(b'}') {
@@ -262,7 +262,8 @@ impl<'a> LineScan<'_, 'a> {
             }
             let start = scratch.len();
             if string.text.len() > scratch.capacity() - start {
-                // Once for all of the line, which is never longer undone than as it is: growing bit by bit would take twice that.
+                // Once for all of the line, which is never longer undone than as it is: growing bit
+                // by bit would take twice that.
                 scratch.reserve_exact(line_bytes.saturating_sub(start).max(1 << 10));
             }
             undo_escapes(string.text, scratch);
@@ -270,7 +271,8 @@ impl<'a> LineScan<'_, 'a> {
         });
     }
 
-    /// Keeps a value unless one of lower rank is there; of equals the later one counts, as JSON has it.
+    /// Keeps a value unless one of lower rank is there; of equals the later one counts, as JSON has
+    /// it.
     #[inline]
     fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> JsonText<'a>) {
         let known = self.keys.slot(slot);
@@ -406,8 +408,8 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         }
     }
 
-    /// Reads the request line, if there is one: it says method, target and protocol at once. One that is
-    /// not sound counts as a flaw only where no other keys say the same.
+    /// Reads the request line, if there is one: it says method, target and protocol at once. One
+    /// that is not sound counts as a flaw only where no other keys say the same.
     fn request(&mut self) -> bool {
         let Some(held) = self.held[REQUEST] else {
             return false;

@@ -48,8 +48,8 @@ impl KeyMemo {
         self.remember(keys, object, key, at)
     }
 
-    /// Looks a key up and puts it in its first place; what was there moves to the second, so that two keys
-    /// that share a place do not push each other out in turn.
+    /// Looks a key up and puts it in its first place; what was there moves to the second, so that
+    /// two keys that share a place do not push each other out in turn.
     #[cold]
     fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> KeyMeaning {
         let meaning = keys.meaning(object, key);

@@ -1,9 +1,9 @@
 //! Reads the lines of an access log.
 //!
-//! [`LogParser::parse`] takes a line and gives a [`LogRecord`] whose fields are slices of it: nothing is copied
-//! or allocated per line. Lines of the combined format, which most logs have, are read by one straight
-//! function (`combined`); whatever that one does not take, and every other format, by a loop over the
-//! compiled format (`general`). Tests hold that both agree.
+//! [`LogParser::parse`] takes a line and gives a [`LogRecord`] whose fields are slices of it:
+//! nothing is copied or allocated per line. Lines of the combined format, which most logs have, are
+//! read by one straight function (`combined`); whatever that one does not take, and every other
+//! format, by a loop over the compiled format (`general`). Tests hold that both agree.
 
 pub(crate) mod address;
 mod clock;
@@ -64,8 +64,9 @@ impl LogParser {
         LogParser { format: format.clone(), clock: ClfClock::default(), json, behind, w3c, unwrapping, numbers_only: false }
     }
 
-    /// The same for lines of which others are read elsewhere at the same time, where a line that says other columns is a flaw
-    /// ([`LineFlaw::OtherColumns`]) unless each stretch is told what it begins with.
+    /// The same for lines of which others are read elsewhere at the same time, where a line that
+    /// says other columns is a flaw ([`LineFlaw::OtherColumns`]) unless each stretch is told what
+    /// it begins with.
     #[must_use]
     pub fn strict(self) -> LogParser {
         let unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(LogParser::strict)));
@@ -80,8 +81,8 @@ impl LogParser {
         }
     }
 
-    /// The same for who wants only `fields` of each record: others may be absent. Which lines are parsed, repaired and rejected, and
-    /// why, stays the same.
+    /// The same for who wants only `fields` of each record: others may be absent. Which lines are
+    /// parsed, repaired and rejected, and why, stays the same.
     #[must_use]
     pub fn only(self, fields: &[Field]) -> LogParser {
         let is_number = |field: &Field| matches!(field, Field::Time | Field::Status | Field::Bytes);
@@ -112,7 +113,8 @@ impl LogParser {
         }
     }
 
-    /// As [`LogParser::parse`], but never by a specialised function: for tests that hold both to one answer.
+    /// As [`LogParser::parse`], but never by a specialised function: for tests that hold both to
+    /// one answer.
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         match self.format.kind() {

@@ -51,7 +51,8 @@ pub(crate) fn unsigned(text: &[u8]) -> Result<u64, NumberError> {
     Ok(value)
 }
 
-/// A decimal such as `0.003`, `12`, `.5` or `1.5e-3` in `unit`, as whole microseconds (cut, not rounded).
+/// A decimal such as `0.003`, `12`, `.5` or `1.5e-3` in `unit`, as whole microseconds (cut, not
+/// rounded).
 pub(crate) fn decimal_us(text: &[u8], unit: Unit) -> Result<u64, NumberError> {
     let (mantissa, exponent) = split_exponent(text)?;
     let (whole, fraction) = match memchr::memchr(b'.', mantissa) {
@@ -124,7 +125,8 @@ fn with_suffix(digits: &[u8], suffix: &[u8]) -> Result<u64, NumberError> {
     }
 }
 
-/// Sum of a list as nginx writes it for several upstream servers: `0.1, 0.2 : -`; `None` if all are `-`.
+/// Sum of a list as nginx writes it for several upstream servers: `0.1, 0.2 : -`; `None` if all are
+/// `-`.
 pub(crate) fn duration_sum_us(text: &[u8], unit: Unit) -> Result<Option<u64>, NumberError> {
     let mut total = None;
     for part in text.split(|byte| matches!(byte, b',' | b':' | b' ')) {
@@ -137,8 +139,8 @@ pub(crate) fn duration_sum_us(text: &[u8], unit: Unit) -> Result<Option<u64>, Nu
     Ok(total)
 }
 
-/// Unix time in microseconds from a number of unknown unit, which its size tells: 1e11 seconds are the
-/// year 5138, and 1e11 milliseconds are 1973.
+/// Unix time in microseconds from a number of unknown unit, which its size tells: 1e11 seconds are
+/// the year 5138, and 1e11 milliseconds are 1973.
 pub(crate) fn epoch_us(text: &[u8]) -> Result<u64, NumberError> {
     let seconds = decimal_us(text, Unit::Seconds).ok().map(|us| us / 1_000_000);
     let unit = match seconds {

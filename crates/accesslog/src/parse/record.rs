@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::format::Field;
 
-/// One access-log line: its fields as slices of the line, or of the parser's scratch where an escape
-/// had to be undone. An empty slice is an absent field (`-` in the log, or not in the format at all).
+/// One access-log line: its fields as slices of the line, or of the parser's scratch where an
+/// escape had to be undone. An empty slice is an absent field (`-` in the log, or not in the format
+/// at all).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LogRecord<'a> {
     /// Unix time in microseconds, UTC.
@@ -61,8 +62,8 @@ impl<'a> LogRecord<'a> {
 pub enum LineOutcome<'a> {
     /// Every field was sound.
     Parsed(LogRecord<'a>),
-    /// One field was not sound and is absent (or, if it was a text cut short, holds what there was);
-    /// time and status are sound.
+    /// One field was not sound and is absent (or, if it was a text cut short, holds what there
+    /// was); time and status are sound.
     Repaired(LogRecord<'a>, LineFlaw),
     /// The line could not be used, for the first flaw found.
     Rejected(LineFlaw),
@@ -216,7 +217,8 @@ fn bytes_of<'a>(record: &LogRecord<'a>, field: Field) -> &'a [u8] {
     }
 }
 
-/// The field as text for people: the time in RFC 3339, durations in seconds; `None` if it is absent.
+/// The field as text for people: the time in RFC 3339, durations in seconds; `None` if it is
+/// absent.
 pub(crate) fn field_text(record: &LogRecord<'_>, field: Field) -> Option<String> {
     if !has(record, field) {
         return None;

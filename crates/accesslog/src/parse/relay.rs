@@ -1,4 +1,5 @@
-//! Which columns a stretch of a log begins with, where workers read many stretches at a time and a line of any of them may say others.
+//! Which columns a stretch of a log begins with, where workers read many stretches at a time and a
+//! line of any of them may say others.
 
 use crate::format::w3c::W3cColumns;
 use crate::format::{LineSyntax, LogFormat};
@@ -6,8 +7,9 @@ use rorqual_pipe::Chunk;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Hands the columns on from each stretch to the next. Holds what workers that wait or are ahead have said: an entry of a few bytes a
-/// worker, and columns of at most a few KiB, which workers share.
+/// Hands the columns on from each stretch to the next. Holds what workers that wait or are ahead
+/// have said: an entry of a few bytes a worker, and columns of at most a few KiB, which workers
+/// share.
 #[derive(Debug)]
 pub(crate) struct ColumnRelay {
     state: Mutex<RelayState>,
@@ -34,8 +36,8 @@ impl ColumnRelay {
         Some(Arc::new(ColumnRelay { state: Mutex::new(state), moved: Condvar::new() }))
     }
 
-    /// What a chunk begins with. Waits until all chunks before it have come here, whose workers have them already: chunks are given out in
-    /// order, and each comes here first of all.
+    /// What a chunk begins with. Waits until all chunks before it have come here, whose workers
+    /// have them already: chunks are given out in order, and each comes here first of all.
     pub(crate) fn start_of(&self, chunk: &Chunk) -> Arc<W3cColumns> {
         let lines = chunk.lines().filter(|line| !line.long);
         let said = lines.filter_map(|line| W3cColumns::of_line(line.bytes)).last().map(Arc::new);

@@ -59,7 +59,8 @@ pub(crate) fn read_target<'a>(target: &'a [u8], record: &mut LogRecord<'a>) {
     }
 }
 
-/// Length of the method that the request begins with; `None` if it does not begin with a method and a space.
+/// Length of the method that the request begins with; `None` if it does not begin with a method and
+/// a space.
 #[inline]
 fn method_bytes(text: &[u8]) -> Option<usize> {
     match text {

@@ -2,8 +2,8 @@
 //!
 //! # Why not a date library?
 //!
-//! Every line has a time, and the lines of one day share its date and zone: with those cached, what is
-//! left is `HH:MM:SS`, eight bytes that are checked and counted in one machine word.
+//! Every line has a time, and the lines of one day share its date and zone: with those cached, what
+//! is left is `HH:MM:SS`, eight bytes that are checked and counted in one machine word.
 
 use super::record::LineFlaw;
 
@@ -78,7 +78,8 @@ fn split<const A: usize, const B: usize>(text: &[u8]) -> ([u8; A], [u8; B]) {
     (left, right)
 }
 
-/// `HH:MM:SS` as microseconds since midnight; `None` for anything unusual (foreign bytes, second 60).
+/// `HH:MM:SS` as microseconds since midnight; `None` for anything unusual (foreign bytes, second
+/// 60).
 #[inline]
 fn day_us_fast(text: [u8; 8]) -> Option<i64> {
     // '0' is taken off each digit and ':' off each colon: digits leave 0..=9, colons 0.
@@ -103,8 +104,8 @@ fn day_us_slow(text: &[u8]) -> Result<i64, LineFlaw> {
     day_us(digits(&[h1, h0])?, digits(&[m1, m0])?, digits(&[s1, s0])?)
 }
 
-/// Microseconds since midnight. A leap second is held at the last microsecond of its minute, since Unix
-/// time has no place for it.
+/// Microseconds since midnight. A leap second is held at the last microsecond of its minute, since
+/// Unix time has no place for it.
 pub(crate) fn day_us(hour: i64, minute: i64, second: i64) -> Result<i64, LineFlaw> {
     if hour > 23 || minute > 59 || second > 60 {
         return Err(LineFlaw::ImpossibleTime);
@@ -175,8 +176,9 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// RFC 3339 and its everyday relatives: `2024-01-02T03:04:05.678Z`, a space for the `T`, a comma for the
-/// point, a slash for the hyphen, `+0100` for `+01:00`, no zone for UTC. A fraction is cut to microseconds.
+/// RFC 3339 and its everyday relatives: `2024-01-02T03:04:05.678Z`, a space for the `T`, a comma
+/// for the point, a slash for the hyphen, `+0100` for `+01:00`, no zone for UTC. A fraction is cut
+/// to microseconds.
 pub(crate) fn iso(text: &[u8]) -> Result<Instant, LineFlaw> {
     let (&[y3, y2, y1, y0, b'-' | b'/', m1, m0, b'-' | b'/', d1, d0, b'T' | b't' | b' ', ref hms @ ..], rest) =
         text.split_first_chunk::<19>().ok_or(LineFlaw::NotTime)?
@@ -189,7 +191,8 @@ pub(crate) fn iso(text: &[u8]) -> Result<Instant, LineFlaw> {
     instant(days, whole_us, fraction_us, zone)
 }
 
-/// As [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none: `17/May/2015:10:05:03.678 +05:30`.
+/// As [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none:
+/// `17/May/2015:10:05:03.678 +05:30`.
 pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, LineFlaw> {
     let (&[d1, d0, b'/', m1, m2, m3, b'/', y3, y2, y1, y0, b':' | b' ', ref hms @ ..], rest) =
         text.split_first_chunk::<20>().ok_or(LineFlaw::NotTime)?
@@ -233,7 +236,8 @@ pub(crate) fn rfc3339(time_us: i64, zone_seconds: i32) -> String {
     format!("{year:04}-{month:02}-{day:02}T{}{fraction}{}", civil.clock(), civil.zone(":"))
 }
 
-/// The instant as `17/May/2015:10:05:03 +0000` in the log's own zone; a fraction of a second is cut.
+/// The instant as `17/May/2015:10:05:03 +0000` in the log's own zone; a fraction of a second is
+/// cut.
 #[must_use]
 pub fn clf(time_us: i64, zone_seconds: i32) -> String {
     let civil = Civil::new(time_us, zone_seconds);

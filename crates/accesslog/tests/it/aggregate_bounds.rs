@@ -1,4 +1,5 @@
-//! Top tables against counts by hand: exact while there is room, true bounds beyond it, the same for any number of threads.
+//! Top tables against counts by hand: exact while there is room, true bounds beyond it, the same
+//! for any number of threads.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

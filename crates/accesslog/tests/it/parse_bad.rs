@@ -1,4 +1,5 @@
-//! Lines that are not as they should be: which are kept, which are not, and what is said about them.
+//! Lines that are not as they should be: which are kept, which are not, and what is said about
+//! them.
 
 // Helpers are not seen as tests by clippy.toml, and may fail as tests do.
 #![allow(clippy::expect_used)]
@@ -9,7 +10,8 @@ use proptest::prelude::*;
 use rorqual_accesslog::format::{Field, LogFormat, detect, formats_in_config, preview};
 use rorqual_accesslog::parse::{LineOutcome, LogParser, LogRecord};
 
-/// What a combined line of these pieces becomes: `ok`, `repaired: why` or `rejected: why`, and the record.
+/// What a combined line of these pieces becomes: `ok`, `repaired: why` or `rejected: why`, and the
+/// record.
 fn outcome<'a>(parser: &'a mut LogParser, line: &'a str) -> (String, LogRecord<'a>) {
     match parser.parse(line.as_bytes()) {
         LineOutcome::Parsed(record) => ("ok".to_owned(), record),

@@ -74,8 +74,8 @@ fn first_line_of_the_sample() {
     assert_eq!(combined().parse(line), LineOutcome::Parsed(expected));
 }
 
-/// Checked with `awk -F'" ' '{split($2,a," "); n[a[1]]++} END{for (s in n) print s, n[s]}'`, and the bytes
-/// with `awk -F'" ' '{split($2,a," "); if (a[2]!="-") t+=a[2]} END{print t}'`.
+/// Checked with `awk -F'" ' '{split($2,a," "); n[a[1]]++} END{for (s in n) print s, n[s]}'`, and
+/// the bytes with `awk -F'" ' '{split($2,a," "); if (a[2]!="-") t+=a[2]} END{print t}'`.
 #[test]
 fn the_whole_sample() {
     let mut parser = combined();

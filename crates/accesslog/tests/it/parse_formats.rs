@@ -6,7 +6,8 @@
 use rorqual_accesslog::format::{Field, LogFormat, formats_in_config};
 use rorqual_accesslog::parse::{FlawPosition, LineFlaw, LineOutcome, LogParser, LogRecord};
 
-/// 10/Oct/2000:13:55:36 -0700, the time of the examples in Apache's documentation: `date -d '2000-10-10 20:55:36Z' +%s`.
+/// 10/Oct/2000:13:55:36 -0700, the time of the examples in Apache's documentation: `date -d
+/// '2000-10-10 20:55:36Z' +%s`.
 const OCTOBER_US: i64 = 971_211_336_000_000;
 
 fn assert_parsed(format: &str, line: &str, expected: LogRecord<'_>) {

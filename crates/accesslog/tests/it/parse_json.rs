@@ -235,7 +235,8 @@ fn json_of_applications_is_no_access_log() {
     );
 }
 
-/// By the documentation of each: Envoy's `%DURATION%` and lograge's are milliseconds, Caddy's seconds, Traefik's nanoseconds.
+/// By the documentation of each: Envoy's `%DURATION%` and lograge's are milliseconds, Caddy's
+/// seconds, Traefik's nanoseconds.
 #[test]
 fn the_unit_of_a_duration_is_its_writers() {
     for (line, request_us, upstream_us) in [

@@ -10,7 +10,8 @@ fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
     logs.map(|path| (path.display().to_string(), std::fs::read(&path).expect("readable")))
 }
 
-/// Writes the line anew, and checks that it says the same; what it is then, where nothing was wrong with it.
+/// Writes the line anew, and checks that it says the same; what it is then, where nothing was wrong
+/// with it.
 fn rebuilt(format: &LogFormat, line: &[u8]) -> Option<Vec<u8>> {
     let mut parser = LogParser::new(format);
     let (record, sound) = match parser.parse(line) {

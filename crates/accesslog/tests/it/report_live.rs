@@ -1,4 +1,5 @@
-//! A report while the run is on its way: never more than was parsed, and everything after a silence.
+//! A report while the run is on its way: never more than was parsed, and everything after a
+//! silence.
 
 use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;

@@ -14,10 +14,11 @@ Examples:
 
 /// Convert JSON, logs, CSV or columns of any size into Parquet, Arrow IPC, NDJSON or CSV
 ///
-/// Documents may be one a line, one after another, the elements of one giant array, or those of an array inside a document
-/// (--rows; without it a document that is one object is one row, whatever its size). Moments without an offset are taken for UTC; an object
-/// of more than 256 keys inside a record is kept as JSON text. What columns there are is found out; --schema says them. Rows keep their order. The file appears whole at the end, or not
-/// at all. Several inputs make one file.
+/// Documents may be one a line, one after another, the elements of one giant array, or those of an
+/// array inside a document (--rows; without it a document that is one object is one row, whatever
+/// its size). Moments without an offset are taken for UTC; an object of more than 256 keys inside a
+/// record is kept as JSON text. What columns there are is found out; --schema says them. Rows keep
+/// their order. The file appears whole at the end, or not at all. Several inputs make one file.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = CONVERT_EXAMPLES)]
 pub(crate) struct ConvertArgs {
@@ -32,7 +33,8 @@ pub(crate) struct ConvertArgs {
     /// The columns, as `rorqual schema` prints them; what has none goes to the column `_rest`
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// What becomes of a record that is none, or is longer than --record-max [default: error; for access logs: skip]
+    /// What becomes of a record that is none, or is longer than --record-max [default: error; for
+    /// access logs: skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordPolicy>,
     /// Leave bad records out, and write them to this file, as they are and in order
@@ -44,10 +46,12 @@ pub(crate) struct ConvertArgs {
     /// After an error, keep what was converted before it (exit code 2 all the same)
     #[arg(long)]
     pub(crate) keep_partial: bool,
-    /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once (Parquet); may be given again
+    /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once
+    /// (Parquet); may be given again
     #[arg(long, value_name = "COLUMN")]
     pub(crate) index: Vec<String>,
-    /// Largest row group, as arrays in memory (Parquet) [default: an 8th of --memory, 32MiB at most]
+    /// Largest row group, as arrays in memory (Parquet) [default: an 8th of --memory, 32MiB at
+    /// most]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) row_group: Option<u64>,
     /// Inputs; `-` is standard input
@@ -61,8 +65,9 @@ pub(crate) struct FromArgs {
     /// What the input is [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<SourceFormat>,
-    /// The array in a JSON document whose elements are the records: `$.data.items`, `$["a.b"].items`. Of a key that is there twice on the
-    /// way the first counts: what follows is not known yet when the rows are read
+    /// The array in a JSON document whose elements are the records: `$.data.items`,
+    /// `$["a.b"].items`. Of a key that is there twice on the way the first counts: what follows is
+    /// not known yet when the rows are read
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
@@ -74,21 +79,23 @@ pub(crate) struct FromArgs {
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// What is around fields of a CSV that have separators or newlines in them, or none: each line is a record then [default: ", or none
-    /// where quotes do not pair up]
+    /// What is around fields of a CSV that have separators or newlines in them, or none: each line
+    /// is a record then [default: ", or none where quotes do not pair up]
     #[arg(long, value_name = "CHARACTER|none")]
     pub(crate) quote: Option<String>,
     /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Vec<String>,
-    /// Keep numbers that a double would write otherwise as they are written: their column becomes text [default: the nearest double, and
-    /// it is said where digits are lost]
+    /// Keep numbers that a double would write otherwise as they are written: their column becomes
+    /// text [default: the nearest double, and it is said where digits are lost]
     #[arg(long)]
     pub(crate) exact_numbers: bool,
-    /// Longest record; each worker has room for some of them [default: a 128th of --memory, at most 8MiB: 2MiB]
+    /// Longest record; each worker has room for some of them [default: a 128th of --memory, at most
+    /// 8MiB: 2MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
+    /// What to do where a field has values of several types: widen (integer, number, text;
+    /// containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: ConvertConflicts,
 }

@@ -12,8 +12,9 @@ Examples:
 
 /// Count lines, bytes and the longest line
 ///
-/// Newlines are counted as `wc -l` counts them. Words are runs of bytes other than the white space of the C locale (blank, tab, newline,
-/// vertical tab, form feed, return), characters those of UTF-8, whatever the locale. The longest line is in bytes, without its newline. Lines may be of
+/// Newlines are counted as `wc -l` counts them. Words are runs of bytes other than the white space
+/// of the C locale (blank, tab, newline, vertical tab, form feed, return), characters those of
+/// UTF-8, whatever the locale. The longest line is in bytes, without its newline. Lines may be of
 /// any length, NUL bytes are bytes, holes of sparse files are not read. gzip, zstd, bzip2, xz, lzma
 /// and lz4 are recognised and decoded.
 #[derive(Debug, Clone, Args)]

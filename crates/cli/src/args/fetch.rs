@@ -20,19 +20,22 @@ FILE.part and FILE.part.json stay when something has arrived: the same command g
 
 /// Download a file: resumed, verified, whole or not at all
 ///
-/// The bytes go to FILE.part, which becomes FILE when they are all there, have the digest and are on the disk. A transfer that
-/// breaks is resumed, now or by the same command later, if the server can prove that the file is the same (a strong ETag or
-/// Last-Modified); otherwise it starts over, and says so. Proxies are taken from http_proxy, https_proxy, all_proxy and no_proxy.
+/// The bytes go to FILE.part, which becomes FILE when they are all there, have the digest and are
+/// on the disk. A transfer that breaks is resumed, now or by the same command later, if the server
+/// can prove that the file is the same (a strong ETag or Last-Modified); otherwise it starts over,
+/// and says so. Proxies are taken from http_proxy, https_proxy, all_proxy and no_proxy.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXITS)]
 pub(crate) struct FetchArgs {
     /// What to fetch: http or https, by HTTP/1.1 or HTTP/2
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Where to; `-` is standard output, which can't be resumed later [default: the last part of the URL's path]
+    /// Where to; `-` is standard output, which can't be resumed later [default: the last part of
+    /// the URL's path]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Put it into the store instead (see `rorqual store`), and print its digest; the store's folder may be given
+    /// Put it into the store instead (see `rorqual store`), and print its digest; the store's
+    /// folder may be given
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = clap::builder::OsStringValueParser::new(),
           conflicts_with_all = ["output", "force"])]
     pub(crate) store: Option<OsString>,
@@ -48,18 +51,20 @@ pub(crate) struct FetchArgs {
     /// The BLAKE3 that the file must have
     #[arg(long, value_name = "HEX")]
     pub(crate) blake3: Option<String>,
-    /// Range requests at the same time, where the server offers them and one alone is slower than 128 MiB/s; 1 to 16
+    /// Range requests at the same time, where the server offers them and one alone is slower than
+    /// 128 MiB/s; 1 to 16
     #[arg(short, long, value_name = "N", default_value_t = rorqual_fetch::limits::PARALLEL_DEFAULT as u16,
           value_parser = clap::value_parser!(u16).range(1..=rorqual_fetch::limits::PARALLEL_MAX as i64))]
     pub(crate) parallel: u16,
-    /// A further request header; may be repeated. A redirect to another host is not followed with it, but for
-    /// credentials (which are not sent on), User-Agent and Accept
+    /// A further request header; may be repeated. A redirect to another host is not followed with
+    /// it, but for credentials (which are not sent on), User-Agent and Accept
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
     /// Failures in a row after which it gives up; 1 MiB of progress begins a new row
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) retries: u32,
-    /// The pause before the first retry, on average; it doubles up to 30 s. A server's Retry-After is honoured
+    /// The pause before the first retry, on average; it doubles up to 30 s. A server's Retry-After
+    /// is honoured
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds)]
     pub(crate) retry_delay: Duration,
     /// For a connection, with its name and TLS
@@ -77,7 +82,8 @@ pub(crate) struct FetchArgs {
     /// Follow a redirect from https to http
     #[arg(long)]
     pub(crate) allow_downgrade: bool,
-    /// Trust the certificates in this PEM file, and no others; may be repeated [default: the system's]
+    /// Trust the certificates in this PEM file, and no others; may be repeated [default: the
+    /// system's]
     #[arg(long = "ca-cert", value_name = "FILE")]
     pub(crate) ca_certs: Vec<PathBuf>,
     /// Take a file that the server encodes (Content-Encoding) though asked not to, as it comes

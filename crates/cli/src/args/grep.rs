@@ -13,9 +13,10 @@ Examples:
 
 /// Print the lines that match a pattern
 ///
-/// Patterns are regular expressions as of Rust's `regex`. Lines may be of any length: one that does not fit the memory is searched
-/// all the same, with an exact answer. NUL bytes are bytes. Compressed files and UTF-16 are recognised and decoded. Each file is searched
-/// by all cores, and printed in order. Exit code 0: a line was selected; 1: none was; 2: something went wrong.
+/// Patterns are regular expressions as of Rust's `regex`. Lines may be of any length: one that does
+/// not fit the memory is searched all the same, with an exact answer. NUL bytes are bytes.
+/// Compressed files and UTF-16 are recognised and decoded. Each file is searched by all cores, and
+/// printed in order. Exit code 0: a line was selected; 1: none was; 2: something went wrong.
 #[derive(Debug, Clone, Args)]
 #[command(disable_help_flag = true, args_override_self = true, after_help = EXAMPLES)]
 pub(crate) struct GrepArgs {
@@ -61,7 +62,8 @@ pub(crate) struct GrepArgs {
     /// Stop after this many selected lines of each file
     #[arg(short, long, value_name = "N")]
     pub(crate) max_count: Option<u64>,
-    /// Print the matches only, each on a line; in a line that is not held whole (--line-max) at most 256 KiB of one
+    /// Print the matches only, each on a line; in a line that is not held whole (--line-max) at
+    /// most 256 KiB of one
     #[arg(short, long)]
     pub(crate) only_matching: bool,
     /// Print line numbers
@@ -82,7 +84,8 @@ pub(crate) struct GrepArgs {
     /// Print a NUL after each file name, whatever the name is like
     #[arg(short = 'Z', long, short_alias = '0')]
     pub(crate) null: bool,
-    /// Print this in place of each match; $1 and ${name} stand for what groups of the pattern matched, $$ for a $
+    /// Print this in place of each match; $1 and ${name} stand for what groups of the pattern
+    /// matched, $$ for a $
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "json")]
     pub(crate) replace: Option<String>,
     /// Print this many lines after a selected one too
@@ -94,7 +97,8 @@ pub(crate) struct GrepArgs {
     /// Print this many lines before and after; -5 is -C 5
     #[arg(short = 'C', long, value_name = "N")]
     pub(crate) context: Option<usize>,
-    /// Cut printed lines behind this many bytes; 0: never [default: 4096 on a terminal, 0 elsewhere]
+    /// Cut printed lines behind this many bytes; 0: never [default: 4096 on a terminal, 0
+    /// elsewhere]
     #[arg(short = 'M', long, value_name = "N")]
     pub(crate) max_columns: Option<usize>,
     /// Print JSON, an object a line, of the types of ripgrep: begin, match, context, end, summary
@@ -103,7 +107,8 @@ pub(crate) struct GrepArgs {
     /// Print each line as soon as it is found, also where the output is no terminal
     #[arg(long)]
     pub(crate) line_buffered: bool,
-    /// Search the files in folders, and theirs; without a FILE, in the present one. Links in them are not followed
+    /// Search the files in folders, and theirs; without a FILE, in the present one. Links in them
+    /// are not followed
     #[arg(short, long, overrides_with = "dereference_recursive")]
     pub(crate) recursive: bool,
     /// As -r, and follow links
@@ -114,8 +119,8 @@ pub(crate) struct GrepArgs {
     /// Pass over folders whose name fits; may be given again
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude_dir: Vec<String>,
-    /// With -r, search only files whose path fits, as in .gitignore; with ! before it, pass over them. May be given again: the last that
-    /// fits wins
+    /// With -r, search only files whose path fits, as in .gitignore; with ! before it, pass over
+    /// them. May be given again: the last that fits wins
     #[arg(short, long = "glob", value_name = "GLOB", allow_hyphen_values = true)]
     pub(crate) globs: Vec<String>,
     /// With -r, pass over what .gitignore, .ignore and git's own lists say
@@ -136,10 +141,12 @@ pub(crate) struct GrepArgs {
     /// Lines end with a NUL instead of a newline, where they are read and where they are printed
     #[arg(short = 'z', long)]
     pub(crate) null_data: bool,
-    /// A carriage return before a newline belongs to the end of the line, so that $ matches before it
+    /// A carriage return before a newline belongs to the end of the line, so that $ matches before
+    /// it
     #[arg(long)]
     pub(crate) crlf: bool,
-    /// Longest line that is held whole; a longer one can't be printed whole where the input can't be read again
+    /// Longest line that is held whole; a longer one can't be printed whole where the input can't
+    /// be read again
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256KiB")]
     pub(crate) line_max: u64,
     /// Take the bytes as they are: UTF-16 is not read as text

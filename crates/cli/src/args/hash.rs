@@ -6,18 +6,22 @@ use std::path::PathBuf;
 
 /// Print or check checksums
 ///
-/// Prints what `sha256sum` prints, and checks its lists and BSD's. Bytes are hashed as they are stored: a compressed file is not
-/// decoded. Files are hashed side by side, one a thread; a single file, and with BLAKE3 any file from 16 MiB on, gets all threads.
+/// Prints what `sha256sum` prints, and checks its lists and BSD's. Bytes are hashed as they are
+/// stored: a compressed file is not decoded. Files are hashed side by side, one a thread; a single
+/// file, and with BLAKE3 any file from 16 MiB on, gets all threads.
 ///
-/// Exit codes: 0 when everything was hashed, or checked and found right; 1 when a check found something that differs, is
-/// missing or could not be read, or a list without a proper line; 2 for wrong usage, or a file that could not be hashed.
+/// Exit codes: 0 when everything was hashed, or checked and found right; 1 when a check found
+/// something that differs, is missing or could not be read, or a list without a proper line; 2 for
+/// wrong usage, or a file that could not be hashed.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HashArgs {
-    /// sha256, sha512, sha1, md5, blake3, sha224, sha384, sha512-256 or blake2b [default: sha256; with --check: by the tag or the
-    /// digest's length, of which sha256 or sha512 is the first that has it]
+    /// sha256, sha512, sha1, md5, blake3, sha224, sha384, sha512-256 or blake2b [default: sha256;
+    /// with --check: by the tag or the digest's length, of which sha256 or sha512 is the first that
+    /// has it]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) algorithm: Option<Algorithm>,
-    /// Length of the digests of blake2b: a multiple of 8, at most 512; with --check it is that of the digests [default: 512]
+    /// Length of the digests of blake2b: a multiple of 8, at most 512; with --check it is that of
+    /// the digests [default: 512]
     #[arg(short, long, value_name = "BITS", value_parser = bits, conflicts_with = "check")]
     pub(crate) length: Option<Algorithm>,
     /// Write `*` before names, as of files that were read in binary mode: they always are

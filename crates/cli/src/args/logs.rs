@@ -18,25 +18,30 @@ Examples:
   rorqual logs --html report.html access.log
   rorqual logs --html report.html --template mine.html access.log";
 
-/// Report on web-server logs: requests over time, status, top paths, clients, referrers, agents, percentiles
+/// Report on web-server logs: requests over time, status, top paths, clients, referrers, agents,
+/// percentiles
 ///
-/// The format is recognised by itself: Apache and nginx common, combined and vhost_combined, and JSON lines of nginx, Caddy and
-/// Traefik. Any other is given with --format or --format-file. Several files make one report.
+/// The format is recognised by itself: Apache and nginx common, combined and vhost_combined, and
+/// JSON lines of nginx, Caddy and Traefik. Any other is given with --format or --format-file.
+/// Several files make one report.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
-    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`)
+    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.explain/1`,
+    /// `rorqual.compare/1`, `rorqual.rates/1`)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the report as one page that needs nothing beside it; `-` is standard output
     ///
-    /// The page holds its styles and its script, fetches nothing, and shows what the log says as text only. It appears whole, or
-    /// not at all, and replaces a file that is there only with --force. Nothing is printed then but with --json.
+    /// The page holds its styles and its script, fetches nothing, and shows what the log says as
+    /// text only. It appears whole, or not at all, and replaces a file that is there only with
+    /// --force. Nothing is printed then but with --json.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
     /// The page by this template (Jinja's language); it is given what --json prints, as `report`
     ///
-    /// It can include and extend what is in its folder, and `rorqual/report.html`, which is what is used without this flag.
+    /// It can include and extend what is in its folder, and `rorqual/report.html`, which is what is
+    /// used without this flag.
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) template: Option<PathBuf>,
     /// Rows of each top table
@@ -46,7 +51,8 @@ pub(crate) struct LogsArgs {
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) country: CountryArgs,
-    /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC unless said)
+    /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC
+    /// unless said)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Only lines before this time
@@ -54,16 +60,21 @@ pub(crate) struct LogsArgs {
     pub(crate) until: Option<String>,
     /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
     ///
-    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, upstream_time, referrer,
-    /// site, agent, browser, os, bot, kind, source, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
-    /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
-    /// `repaired` lines with one flaw, `rejected` those that can't be read, `flaw` compares the reason. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
+    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol,
+    /// status, class, bytes, request_time, upstream_time, referrer, site, agent, browser, os, bot,
+    /// kind, source, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=`
+    /// compare texts, `~` is a regular expression, `contains` a part of the text, `in (404, 5xx)`
+    /// one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots, `repaired` lines
+    /// with one flaw, `rejected` those that can't be read, `flaw` compares the reason. Sizes and
+    /// times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
     #[arg(long = "where", value_name = "FILTER")]
     pub(crate) filter: Option<String>,
-    /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max
+    /// Write lines that could not be parsed to this file, in order; whole, but for those longer
+    /// than --line-max
     ///
-    /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not at all when the process is
-    /// killed or the disk is full. It must not be one of the inputs; one that is there is replaced only with --force.
+    /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not
+    /// at all when the process is killed or the disk is full. It must not be one of the inputs; one
+    /// that is there is replaced only with --force.
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
     /// Replace the files of --html and --rejects where they are there already; a log never
@@ -79,7 +90,8 @@ pub(crate) struct LogsArgs {
 /// Where clients are.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CountryArgs {
-    /// Countries of clients by this MaxMind database: GeoLite2-Country.mmdb, or any other .mmdb with countries; held in memory
+    /// Countries of clients by this MaxMind database: GeoLite2-Country.mmdb, or any other .mmdb
+    /// with countries; held in memory
     #[arg(long, value_name = "FILE", env = "RORQUAL_GEOIP")]
     pub(crate) geoip: Option<PathBuf>,
 }
@@ -87,7 +99,8 @@ pub(crate) struct CountryArgs {
 /// How the log's format is given when it is not to be recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormatArgs {
-    /// common, combined, vhost_combined, json; one behind a prefix, such as syslog+combined; or an nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
+    /// common, combined, vhost_combined, json; one behind a prefix, such as syslog+combined; or an
+    /// nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// An nginx.conf or Apache configuration whose log formats are tried

@@ -50,8 +50,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flags of every verb")]
 pub(crate) struct Common {
-    /// Most memory the whole process may take, resident, whatever the input; bytes, or with K, M, G or T, which count by 1,024, as KB and KiB
-    /// do [default: 256MiB; serve: 1GiB]
+    /// Most memory the whole process may take, resident, whatever the input; bytes, or with K, M, G
+    /// or T, which count by 1,024, as KB and KiB do [default: 256MiB; serve: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Worker threads [default: one a core]
@@ -66,7 +66,8 @@ pub(crate) struct Common {
     /// Colour the output; query has no colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
     pub(crate) color: TerminalWhen,
-    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the verb counts
+    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the
+    /// verb counts
     #[arg(long, global = true)]
     pub(crate) stats: bool,
 }

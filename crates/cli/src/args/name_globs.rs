@@ -1,4 +1,5 @@
-//! `--include` and `--exclude` of grep: of those that fit a name the last one wins, so that their order counts.
+//! `--include` and `--exclude` of grep: of those that fit a name the last one wins, so that their
+//! order counts.
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

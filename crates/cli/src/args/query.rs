@@ -11,7 +11,8 @@ Examples:
 
 /// SQL over files where they lie: logs, JSON, CSV, Parquet, Arrow IPC
 ///
-/// Runs the program rorqual-query, which is built apart: it is many times as large as all other verbs together.
+/// Runs the program rorqual-query, which is built apart: it is many times as large as all other
+/// verbs together.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub(crate) struct QueryArgs {

@@ -18,15 +18,17 @@ A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, o
 
 /// Write a page of any size from a template (Jinja) and rows
 ///
-/// Rows come from any file that `convert` reads and leave as text while they are read: what is held does not grow with them. Templates
-/// include, extend and import others from the folder of the first, and from nowhere else. A name without a value is an error.
+/// Rows come from any file that `convert` reads and leave as text while they are read: what is held
+/// does not grow with them. Templates include, extend and import others from the folder of the
+/// first, and from nowhere else. A name without a value is an error.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RenderArgs {
     /// The template
     #[arg(value_name = "TEMPLATE")]
     pub(crate) template: PathBuf,
-    /// A variable: `name=text`, or `name:=JSON` (`n:=1000`); may be given again, and wins over --data
+    /// A variable: `name=text`, or `name:=JSON` (`n:=1000`); may be given again, and wins over
+    /// --data
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
     /// Variables: the members of a JSON, YAML or TOML file; `-` is standard input
@@ -40,7 +42,8 @@ pub(crate) struct RenderArgs {
     /// Replace the file of -o where it is there already; an input never
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
+    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}`
+    /// in -o becomes its number
     #[arg(long, value_name = "N|SIZE", value_parser = SplitBy::parse, requires = "output")]
     pub(crate) split: Option<SplitBy>,
     /// A name without a value is empty, and no error

@@ -17,16 +17,18 @@ Exit codes:
 
 /// Keep files by their content, within a size
 ///
-/// A file is stored once, under its digest, and never changed. When the store is full, the entry that was used longest ago goes first. What a
-/// lease is running on, or somebody is reading, stays. Many processes may use a store at the same time; one that is killed leaves
-/// nothing behind beyond the next gc. The store is to be on a local file system.
+/// A file is stored once, under its digest, and never changed. When the store is full, the entry
+/// that was used longest ago goes first. What a lease is running on, or somebody is reading, stays.
+/// Many processes may use a store at the same time; one that is killed leaves nothing behind beyond
+/// the next gc. The store is to be on a local file system.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = KEYS)]
 pub(crate) struct StoreArgs {
     /// The store's folder [default: $XDG_CACHE_HOME/rorqual/store, or ~/.cache/rorqual/store]
     #[arg(long = "store", value_name = "DIR", global = true, env = "RORQUAL_STORE")]
     pub(crate) dir: Option<PathBuf>,
-    /// Do not wait for the disk: faster, and safe against kills; after a power cut run `verify --repair`
+    /// Do not wait for the disk: faster, and safe against kills; after a power cut run `verify
+    /// --repair`
     #[arg(long, global = true)]
     pub(crate) no_fsync: bool,
     /// Print JSON: one object with a schema
@@ -52,7 +54,8 @@ pub(crate) enum StoreCommand {
         /// The file; `-` is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// A name for the entry; one that is in use is pointed at it, and what it named before keeps its digest and other names
+        /// A name for the entry; one that is in use is pointed at it, and what it named before
+        /// keeps its digest and other names
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
         #[command(flatten)]
@@ -74,7 +77,8 @@ pub(crate) enum StoreCommand {
         #[command(flatten)]
         lease: LeaseArgs,
     },
-    /// Print the path of an entry's file; without a lease it may be evicted at any time. With --lease the lease's id follows after a tab
+    /// Print the path of an entry's file; without a lease it may be evicted at any time. With
+    /// --lease the lease's id follows after a tab
     Path {
         /// A digest, a name, or the start of one digest: 4 digits or more
         key: String,
@@ -94,7 +98,8 @@ pub(crate) enum StoreCommand {
     },
     /// Remove what killed processes left, forget expired leases, and evict down to the bound
     Gc {
-        /// Make a new index from the files first, where the old one is damaged; names and leases are lost
+        /// Make a new index from the files first, where the old one is damaged; names and leases
+        /// are lost
         #[arg(long)]
         rebuild: bool,
         /// The bound of the new index [default: 10GiB, or what the files have if that is more]

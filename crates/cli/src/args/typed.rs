@@ -1,4 +1,5 @@
-//! Arguments typed by habit, rewritten for clap: `-5` of grep as `-C5`, and `--color` without a value as `--color=auto`.
+//! Arguments typed by habit, rewritten for clap: `-5` of grep as `-C5`, and `--color` without a
+//! value as `--color=auto`.
 
 use crate::args::Cli;
 use clap::{Command, CommandFactory};

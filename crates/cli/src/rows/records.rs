@@ -91,7 +91,8 @@ impl RecordRows {
         self.memory_bytes
     }
 
-    /// Hands batches on until `take` has enough. Bad records before that are left out, and that is said.
+    /// Hands batches on until `take` has enough. Bad records before that are left out, and that is
+    /// said.
     pub(crate) fn each(
         &mut self,
         mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
@@ -149,7 +150,8 @@ pub(crate) enum BatchOutcome {
     Enough(u64),
 }
 
-/// How many of the bad records of a chunk are before the last of its first `rows` rows: what is behind them is not looked at.
+/// How many of the bad records of a chunk are before the last of its first `rows` rows: what is
+/// behind them is not looked at.
 fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Decode) -> Result<usize, Error> {
     let (mut met, mut end) = (0, bad.len());
     while met < end {
@@ -161,7 +163,8 @@ fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Dec
     Ok(met)
 }
 
-/// Says what was left out. A line of a log that is none is usual; any other bad record is a bad input.
+/// Says what was left out. A line of a log that is none is usual; any other bad record is a bad
+/// input.
 pub(crate) fn said_bad(bad: &BadRecords, format: &RecordFormat) -> ExitStatus {
     let Some(said) = bad.left_out("") else { return ExitStatus::Done };
     message::note(&said);

@@ -242,7 +242,8 @@ struct CountPrinter {
     totals: TotalWhen,
     /// Names are printed: some were given.
     named: bool,
-    /// Rows of files that were named in the arguments wait for the widest number; a list may have any number of them.
+    /// Rows of files that were named in the arguments wait for the widest number; a list may have
+    /// any number of them.
     waiting: Option<Vec<(String, Vec<u64>)>>,
     /// Files so far, those that could not be counted too.
     files: u64,

@@ -28,8 +28,8 @@ fn of_table(common: &Common, args: &SampleArgs, table: &TableFile) -> Result<Exi
     Ok(printed.map_or_else(|exit| exit, |_| ExitStatus::Done))
 }
 
-/// Rows of an input that is read once: each row takes the place of an earlier one with the chance that makes all as likely (Vitter's
-/// algorithm R).
+/// Rows of an input that is read once: each row takes the place of an earlier one with the chance
+/// that makes all as likely (Vitter's algorithm R).
 fn of_records(common: &Common, args: &SampleArgs, records: &mut RecordRows) -> Result<ExitStatus, String> {
     let wanted = usize::try_from(args.rows).unwrap_or(usize::MAX);
     let memory_bytes = records.memory_bytes();
@@ -61,7 +61,8 @@ fn seed(args: &SampleArgs) -> u64 {
     args.seed.unwrap_or_else(|| RandomState::new().hash_one(args.rows))
 }
 
-/// `number` of `all` numbers from 0, ascending, each set as likely as any other (Floyd's algorithm).
+/// `number` of `all` numbers from 0, ascending, each set as likely as any other (Floyd's
+/// algorithm).
 fn choose(all: u64, number: u64, seed: u64) -> Vec<u64> {
     let mut random = SampleRng(seed);
     let mut chosen = BTreeSet::new();

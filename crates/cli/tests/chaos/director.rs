@@ -78,7 +78,8 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// As many large logs at once as there are places: what the server keeps of such is there before it is looked at.
+    /// As many large logs at once as there are places: what the server keeps of such is there
+    /// before it is looked at.
     fn warm_up(&mut self) {
         let (kit, first) = (self.kit, self.larges + 1);
         self.larges += SESSIONS as u64;

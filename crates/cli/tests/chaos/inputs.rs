@@ -1,4 +1,5 @@
-//! What is uploaded: logs of random sizes, some lines of which are none, with the totals that `rorqual logs --json` gives of them.
+//! What is uploaded: logs of random sizes, some lines of which are none, with the totals that
+//! `rorqual logs --json` gives of them.
 
 use crate::common::rorqual;
 use rorqual_digest::{Algorithm, DigestForm, Hasher};
@@ -14,7 +15,8 @@ const INPUTS: usize = 16;
 const BYTES_LOG: (f64, f64) = (8.0, 23.0);
 const BYTES_LOG_FAST: (f64, f64) = (8.0, 20.5);
 
-/// Of values that do not repeat, so that its rows do not fit the memory: what does not, goes to the temporary disk.
+/// Of values that do not repeat, so that its rows do not fit the memory: what does not, goes to the
+/// temporary disk.
 const LARGE_BYTES: u64 = 96 << 20;
 const LARGE_BYTES_FAST: u64 = 40 << 20;
 
@@ -93,8 +95,9 @@ pub(crate) fn totals(report: &Value) -> Value {
     })
 }
 
-/// Whether a report has the totals of its log. Clients are compared where both counted them all. Where rows had no room, since the temporary disk
-/// was full, it says of how many it has only the lines.
+/// Whether a report has the totals of its log. Clients are compared where both counted them all.
+/// Where rows had no room, since the temporary disk was full, it says of how many it has only the
+/// lines.
 pub(crate) fn agree(report: &Value, expected: &Value) -> bool {
     let mut found = totals(report);
     if let Some(dropped) = report["rows_dropped"].as_u64() {

@@ -1,4 +1,5 @@
-//! The chaos of the chaos: wrong totals, an error that is in no document and a held connection, and it has to say so.
+//! The chaos of the chaos: wrong totals, an error that is in no document and a held connection, and
+//! it has to say so.
 
 use crate::kit::Kit;
 use std::io::{Read, Write};

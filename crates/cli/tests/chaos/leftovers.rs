@@ -1,11 +1,13 @@
-//! What must be true of the server at rest: over the first life, whose memory is watched, and of every look.
+//! What must be true of the server at rest: over the first life, whose memory is watched, and of
+//! every look.
 
 use crate::check::{Check, mib, same, server_threads};
 use crate::director::Rest;
 use crate::lives::MEMORY_BYTES;
 use crate::slope::slope;
 
-/// What the resident size may grow by from the first look to the last: between large logs and small ones the allocator keeps some 40 MiB more or less.
+/// What the resident size may grow by from the first look to the last: between large logs and small
+/// ones the allocator keeps some 40 MiB more or less.
 const RESIDENT_TOLERANCE_BYTES: u64 = 48 << 20;
 
 /// Where there are only seconds, its arenas still come to their size.
@@ -54,7 +56,8 @@ fn none(rests: &[Rest], name: &'static str, count: impl Fn(&Rest) -> u64, what: 
     Check::new(name, most == 0, format!("{most} {what} at most, {} looks", rests.len()))
 }
 
-/// Without sessions there are no files of sessions: what is there is what was there at the first look.
+/// Without sessions there are no files of sessions: what is there is what was there at the first
+/// look.
 fn state(rests: &[Rest]) -> Check {
     let first = &rests[0].state;
     let more: Vec<&String> = rests.iter().flat_map(|rest| &rest.state).filter(|name| !first.contains(name)).collect();

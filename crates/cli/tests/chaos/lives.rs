@@ -17,7 +17,8 @@ pub(crate) const SESSIONS: usize = 4;
 /// Seconds that a server which was asked to end gives to what runs.
 const GRACE: &str = "1";
 
-/// Makes a program see another time of day than there is; the clock that only goes on stays as it is.
+/// Makes a program see another time of day than there is; the clock that only goes on stays as it
+/// is.
 const CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 /// What a server is started with, whatever its life.

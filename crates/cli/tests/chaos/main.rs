@@ -1,7 +1,9 @@
-//! `make chaos`: a real `rorqual serve` under everything that networks, disks, clocks and kills do to a server, and many clients that go on
-//! regardless. No total may be wrong, nothing be left, and every failure has to be a status of docs/api.md.
+//! `make chaos`: a real `rorqual serve` under everything that networks, disks, clocks and kills do
+//! to a server, and many clients that go on regardless. No total may be wrong, nothing be left, and
+//! every failure has to be a status of docs/api.md.
 //!
-//! Run by `cargo test` it takes half a minute; `make chaos` gives it ten minutes or an hour and keeps what it saw as a plot.
+//! Run by `cargo test` it takes half a minute; `make chaos` gives it ten minutes or an hour and
+//! keeps what it saw as a plot.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -66,10 +68,12 @@ type Operation = fn(&mut Op<'_>);
 /// How many do what at a time. More upload than there are places, so that some are refused.
 const CLIENTS: [(usize, Operation); 3] = [(SESSIONS + 3, upload::once), (2, store::once), (2, questions::once)];
 
-/// Of one client's uploads one in so many stalls for longer than the server waits; all others wait with it when the server is looked at.
+/// Of one client's uploads one in so many stalls for longer than the server waits; all others wait
+/// with it when the server is looked at.
 const LONG_STALL_EVERY: u64 = 150;
 
-/// Rows that do not fit the memory go to a disk with room for some of the large input's only; the store's has room for a third of the inputs.
+/// Rows that do not fit the memory go to a disk with room for some of the large input's only; the
+/// store's has room for a third of the inputs.
 const TEMP_BYTES: u64 = 8 << 20;
 const STORE_DISK_BYTES: u64 = 24 << 20;
 const STORE_MAX: &str = "12MiB";

@@ -1,4 +1,5 @@
-//! One operation of a client: its requests, each over a connection of its own with some fault, and what may come of them.
+//! One operation of a client: its requests, each over a connection of its own with some fault, and
+//! what may come of them.
 
 use crate::answer::Answer;
 use crate::kit::Kit;
@@ -180,7 +181,8 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Asks once over a connection with that fault. `None` where no whole answer came, and that has its reason.
+    /// Asks once over a connection with that fault. `None` where no whole answer came, and that has
+    /// its reason.
     pub(crate) fn once(&mut self, call: &Call<'_>, fault: ConnectionFault) -> Option<Answer> {
         let life = self.kit.lives.current();
         let head = call.head(&life);
@@ -217,7 +219,8 @@ impl<'a> Op<'a> {
         answer
     }
 
-    /// Of two sendings of one request that moves an upload on, one is taken, and the other is refused with its reason.
+    /// Of two sendings of one request that moves an upload on, one is taken, and the other is
+    /// refused with its reason.
     fn judge_duplicate(&mut self, call: &Call<'_>, fault: ConnectionFault, first: Option<&Answer>, second: &[u8], life: &Life) {
         let Some(second) = Answer::parse(second, call.method) else {
             // A reset may come before the answer was read, where all was sent into a refusal.

@@ -63,7 +63,8 @@ fn some_session(op: &mut Op<'_>) -> Option<String> {
     Some(sessions.get(which).and_then(|session| session["id"].as_str()).unwrap_or("none").to_owned())
 }
 
-/// Asks of a log that has come what its rows say, which has to agree with its totals for as long as all rows are there.
+/// Asks of a log that has come what its rows say, which has to agree with its totals for as long as
+/// all rows are there.
 pub(crate) fn about(op: &mut Op<'_>, id: &str, totals: &Value) {
     if op.one_in(2) {
         view(op, id, totals);

@@ -1,4 +1,5 @@
-//! Whether something grows, whatever single looks say: the median of the slopes of all pairs (Theil 1950, Sen 1968).
+//! Whether something grows, whatever single looks say: the median of the slopes of all pairs (Theil
+//! 1950, Sen 1968).
 
 /// By how much per second.
 pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {

@@ -10,7 +10,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// The server says something sooner: it takes an upload that sends nothing for interrupted after 60 s.
+/// The server says something sooner: it takes an upload that sends nothing for interrupted after 60
+/// s.
 const WORD_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// What the server said last.

@@ -48,7 +48,8 @@ pub(crate) enum Fate {
     Kept,
 }
 
-/// Looks at a session in the next life. Without `--state` it has to be gone; with it, to be there, under its id, as far as it was.
+/// Looks at a session in the next life. Without `--state` it has to be gone; with it, to be there,
+/// under its id, as far as it was.
 pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) -> Option<Fate> {
     let session = listed(op, known.id)?;
     if !op.kit.state {
@@ -59,7 +60,8 @@ pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) ->
     }
     let killed = ends.contains(&End::Killed);
     let Some(session) = session else {
-        // It may also have been displaced, or finished, and its rows have gone to others: what is kept goes with them.
+        // It may also have been displaced, or finished, and its rows have gone to others: what is
+        // kept goes with them.
         let displaced = known.whole || known.seen.elapsed() >= DISPLACED_AFTER;
         let young = killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1);
         if !(displaced || young) {

@@ -106,7 +106,8 @@ fn refused(op: &Op<'_>, answer: &Answer) -> &'static str {
     }
 }
 
-/// Once nobody uses it: every entry is whole, and gc finds nothing that was left by a server that lived to its end.
+/// Once nobody uses it: every entry is whole, and gc finds nothing that was left by a server that
+/// lived to its end.
 pub(crate) fn check(folder: &str) -> Check {
     let collected = rorqual(&["store", "--store", folder, "gc"]).run();
     let verified = rorqual(&["store", "--store", folder, "verify"]).run();

@@ -14,7 +14,8 @@ const WRONG_MAX: usize = 12;
 pub(crate) struct Fate {
     /// How often it came.
     pub(crate) times: u64,
-    /// What was answered on connections that it befell, or while it lasted; `broken` where nothing was.
+    /// What was answered on connections that it befell, or while it lasted; `broken` where nothing
+    /// was.
     pub(crate) answers: BTreeMap<String, u64>,
     /// Uploads that met it and came to the right totals.
     pub(crate) right: u64,

@@ -13,7 +13,8 @@ use rorqual_testkit::proxy::ConnectionFault;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// An upload that has not come to its end by then never will: 100 MB take a debug build half a minute, and longer where much else is done and servers end.
+/// An upload that has not come to its end by then never will: 100 MB take a debug build half a
+/// minute, and longer where much else is done and servers end.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Between two looks at what the server is still busy with.
@@ -423,7 +424,8 @@ impl Job<'_> {
                 Step::Again
             }
             (413, "part_too_long") => {
-                // The rows have all the memory, and a long part can't be held for its checksum. Without one it is parsed as it comes.
+                // The rows have all the memory, and a long part can't be held for its checksum.
+                // Without one it is parsed as it comes.
                 self.way = Way::Tus;
                 Step::Again
             }
@@ -570,7 +572,8 @@ impl Job<'_> {
 /// What is told to who stood still, or was so slow that others got the place.
 const TOO_LATE: [&str; 3] = ["too_slow", "interrupted", "displaced"];
 
-/// When the server surely heard of us: a connection that breaks, or is told that it was too slow, may have stood still for long.
+/// When the server surely heard of us: a connection that breaks, or is told that it was too slow,
+/// may have stood still for long.
 fn seen(begun: Instant, in_time: bool) -> Instant {
     if in_time { Instant::now() } else { begun }
 }

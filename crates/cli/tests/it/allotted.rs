@@ -1,4 +1,5 @@
-//! `rorqual serve` at the least memory that it advises, and at its own examples: what is small there still works.
+//! `rorqual serve` at the least memory that it advises, and at its own examples: what is small
+//! there still works.
 
 use crate::client::Server;
 use crate::common::{MIB, TestFolder, log, rorqual};
@@ -16,7 +17,8 @@ fn upload(server: &Server, log: &[u8]) -> String {
     id
 }
 
-/// The examples of `docs/serve.md`, and many sessions of the default memory: what is known of agents is kept with them, and takes nothing of a filter's share.
+/// The examples of `docs/serve.md`, and many sessions of the default memory: what is known of
+/// agents is kept with them, and takes nothing of a filter's share.
 #[test]
 fn agents_can_be_asked_for_whatever_a_session_has() {
     for args in [["--sessions", "16", "--memory", "1GiB"], ["--sessions", "1000", "--memory", "512MiB"]] {
@@ -30,7 +32,8 @@ fn agents_can_be_asked_for_whatever_a_session_has() {
     }
 }
 
-/// A log of 50,000 lines takes some megabytes: at the memory that a refusal names there is room for it, with no file to go to.
+/// A log of 50,000 lines takes some megabytes: at the memory that a refusal names there is room for
+/// it, with no file to go to.
 #[test]
 fn what_is_advised_keeps_a_log_whole() {
     for sessions in ["1", "2"] {

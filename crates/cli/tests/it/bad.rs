@@ -1,4 +1,5 @@
-//! Bad records: the first is named by every verb that leaves them out, with its file, place and reason.
+//! Bad records: the first is named by every verb that leaves them out, with its file, place and
+//! reason.
 
 use crate::common::{TestFolder, rorqual};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! `rorqual serve --state` where checkpoints can't be made: the disk is full, or the log is compressed.
+//! `rorqual serve --state` where checkpoints can't be made: the disk is full, or the log is
+//! compressed.
 
 use crate::client::Server;
 use crate::common::{MIB, TestFolder, Truth, eventually, log};

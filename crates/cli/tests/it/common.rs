@@ -1,4 +1,5 @@
-//! What the tests share: the program, logs with a known content, a reference that reads them by hand, and waiting.
+//! What the tests share: the program, logs with a known content, a reference that reads them by
+//! hand, and waiting.
 
 #[allow(unused_imports, reason = "the soak has no folders")]
 pub(crate) use rorqual_testkit::folder::TestFolder;
@@ -48,8 +49,8 @@ pub(crate) fn listens(running: &RunningProcess) {
     });
 }
 
-/// Line `number` of a log in the combined format, without its newline: a second later than the one before, one of seven
-/// paths, one of three statuses.
+/// Line `number` of a log in the combined format, without its newline: a second later than the one
+/// before, one of seven paths, one of three statuses.
 pub(crate) fn line(number: u64) -> String {
     let (path, status) = (number % 7, [200, 304, 404][(number % 3) as usize]);
     let (minute, second) = (number / 60 % 60, number % 60);

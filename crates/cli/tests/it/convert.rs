@@ -1,4 +1,5 @@
-//! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad input is told.
+//! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad
+//! input is told.
 
 use crate::common::{TestFolder, advised, line, listens, rorqual};
 use rorqual_testkit::generate::{EventLines, GeneratedLines, write_array};
@@ -210,7 +211,8 @@ fn odd_documents() {
     let twice = converted("{\"a\":1,\"a\":2}\n{\"a\":3}\n", &[]).exits(0);
     twice.says(&["a key twice in one object", "at byte"]);
     assert_eq!(rows(&twice.stdout), [json!({"a": 2}), json!({"a": 3})]);
-    // 2^64 is kept as it is written; of a number of more digits than a double has, the nearest, or what is asked for.
+    // 2^64 is kept as it is written; of a number of more digits than a double has, the nearest, or
+    // what is asked for.
     let large = "{\"a\":18446744073709551616,\"b\":0.12345678901234567890}\n{\"a\":1,\"b\":2}\n";
     let nearest = converted(large, &[]).exits(0);
     nearest.says(&["1 x a number that 64 bits or a double would change", "1 x a number of more digits", "--exact-numbers"]);
@@ -635,7 +637,8 @@ fn the_first_rows_and_some_of_any_format() {
 #[test]
 fn short_records_of_many_columns_take_no_more_memory() {
     let folder = TestFolder::new();
-    // 16 bytes of text are 5,000 columns, most of them null: 300 KB would be more than a gigabyte of arrays.
+    // 16 bytes of text are 5,000 columns, most of them null: 300 KB would be more than a gigabyte
+    // of arrays.
     let text: String = (0..20_000).map(|number| format!("{{\"k{}\":{number}}}\n", number % 5_000)).collect();
     let file = folder.file("sparse.ndjson", text);
     let target = folder.text("sparse.out");
@@ -673,7 +676,8 @@ fn ctrl_c_says_that_nothing_is_written() {
     assert!(folder.names().is_empty());
 }
 
-/// Nothing came yet, or not even a whole record: there is no format to tell, and that is not what the run ended by.
+/// Nothing came yet, or not even a whole record: there is no format to tell, and that is not what
+/// the run ended by.
 #[test]
 fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
     let folder = TestFolder::new();

@@ -6,7 +6,8 @@ use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
 use std::path::Path;
 
-/// White space of every kind, characters of every length, and bytes of none; as `wc` (coreutils 9.1, C.UTF-8) counts printable text.
+/// White space of every kind, characters of every length, and bytes of none; as `wc` (coreutils
+/// 9.1, C.UTF-8) counts printable text.
 const TEXT: &str = "one  two\tthree\u{b}four\u{c}five\rsix\n\n  é€😀 ß\nlast";
 
 /// `wc` in `folder`, in a locale of UTF-8 or none.
@@ -44,7 +45,8 @@ fn words_and_characters_are_those_of_wc() {
             assert_eq!(squeezed(ours.text()), squeezed(wc.text()), "{args:?}");
         }
     }
-    // Two of the four words have bytes that are no character: 'a', ' ', 'b', ' ', ' ', the face and the newline are seven.
+    // Two of the four words have bytes that are no character: 'a', ' ', 'b', ' ', ' ', the face and
+    // the newline are seven.
     assert_eq!(ours(folder.path(), &["-wm", "no utf-8"]).exits(0).text(), "4 7 no utf-8\n");
     assert_eq!(wc(folder.path(), "C.UTF-8", &["-m", "no utf-8"]).exits(0).text(), "7 no utf-8\n");
 }

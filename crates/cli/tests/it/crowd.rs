@@ -1,4 +1,5 @@
-//! More connections than have large buffers, whose clients do not read: what they hold is what the tickets stand for.
+//! More connections than have large buffers, whose clients do not read: what they hold is what the
+//! tickets stand for.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, eventually};
@@ -12,7 +13,8 @@ const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 /// More than there are tickets, and than there are wide connections.
 const CLIENTS: usize = 360;
 
-/// More than the buffers of both systems take, which may be 12 MB a connection: a report has some 58 KB.
+/// More than the buffers of both systems take, which may be 12 MB a connection: a report has some
+/// 58 KB.
 pub(crate) const REPORTS_EACH: usize = 1_000;
 
 /// Asks on, and reads nothing.

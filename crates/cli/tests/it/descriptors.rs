@@ -1,4 +1,5 @@
-//! Open files of the server: allowed as many as it may need, refused where they can't be, and what happens while there are none.
+//! Open files of the server: allowed as many as it may need, refused where they can't be, and what
+//! happens while there are none.
 
 use crate::client::Server;
 use crate::common::{PROGRAM, eventually};
@@ -46,8 +47,8 @@ fn as_many_connections_as_were_asked_for_have_their_files() {
 #[test]
 fn more_connections_than_there_may_be_files_for_are_refused_at_the_start() {
     let ran = limited("ulimit -n 300", &["--connections", "200"]).run().exits(2);
-    // 216 connections, sixteen of them of strangers, with three files each; two sessions and the eight that may have
-    // ended, with two each; and 64.
+    // 216 connections, sixteen of them of strangers, with three files each; two sessions and the
+    // eight that may have ended, with two each; and 64.
     ran.says(&["--connections 200", "732 open files", "300 (the hard limit)", "ulimit -n 732"]);
     let server = Server::start_as(limited("ulimit -n 300", &["--connections", "16"]));
     assert_eq!(server.get("/api/server").status, 200);

@@ -1,4 +1,5 @@
-//! `rorqual serve` behind TLS: what many connections hold in their worst states, and uploads above the memory.
+//! `rorqual serve` behind TLS: what many connections hold in their worst states, and uploads above
+//! the memory.
 
 use crate::client::{Encrypted, Server, least_memory, read_answer};
 use crate::common::{MIB, TestFolder, eventually, rorqual};

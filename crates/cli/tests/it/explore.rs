@@ -1,4 +1,5 @@
-//! `rorqual logs --explain`, `--compare` and `--rates`: answers against counts of the lines that were written.
+//! `rorqual logs --explain`, `--compare` and `--rates`: answers against counts of the lines that
+//! were written.
 
 use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;
@@ -232,7 +233,8 @@ fn rates_are_those_of_a_count() {
                 assert_eq!(row["blocked"], blocked[client]);
                 for (seconds, most, at) in [(1, "second_hits_max", "second_at"), (60, "minute_hits_max", "minute_at")] {
                     let of_client = counts(&lines, seconds, of).into_iter().filter(|((name, _), _)| name == client);
-                    // The first of the highest: of equals the last is taken, and they come backwards.
+                    // The first of the highest: of equals the last is taken, and they come
+                    // backwards.
                     let peak =
                         of_client.collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, hits)| *hits).expect("it has lines");
                     assert_eq!((row[most].as_u64(), row[at].as_i64()), (Some(peak.1), Some(peak.0.1)), "{client}");
@@ -244,8 +246,9 @@ fn rates_are_those_of_a_count() {
     assert!(shown.text().contains("60 a minute") && shown.text().contains(SCANNER), "{}", shown.text());
 }
 
-/// What of an answer is the same whoever counted. How much a value varies is measured over stretches of rows as threads took them, so that which
-/// of several values of the same rows comes first, and its G, may differ; the rows, and the values that they have, may not.
+/// What of an answer is the same whoever counted. How much a value varies is measured over
+/// stretches of rows as threads took them, so that which of several values of the same rows comes
+/// first, and its G, may differ; the rows, and the values that they have, may not.
 fn same(answer: &Value) -> Value {
     let Some(findings) = answer["findings"].as_array() else { return answer.clone() };
     let texts = |of: &Value| of.as_array().expect("texts").iter().map(|text| text.as_str().expect("a text").to_owned()).collect();

@@ -1,4 +1,5 @@
-//! Questions about logs far above the memory: rows go to a temporary file, and what has no room is told.
+//! Questions about logs far above the memory: rows go to a temporary file, and what has no room is
+//! told.
 
 use crate::common::{MIB, TestFolder, advised, rorqual};
 use rorqual_testkit::generate::{AccessLog, GeneratedLines, write_lines};
@@ -104,7 +105,8 @@ fn push(out: &mut Vec<u8>, client: &str, number: u64, path: &str, agent: &str) {
     out.extend(format!("{client} - - [02/Jan/2025:00:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"http://site-{number}.example/\" \"{agent}\"\n").bytes());
 }
 
-/// Regular expressions as large as they may be, asked of lines that make them remember most, in the memory that is named for them.
+/// Regular expressions as large as they may be, asked of lines that make them remember most, in the
+/// memory that is named for them.
 #[test]
 fn regular_expressions_are_in_the_sum() {
     let folder = TestFolder::new();

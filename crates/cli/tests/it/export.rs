@@ -1,4 +1,5 @@
-//! `rorqual serve`: what of a view is taken away is what `convert` makes of the lines that are meant, whoever reads it and how slowly.
+//! `rorqual serve`: what of a view is taken away is what `convert` makes of the lines that are
+//! meant, whoever reads it and how slowly.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, TestFolder, Truth, eventually, line, log, rorqual};
@@ -309,7 +310,8 @@ fn a_page_of_a_view_names_its_filter() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("/p2"), "a path that is not meant");
-    // Without a filter it is the page of the command line, but for when it was made and what it took.
+    // Without a filter it is the page of the command line, but for when it was made and what it
+    // took.
     let all = Download::begin(&server, &target(&id, "report.html", &[])).text();
     assert!(!all.contains("A part of the log") && !all.contains("Not the whole log"));
     let folder = TestFolder::new();
@@ -455,7 +457,8 @@ fn a_log_far_above_the_memory_is_exported_in_it() {
     assert_eq!(found.text().lines().count() as u64, times);
 }
 
-/// 0.5 s, 1 s, 1.000001 s, 2.5 s, and a line without a time, whose upstream took 0.9, 1.1 s and so on.
+/// 0.5 s, 1 s, 1.000001 s, 2.5 s, and a line without a time, whose upstream took 0.9, 1.1 s and so
+/// on.
 #[test]
 fn times_have_one_unit_wherever_they_are_asked_for() {
     let times = [("0.500", "0.9"), ("1.000", "1.1"), ("1.000001", "-"), ("2.500", "1.000001"), ("-", "-")];

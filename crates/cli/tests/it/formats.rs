@@ -1,4 +1,5 @@
-//! Formats as they are pasted: on the command line, and tried on the first lines of a log by the explorer.
+//! Formats as they are pasted: on the command line, and tried on the first lines of a log by the
+//! explorer.
 
 use crate::client::Server;
 use crate::common::{TestFolder, rorqual};

@@ -1,4 +1,5 @@
-//! `rorqual grep` beside GNU grep in the C locale, whose answers with `-a` are right for whatever fits its memory.
+//! `rorqual grep` beside GNU grep in the C locale, whose answers with `-a` are right for whatever
+//! fits its memory.
 
 use crate::common::{GIB, MIB, PROGRAM, TestFolder, advised, eventually, rorqual};
 use rorqual_testkit::paths::on_every_path;
@@ -34,7 +35,8 @@ pub(crate) fn same(args: &[&str], settings: &[&str], file: &str) {
     }
 }
 
-/// Lines of all kinds: of NULs, of 0xff, with carriage returns, empty, some longer than a block, the last without a newline.
+/// Lines of all kinds: of NULs, of 0xff, with carriage returns, empty, some longer than a block,
+/// the last without a newline.
 fn awkward() -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in 0..30_000_u32 {
@@ -165,7 +167,8 @@ fn more_lines_than_fit_32_bits_are_numbered() {
     }
 }
 
-/// A file with a hole of `hole` bytes in the middle of a line that ends in a match, and lines around it.
+/// A file with a hole of `hole` bytes in the middle of a line that ends in a match, and lines
+/// around it.
 fn with_hole(folder: &TestFolder, hole: u64) -> String {
     let path = folder.file("hole", b"first\nsecond\nhead");
     let file = File::options().write(true).open(&path).expect("it was just made");
@@ -221,7 +224,8 @@ fn a_long_line_is_printed_whole_where_that_can_be() {
     for args in [&["end"][..], &["start"], &["-v", "^[ot]"], &["-A1", "-B1", "end"], &["-C1", "three"]] {
         settings_of_threads(|threads| same(args, threads, &file));
     }
-    // A pipe has passed by before it is known that the line matches: that is said, and nothing is made up.
+    // A pipe has passed by before it is known that the line matches: that is said, and nothing is
+    // made up.
     let stored = std::fs::read(&file).expect("it was just made");
     let ran = rorqual(&["grep", "end"]).stdin(stored.clone()).run().exits(2);
     assert!(ran.stdout.starts_with(b"start---") && ran.stdout.ends_with(b"more bytes]\n"));

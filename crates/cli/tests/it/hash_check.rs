@@ -1,4 +1,5 @@
-//! `rorqual hash --check`, against `sha256sum --check` on the same lists: what is printed, and how it ends.
+//! `rorqual hash --check`, against `sha256sum --check` on the same lists: what is printed, and how
+//! it ends.
 
 use crate::common::{TestFolder, rorqual};
 use crate::hash::at;
@@ -51,7 +52,8 @@ fn lists() -> Vec<String> {
         "  ".to_owned(),
     ];
     let mut lists: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
-    // Each beside a good line, all in one, one without its newline, one blank between, and nothing at all.
+    // Each beside a good line, all in one, one without its newline, one blank between, and nothing
+    // at all.
     lists.extend(lines.iter().map(|line| format!("{line}\n{ABC}  a\n")));
     lists.push(lines.join("\n"));
     lists.push(format!("{ABC} a\n{ABC} b c\n{ABC}  a\n"));

@@ -12,7 +12,8 @@ fn answers(server: &Server, request: &[u8]) -> Vec<u16> {
     statuses(&exchange(server, request))
 }
 
-/// Everything that comes for these bytes, until the server closes, or has nothing to say for longer than a head may take.
+/// Everything that comes for these bytes, until the server closes, or has nothing to say for longer
+/// than a head may take.
 fn exchange(server: &Server, request: &[u8]) -> String {
     let mut stream = server.connect();
     // A refusal may come before all is sent.
@@ -183,7 +184,8 @@ fn no_name_leads_out_of_its_folder() {
     assert_eq!(std::fs::read_to_string(&secret).expect("untouched"), "the secret");
 }
 
-/// There is no address that the server would fetch, and no statement that it would run: both are names, or filters that are none.
+/// There is no address that the server would fetch, and no statement that it would run: both are
+/// names, or filters that are none.
 #[test]
 fn addresses_and_statements_are_names_and_nothing_else() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -327,7 +329,8 @@ const BODIES: [&str; 10] = [
     "\u{0}\u{1}\u{2}",
 ];
 
-/// A request made of parts that mean something here, some of them broken; with the token or without it.
+/// A request made of parts that mean something here, some of them broken; with the token or without
+/// it.
 fn request(random: &mut Random, server: &Server, id: &str, known: bool) -> Vec<u8> {
     let port = server.port.to_string();
     let target = random.of(&TARGETS).replace("ID", id);
@@ -377,7 +380,8 @@ fn whatever_is_sent_nothing_breaks_and_nothing_stays() {
         match random.below(8) {
             // Gone without a word, with what is unread: a reset.
             0 => continue,
-            // Half open until the head's time is over would hold the test up: the far end is closed behind a look.
+            // Half open until the head's time is over would hold the test up: the far end is closed
+            // behind a look.
             1 => {
                 stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a time");
                 let _ = stream.read(&mut [0; 64]);

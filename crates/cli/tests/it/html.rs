@@ -1,4 +1,5 @@
-//! `rorqual logs --html`: one page, whatever the log says, with the numbers of the report; and templates of one's own.
+//! `rorqual logs --html`: one page, whatever the log says, with the numbers of the report; and
+//! templates of one's own.
 
 use crate::common::{MIB, PROGRAM, TestFolder, line, log, panel, rorqual};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
@@ -25,7 +26,8 @@ fn page_and_report(folder: &TestFolder, log: &str, args: &[&str]) -> (String, Va
     (std::fs::read_to_string(page).expect("it was made"), report)
 }
 
-/// What follows each `<` between the style and the script: the names of tags, and of what should not be one.
+/// What follows each `<` between the style and the script: the names of tags, and of what should
+/// not be one.
 fn tags(page: &str) -> Vec<&str> {
     let body = page.split_once("</style>").expect("a style").1;
     let body = body.rsplit_once("<script>").expect("a script").0;

@@ -1,4 +1,5 @@
-//! Bad input: an answer for what can be read, a message that names file and place for what can not, the exit code.
+//! Bad input: an answer for what can be read, a message that names file and place for what can not,
+//! the exit code.
 
 use crate::client::Server;
 use crate::common::{GIB, MIB, PROGRAM, TestFolder, Truth, eventually, hits_of, line, log, panel, rorqual};
@@ -101,7 +102,8 @@ fn damaged_compression_is_told() {
     }
 }
 
-/// As the `zstd` program writes it; without its checksum a damage can be a sound file of other bytes.
+/// As the `zstd` program writes it; without its checksum a damage can be a sound file of other
+/// bytes.
 fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("a level that exists");
     encoder.include_checksum(true).expect("before the first byte");
@@ -153,7 +155,8 @@ fn a_file_without_permission_is_named() {
     let folder = TestFolder::new();
     let file = folder.file("secret", log(3));
     std::fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("it is ours");
-    // Root may read everything, so the program is run as nobody; a copy of it that nobody can reach.
+    // Root may read everything, so the program is run as nobody; a copy of it that nobody can
+    // reach.
     let copy = folder.at("rorqual");
     std::fs::copy(PROGRAM, &copy).expect("room");
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("it is ours");

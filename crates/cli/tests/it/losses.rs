@@ -85,7 +85,8 @@ fn an_input_is_not_even_replaced_by_force() {
     }
 }
 
-/// `rorqual logs --html access.log`: the report's name was forgotten, and the log would be taken for it.
+/// `rorqual logs --html access.log`: the report's name was forgotten, and the log would be taken
+/// for it.
 #[test]
 fn an_output_that_looks_like_the_only_input_is_refused() {
     let folder = TestFolder::new();

@@ -3,7 +3,8 @@
 use crate::common::{PROGRAM, TestFolder, rorqual};
 use rorqual_testkit::process::ProcessRun;
 
-/// Clears the screen, begins lines of its own, returns to the start of one, and turns the rest around.
+/// Clears the screen, begins lines of its own, returns to the start of one, and turns the rest
+/// around.
 const NAME: &str = "a\u{1b}[2J\u{1b}]0;x\u{7}\nrorqual: forged\rb\u{202e}c\u{9b}31m";
 
 fn is_harmless(stderr: &str, about: &str) {

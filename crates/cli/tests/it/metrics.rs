@@ -1,4 +1,5 @@
-//! `/metrics`, read by the rules of the exposition format, against counts that are known; and the dashboard that is made for them.
+//! `/metrics`, read by the rules of the exposition format, against counts that are known; and the
+//! dashboard that is made for them.
 
 use crate::client::Server;
 use crate::common::{eventually, log};
@@ -17,7 +18,8 @@ struct Exposition {
 }
 
 impl Exposition {
-    /// By the rules of <https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4.
+    /// By the rules of <https://prometheus.io/docs/instrumenting/exposition_formats/>, version
+    /// 0.0.4.
     fn parse(text: &str) -> Self {
         let mut found = Self::default();
         assert!(text.ends_with('\n'), "the last line has to end");

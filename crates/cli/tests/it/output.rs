@@ -206,7 +206,8 @@ fn rejects_that_do_not_fit_the_disk_leave_nothing_behind() {
     let folder = TestFolder::new();
     let (all, _) = with_rejects(5_000);
     let (file, rejects) = (folder.file("log", all), folder.text("rejects"));
-    // Files of more than 64 KiB are refused to it, as a full disk refuses; two inputs, so that there are writes after that.
+    // Files of more than 64 KiB are refused to it, as a full disk refuses; two inputs, so that
+    // there are writes after that.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" logs --json --rejects \"$1\" \"$2\" \"$2\"";
     let ran = ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, &rejects, &file]).run().exits(2);
     ran.says(&["--rejects: cannot write: File too large", &format!("--rejects {rejects}: cannot write: ")]);

@@ -1,4 +1,5 @@
-//! One answer on every path: file, pipe, FIFO; plain, gzip, zstd; one thread or several; any line limit.
+//! One answer on every path: file, pipe, FIFO; plain, gzip, zstd; one thread or several; any line
+//! limit.
 
 use crate::common::{PROGRAM, TestFolder, Truth, comparable, line, log, rorqual};
 use rorqual_testkit::paths::on_every_path;

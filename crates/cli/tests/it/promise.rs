@@ -1,4 +1,5 @@
-//! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from outside.
+//! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from
+//! outside.
 
 use crate::common::{GIB, MIB, TestFolder, Truth, advised, hits_of, log, panel, rorqual};
 use rorqual_testkit::generate::{
@@ -206,7 +207,8 @@ fn least_memory(args: &[&str]) -> String {
     advised(&rorqual(args).args(["--memory", "1MiB"]).run().exits(2).stderr)
 }
 
-/// Lines of 60 MiB, each with another field that is that long, in the memory that is named for them.
+/// Lines of 60 MiB, each with another field that is that long, in the memory that is named for
+/// them.
 fn long_values(format: &str, line: fn(u64, &str) -> String) {
     let flags = ["logs", "--json", "--line-max", "64MiB", "--threads", "1", "--format", format];
     let memory = least_memory(&flags);
@@ -217,7 +219,8 @@ fn long_values(format: &str, line: fn(u64, &str) -> String) {
     (0..5).for_each(|number| file.write_all(line(number, &long).as_bytes()).expect("room"));
     let ran = rorqual(&flags).args(["--memory", &memory, &path]).run().exits(0);
     ran.within(rorqual_pipe::parse_size(&memory).expect("a size"));
-    // A block and the line, what is read along of the next, the line with its escapes undone: but not one copy for each field.
+    // A block and the line, what is read along of the next, the line with its escapes undone: but
+    // not one copy for each field.
     ran.within(160 * MIB);
     let report = ran.json();
     assert_eq!((&report["lines"]["parsed"], &report["lines"]["repaired"]), (&5.into(), &0.into()));

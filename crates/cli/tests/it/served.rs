@@ -1,4 +1,5 @@
-//! `rorqual serve --templates … --template-rows …`: the same page as `rorqual render` makes, in the memory that was given.
+//! `rorqual serve --templates … --template-rows …`: the same page as `rorqual render` makes, in the
+//! memory that was given.
 
 use crate::client::{Answer, Server};
 use crate::common::{GIB, MIB, TestFolder, log, rorqual};

@@ -131,7 +131,8 @@ fn every_answer_has_the_security_headers() {
             "x-content-type-options: nosniff",
             "frame-ancestors 'none'",
             "require-trusted-types-for 'script'",
-            // Two named policies, and no other: the framework's for its templates, the page's for its worker.
+            // Two named policies, and no other: the framework's for its templates, the page's for
+            // its worker.
             "; trusted-types svelte-trusted-html rorqual-worker\r\n",
             "; worker-src 'self';",
             "cross-origin-opener-policy: same-origin",
@@ -193,8 +194,8 @@ fn a_dropped_connection_goes_on_where_it_was() {
     }
 }
 
-/// Sends the rest as a client should: a connection that broke off a moment ago may still be taken in, and then the server says
-/// that it is busy, or where to go on.
+/// Sends the rest as a client should: a connection that broke off a moment ago may still be taken
+/// in, and then the server says that it is busy, or where to go on.
 fn put_to_the_end(server: &Server, id: &str, mut offset: usize, body: &[u8]) {
     for _attempt in 0..1_000 {
         let answer = server.put(id, offset, &body[offset..]);
@@ -665,7 +666,8 @@ fn requests_that_never_end_do_not_hold_the_server() {
         .collect();
     let answer: Answer = server.get("/api/server");
     assert_eq!(answer.status, 200);
-    // Did they not give way, each round of 16 places would take the ten seconds that a head may take: two minutes.
+    // Did they not give way, each round of 16 places would take the ten seconds that a head may
+    // take: two minutes.
     assert!(started.elapsed() < Duration::from_secs(60), "after {:?}", started.elapsed());
     drop(stalled);
 }

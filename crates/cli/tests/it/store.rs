@@ -1,4 +1,5 @@
-//! `rorqual store` as a program: what it prints, how it ends, what it takes, and that it may be killed.
+//! `rorqual store` as a program: what it prints, how it ends, what it takes, and that it may be
+//! killed.
 
 use crate::common::{GIB, MIB, PROGRAM, TestFolder, eventually, rorqual};
 use rorqual_digest::{Algorithm, Hasher};

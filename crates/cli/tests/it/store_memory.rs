@@ -1,4 +1,5 @@
-//! The store over HTTP, with objects far above the memory: puts side by side, and readers who do not read.
+//! The store over HTTP, with objects far above the memory: puts side by side, and readers who do
+//! not read.
 
 use crate::client::{Server, Stream, read_answer};
 use crate::common::{MIB, TestFolder};

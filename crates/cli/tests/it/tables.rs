@@ -8,8 +8,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Writes a table of `rows` rows: `id` from 0, `text` with a control character, `actor.login` of seven values, and `random`, which is
-/// indexed, has each value once and no order, and `noise`, which no codec makes much smaller.
+/// Writes a table of `rows` rows: `id` from 0, `text` with a control character, `actor.login` of
+/// seven values, and `random`, which is indexed, has each value once and no order, and `noise`,
+/// which no codec makes much smaller.
 pub(crate) fn write(path: &Path, target: WriteTarget, rows: i64) {
     let settings = WriteSettings { index: vec!["random".to_owned()], group_bytes_max: 4 << 20, ..WriteSettings::new(target) };
     let file = File::create(path).expect("a new file");
@@ -21,7 +22,8 @@ pub(crate) fn write(path: &Path, target: WriteTarget, rows: i64) {
     writer.finish().expect("it is written");
 }
 
-/// The peak that the program says of itself with `--stats`: it may end before it is seen from outside.
+/// The peak that the program says of itself with `--stats`: it may end before it is seen from
+/// outside.
 pub(crate) fn peak_bytes(ran: &ProcessEnd) -> u64 {
     let stats: serde_json::Value = serde_json::from_str(ran.stderr.trim()).expect("one JSON object");
     stats["peak_bytes"].as_u64().expect("a number")

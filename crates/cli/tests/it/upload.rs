@@ -1,4 +1,5 @@
-//! Promise 1 for the server: an upload of any size at any pace, in the memory given, and no copy of it on the disk.
+//! Promise 1 for the server: an upload of any size at any pace, in the memory given, and no copy of
+//! it on the disk.
 
 use crate::client::{Server, read_answer};
 use crate::common::{GIB, MIB, Truth, eventually, log};
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 const DEFAULT: u64 = GIB;
 
-/// What the kernel may hold between the two ends of a connection, and the server's own blocks on top.
+/// What the kernel may hold between the two ends of a connection, and the server's own blocks on
+/// top.
 fn in_flight_max() -> u64 {
     let max = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
@@ -51,7 +53,8 @@ fn an_upload_of_2_gib_into_a_slow_analysis() {
     };
     let mut ahead_max = 0;
     while !done.load(Ordering::Relaxed) {
-        // Read first: what was sent by now can't be more than what was taken by then and is on its way.
+        // Read first: what was sent by now can't be more than what was taken by then and is on its
+        // way.
         let sent = sent.load(Ordering::Relaxed);
         let offset = server.live(&id)["session"]["offset"].as_u64().expect("a number");
         ahead_max = ahead_max.max(sent.saturating_sub(offset));

@@ -1,4 +1,5 @@
-//! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
+//! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves,
+//! rows that have to go.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, TestFolder, eventually, log, panel};
@@ -21,7 +22,8 @@ fn long_queries(count: u64) -> Vec<u8> {
     (0..count).flat_map(|_| line().into_bytes()).collect()
 }
 
-/// Patterns that no automaton of a sensible size has: each query takes milliseconds, and all of them longer than a test waits.
+/// Patterns that no automaton of a sensible size has: each query takes milliseconds, and all of
+/// them longer than a test waits.
 fn slow() -> String {
     ["1-5", "2-6", "3-7", "4-8"].map(|digits| format!("query ~ \"[{digits}][0-9]{{800}}[a-z]\"")).join(" or ")
 }
@@ -189,7 +191,8 @@ fn a_key_that_is_unknown_is_named() {
     }
 }
 
-/// Lines of which many values have many rows, and the queries are no two the same; an hour of a thousand lines a second.
+/// Lines of which many values have many rows, and the queries are no two the same; an hour of a
+/// thousand lines a second.
 fn many_values(line: u64) -> String {
     let (minute, second) = (line / 60_000 % 60, line / 1_000 % 60);
     format!(
@@ -204,7 +207,8 @@ fn many_values(line: u64) -> String {
     )
 }
 
-/// Rates, pages of rows, the panel of path and query, and what may explain rows, of a log far above the memory.
+/// Rates, pages of rows, the panel of path and query, and what may explain rows, of a log far above
+/// the memory.
 #[test]
 fn questions_far_above_the_memory_keep_to_it() {
     const MEMORY: u64 = 320 * MIB;

@@ -3,11 +3,12 @@
 use crate::process::Held;
 use std::collections::BTreeMap;
 
-/// How far the resident size at rest may be from what it was: the allocator keeps what it may need again, in an arena a thread, and
-/// how full those are depends on who met whom.
+/// How far the resident size at rest may be from what it was: the allocator keeps what it may need
+/// again, in an arena a thread, and how full those are depends on who met whom.
 const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
 
-/// A blocking thread that has nothing to do stays for a little; of these there are as many as there were calls at once.
+/// A blocking thread that has nothing to do stays for a little; of these there are as many as there
+/// were calls at once.
 const SERVER_THREADS_TOLERANCE: usize = 4;
 
 /// One thing that must be true.

@@ -1,8 +1,9 @@
-//! `make soak`: all operations of the libraries side by side in one long-lived process, with faults among them, and a real
-//! `rorqual serve` beside it. Afterwards nothing may be left: no descriptor, thread, temporary file, buffer, or memory.
+//! `make soak`: all operations of the libraries side by side in one long-lived process, with faults
+//! among them, and a real `rorqual serve` beside it. Afterwards nothing may be left: no descriptor,
+//! thread, temporary file, buffer, or memory.
 //!
-//! A test of its own, and not one of `it`: what it counts belongs to its process. Run by `cargo test` it takes seconds;
-//! `make soak` gives it minutes or hours and keeps what it saw as a plot.
+//! A test of its own, and not one of `it`: what it counts belongs to its process. Run by `cargo
+//! test` it takes seconds; `make soak` gives it minutes or hours and keeps what it saw as a plot.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -43,7 +44,8 @@ const WORKERS: u64 = 6;
 /// As one test among others.
 const TIME_DEFAULT: Duration = Duration::from_secs(9);
 
-/// Of the time that is for warming up, at most this much: caches and arenas have their size by then.
+/// Of the time that is for warming up, at most this much: caches and arenas have their size by
+/// then.
 const WARM_UP_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {

@@ -31,7 +31,8 @@ impl Options {
         }
     }
 
-    /// `None` when there is nothing to do: the arguments are those of another harness, which asks for another test.
+    /// `None` when there is nothing to do: the arguments are those of another harness, which asks
+    /// for another test.
     fn parse(args: impl Iterator<Item = String>, name: &str, time_default: Duration) -> Result<Option<Self>, String> {
         let mut options = Self {
             time: time_default,

@@ -118,7 +118,8 @@ impl Sampler {
 }
 
 impl Held {
-    /// Connections, and the threads behind them, end a moment after their last answer: looks until nothing has changed for a while.
+    /// Connections, and the threads behind them, end a moment after their last answer: looks until
+    /// nothing has changed for a while.
     pub(crate) fn settled(process: &str) -> Self {
         let (mut held, mut since) = (Self::by(process), Instant::now());
         while since.elapsed() < SETTLED_AFTER {

@@ -1,4 +1,5 @@
-//! A real `rorqual serve`, given uploads that end well, break off, or are taken back; looked at from outside.
+//! A real `rorqual serve`, given uploads that end well, break off, or are taken back; looked at
+//! from outside.
 
 use crate::client::Server;
 use crate::common::eventually;
@@ -64,7 +65,8 @@ impl Serve {
         }
     }
 
-    /// The connection breaks at `cut`; another one goes on where the server says, once it has seen the first one end.
+    /// The connection breaks at `cut`; another one goes on where the server says, once it has seen
+    /// the first one end.
     fn in_two(&self, id: &str, sample: &Sample, cut: usize) -> Outcome {
         self.broken(id, sample, cut);
         eventually("the rest of an upload to be taken", || {

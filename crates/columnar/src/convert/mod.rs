@@ -1,9 +1,11 @@
 //! Inputs of records into one file of columns.
 //!
-//! What columns there are is inferred from the start of each input, and then everything is decoded on that assumption, which nearly always
-//! holds. A value that has no place shows that it does not: from there on only columns are inferred, and at the end all is decoded once
-//! more, to the columns that everything needs. So the columns are those of the whole input and not of a sample, and mostly one pass does.
-//! A stream can't be read again: what has no column there goes to the column `_rest`.
+//! What columns there are is inferred from the start of each input, and then everything is decoded
+//! on that assumption, which nearly always holds. A value that has no place shows that it does not:
+//! from there on only columns are inferred, and at the end all is decoded once more, to the columns
+//! that everything needs. So the columns are those of the whole input and not of a sample, and
+//! mostly one pass does. A stream can't be read again: what has no column there goes to the column
+//! `_rest`.
 
 mod collect;
 mod infer;
@@ -43,12 +45,14 @@ pub struct InputSummary {
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,
-    /// A value has no place in the schema: what all that came from there on needs. Nothing that was written counts.
+    /// A value has no place in the schema: what all that came from there on needs. Nothing that was
+    /// written counts.
     pub misfit: Option<Shape>,
 }
 
 impl Conversion<'_> {
-    /// Writes the rows of one input. Bad records go to `rejects` where that is what becomes of them.
+    /// Writes the rows of one input. Bad records go to `rejects` where that is what becomes of
+    /// them.
     ///
     /// # Errors
     /// What ended it early, with what was converted until then.

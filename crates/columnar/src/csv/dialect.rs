@@ -19,7 +19,8 @@ const SAMPLE_RECORDS: usize = 50;
 pub struct Dialect {
     /// Between fields: a comma, a tab, a semicolon, a bar.
     pub delimiter: u8,
-    /// Around fields that have more in them than plain text; `None` where a quote is a character like any other.
+    /// Around fields that have more in them than plain text; `None` where a quote is a character
+    /// like any other.
     pub quote: Option<u8>,
     /// The first record has the names of the columns.
     pub header: bool,
@@ -70,9 +71,10 @@ impl fmt::Display for DialectError {
 }
 
 impl Dialect {
-    /// The dialect of an input that begins with `head`, and what of it is a guess. What is not given is found out: the separator is the
-    /// one that gives most records the same number of fields, and more than one; there are no quotes where reading them as such tears
-    /// records apart that agree without; a first record is a header unless it looks as the others do.
+    /// The dialect of an input that begins with `head`, and what of it is a guess. What is not
+    /// given is found out: the separator is the one that gives most records the same number of
+    /// fields, and more than one; there are no quotes where reading them as such tears records
+    /// apart that agree without; a first record is a header unless it looks as the others do.
     ///
     /// # Errors
     /// When there is no record, or the head has carriage returns outside of quotes and no newline.
@@ -127,8 +129,8 @@ fn doubt(guess: HeaderGuess) -> Option<String> {
     }
 }
 
-/// Quotes in it are characters: as lines all records have the same fields, and as quotes they are not closed, have text behind them, or
-/// make records of other lengths.
+/// Quotes in it are characters: as lines all records have the same fields, and as quotes they are
+/// not closed, have text behind them, or make records of other lengths.
 fn is_unquoted(head: &[u8], whole: bool, marks: CsvMarks) -> bool {
     if marks.quote.is_none_or(|quote| memchr(quote, head).is_none()) {
         return false;
@@ -166,7 +168,8 @@ impl Quote {
     }
 }
 
-/// The head is one record without an end, and has carriage returns outside of quotes. (One at its very end may have its newline behind it.)
+/// The head is one record without an end, and has carriage returns outside of quotes. (One at its
+/// very end may have its newline behind it.)
 fn has_bare_returns(head: &[u8], marks: CsvMarks) -> bool {
     let first = CsvRecords { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
     let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
@@ -184,7 +187,8 @@ fn agreement(records: impl Iterator<Item = Vec<String>>) -> usize {
     if fields < 2 { 0 } else { 1 + lengths.filter(|length| *length == fields).count() }
 }
 
-/// The fields of the records of the head, of which the last may be cut off where it is not the whole.
+/// The fields of the records of the head, of which the last may be cut off where it is not the
+/// whole.
 fn records(head: &[u8], whole: bool, marks: CsvMarks) -> impl Iterator<Item = Vec<String>> {
     let records = CsvRecords { bytes: head, at: 0, marks }
         .filter(move |(start, record, length)| !record.is_empty() && (whole || start + length < head.len()));

@@ -1,4 +1,5 @@
-//! A guess whether a first record has the columns' names, by its difference from the records after it.
+//! A guess whether a first record has the columns' names, by its difference from the records after
+//! it.
 
 use crate::json::time::{Moment, date};
 use std::collections::HashMap;
@@ -106,8 +107,8 @@ impl ColumnClues {
         }
     }
 
-    /// The column's word on the first record's field: two thirds of its fields look alike and the first does or does not, or a text comes
-    /// again.
+    /// The column's word on the first record's field: two thirds of its fields look alike and the
+    /// first does or does not, or a text comes again.
     fn vote(&self, first: &str) -> HeaderVote {
         let look = FieldClue::of(first);
         let most = self.looks.iter().max_by_key(|(_, count)| **count).filter(|(_, count)| **count * 3 >= self.filled * 2);
@@ -122,7 +123,8 @@ impl ColumnClues {
     }
 }
 
-/// A guess of what the first record is, beside the others. Where nothing tells, it has the names, as nearly all files do.
+/// A guess of what the first record is, beside the others. Where nothing tells, it has the names,
+/// as nearly all files do.
 pub(super) fn guess(first: &[String], rest: impl Iterator<Item = Vec<String>>) -> HeaderGuess {
     let mut columns: Vec<ColumnClues> = first.iter().map(|_| ColumnClues::default()).collect();
     for record in rest {

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CsvMarks {
     pub(super) delimiter: u8,
-    /// Around fields that have delimiters, newlines or quotes in them; in some files there are none such.
+    /// Around fields that have delimiters, newlines or quotes in them; in some files there are none
+    /// such.
     pub(super) quote: Option<u8>,
 }
 
@@ -84,7 +85,8 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
     (Cow::Owned(text), rest.len())
 }
 
-/// The records of a stretch that starts at one's start, each with where it starts, without newline and carriage return.
+/// The records of a stretch that starts at one's start, each with where it starts, without newline
+/// and carriage return.
 pub(super) struct CsvRecords<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
@@ -130,7 +132,8 @@ fn record_length(rest: &[u8], marks: CsvMarks) -> usize {
     rest.len()
 }
 
-/// The record has a field in quotes with text behind them, or a tab and a newline in them, as no table in tabs has.
+/// The record has a field in quotes with text behind them, or a tab and a newline in them, as no
+/// table in tabs has.
 pub(super) fn is_odd(record: &[u8], marks: CsvMarks) -> bool {
     let mut at = 0;
     while at <= record.len() {

@@ -37,8 +37,8 @@ impl CsvSplitter {
         Self { marks: dialect.marks(), place: QuoteState::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
     }
 
-    /// Where the first record goes on that is not empty. What is before it is its own, so that the block which begins the input has the
-    /// header.
+    /// Where the first record goes on that is not empty. What is before it is its own, so that the
+    /// block which begins the input has the header.
     fn lead(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             let offset = self.taken + at as u64;

@@ -1,6 +1,8 @@
-//! Columns that grow: values are pushed at rows, and rows that were left out become null when the next value comes.
+//! Columns that grow: values are pushed at rows, and rows that were left out become null when the
+//! next value comes.
 //!
-//! So a field that a record does not have costs nothing until then, and [`Struct::width`] is how that memory is foreseen.
+//! So a field that a record does not have costs nothing until then, and [`Struct::width`] is how
+//! that memory is foreseen.
 
 use super::records::RecordStop;
 use crate::limits::NESTING_MAX;
@@ -248,7 +250,8 @@ impl List {
     /// All items since the last list are one; or there is none.
     #[inline]
     pub(super) fn push(&mut self, is_list: bool) {
-        // A batch has fewer bytes than fit 31 bits (`row_bytes_max`), and each item takes one or more.
+        // A batch has fewer bytes than fit 31 bits (`row_bytes_max`), and each item takes one or
+        // more.
         self.ends.push(i32::try_from(self.items).unwrap_or(i32::MAX));
         self.valid.append(is_list);
     }

@@ -119,7 +119,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Takes the bracket at the cursor, and white space; whether `close` follows, which is taken too.
+    /// Takes the bracket at the cursor, and white space; whether `close` follows, which is taken
+    /// too.
     #[inline]
     pub(crate) fn enter(&mut self, close: u8) -> Result<bool, RecordFlaw> {
         self.depth += 1;
@@ -220,7 +221,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A scalar, an empty object or array, or the opening of one with something in it; whether it is the last.
+    /// A scalar, an empty object or array, or the opening of one with something in it; whether it
+    /// is the last.
     fn skip_start(&mut self) -> Result<bool, RecordFlaw> {
         let close = match self.peek()? {
             b'{' => b'}',

@@ -22,10 +22,11 @@ use std::borrow::Cow;
 
 /// Decodes JSON records.
 ///
-/// * The integers, moments and dates of a column are those that it holds exactly, its doubles the nearest ones (or exact, by the rules);
-///   any other value does not fit, and goes to `_rest`.
+/// * The integers, moments and dates of a column are those that it holds exactly, its doubles the
+///   nearest ones (or exact, by the rules); any other value does not fit, and goes to `_rest`.
 /// * A text column has texts, and numbers as they are written.
-/// * Null and a field that is not there are the same; a record that is null goes to `_rest` as what it is.
+/// * Null and a field that is not there are the same; a record that is null goes to `_rest` as what
+///   it is.
 /// * Of a key that an object has twice, the last value counts.
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
 pub struct JsonDecoder {
@@ -57,7 +58,8 @@ const TOO_LARGE: &str = "the record takes more than 5 times --record-max as colu
 const _: () = assert!(ROW_FACTOR == 5, "the message names the limit");
 
 impl JsonDecoder {
-    /// Decodes records in that layout to batches of `schema`. A record that takes more than `row_bytes_max` as columns is bad.
+    /// Decodes records in that layout to batches of `schema`. A record that takes more than
+    /// `row_bytes_max` as columns is bad.
     #[must_use]
     pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced, row_bytes_max: usize) -> Self {
         Self {
@@ -494,7 +496,8 @@ impl<'t> RecordReader<'_, 't> {
         Ok(())
     }
 
-    /// A column of which nothing is known gets its type by its first value, where that can still be changed.
+    /// A column of which nothing is known gets its type by its first value, where that can still be
+    /// changed.
     fn open(&mut self, texts: &mut TextBuilder, row: usize) -> Result<(), RecordStop> {
         let start = self.cursor.at();
         self.json(texts, row)?;

@@ -5,13 +5,14 @@ use super::cursor::Cursor;
 use super::head::{HEAD_BYTES, foreign_encoding, mark_bytes};
 use super::string::{RawString, unescape};
 
-/// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None` when it does not look like objects or
-/// arrays of JSON.
+/// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None`
+/// when it does not look like objects or arrays of JSON.
 ///
 /// * [`Layout::Lines`] when the first line is a whole document, and half of the next are;
 /// * [`Layout::Array`] when it starts with an array that is not the first of many lines;
-/// * otherwise [`Layout::Documents`], however long they are: a document that is one object is one record, and [`rows_within`] tells of an
-///   array in it. So is an input in UTF-16, whose error says what to do.
+/// * otherwise [`Layout::Documents`], however long they are: a document that is one object is one
+///   record, and [`rows_within`] tells of an array in it. So is an input in UTF-16, whose error
+///   says what to do.
 #[must_use]
 pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     if foreign_encoding(&head[..head.len().min(HEAD_BYTES)]).is_some() {
@@ -32,8 +33,9 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     }
 }
 
-/// The keys to the array whose elements are likely meant as records, in an input that starts with an object and has no other document: the
-/// outermost one that does not end within the head, or the first of objects.
+/// The keys to the array whose elements are likely meant as records, in an input that starts with
+/// an object and has no other document: the outermost one that does not end within the head, or the
+/// first of objects.
 #[must_use]
 pub fn rows_within(head: &[u8], whole: bool) -> Option<Vec<String>> {
     let text = valid(&head[mark_bytes(head)..]).trim_ascii();
@@ -77,8 +79,9 @@ fn is_document(line: &str) -> bool {
     cursor.skip().is_ok() && cursor.rest().is_empty()
 }
 
-/// The path of the outermost array that is open at the end of `text`, which starts with an object; where the object ends and `whole` is all
-/// there is, of the first array of objects. Each byte is looked at once, however deep the objects are.
+/// The path of the outermost array that is open at the end of `text`, which starts with an object;
+/// where the object ends and `whole` is all there is, of the first array of objects. Each byte is
+/// looked at once, however deep the objects are.
 fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     let mut cursor = Cursor::new(text, false);
     let (mut keys, mut found) = (Vec::new(), None);
@@ -107,7 +110,8 @@ fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     }
 }
 
-/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `false` when the outermost has ended.
+/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `false`
+/// when the outermost has ended.
 fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<RawString<'t>>) -> Option<bool> {
     while keys.pop().is_some() {
         if cursor.goes_on(b'}').ok()? {

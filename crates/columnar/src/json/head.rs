@@ -11,7 +11,8 @@ pub(super) fn mark_bytes(head: &[u8]) -> usize {
     if head.starts_with(&MARK) { MARK.len() } else { 0 }
 }
 
-/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8. Its place is said behind it.
+/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8. Its
+/// place is said behind it.
 pub(super) fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
     match *head {
         [0xFF, 0xFE, 0, 0, ..] => return Some(UTF_32LE),

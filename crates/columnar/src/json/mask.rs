@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 /// Bytes that are looked at in one step.
 const STEP: usize = 64;
 
-/// What this machine has: with AVX-512 it is 2.5 times as fast as with SSE2, which every machine of this kind has.
+/// What this machine has: with AVX-512 it is 2.5 times as fast as with SSE2, which every machine of
+/// this kind has.
 static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
 
 /// Where a scan is between two steps.
@@ -38,7 +39,8 @@ impl NestingScanner {
         Self { carry: MaskCarry::default(), depth }
     }
 
-    /// Behind the bracket that closes the outermost one, if it is in these bytes. Which kind of bracket closes which is not looked at.
+    /// Behind the bracket that closes the outermost one, if it is in these bytes. Which kind of
+    /// bracket closes which is not looked at.
     pub(super) fn close(&mut self, bytes: &[u8]) -> Option<usize> {
         self.close_at(*LEVEL, bytes)
     }
@@ -78,7 +80,8 @@ impl MaskCarry {
         BracketBits { open: masks.open & !in_string, close: masks.close & !in_string }
     }
 
-    /// Which bytes are escaped: those behind an odd number of backslashes. (As simdjson does it: a subtraction finds where runs end.)
+    /// Which bytes are escaped: those behind an odd number of backslashes. (As simdjson does it: a
+    /// subtraction finds where runs end.)
     #[inline(always)]
     fn escape(&mut self, backslash: u64, length: usize) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -144,7 +147,8 @@ impl Masks {
     }
 }
 
-/// Each bit becomes the parity of itself and all before it: ones from each opening quote up to its closing one.
+/// Each bit becomes the parity of itself and all before it: ones from each opening quote up to its
+/// closing one.
 #[inline(always)]
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {

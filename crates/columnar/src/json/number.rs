@@ -26,7 +26,8 @@ impl Number {
         float(literal)
     }
 
-    /// As [`of`](Self::of), where a number that would not be written the same again is [`Self::Changed`].
+    /// As [`of`](Self::of), where a number that would not be written the same again is
+    /// [`Self::Changed`].
     pub(crate) fn exact(literal: &str) -> Self {
         match Self::of(literal) {
             Self::Rounded(_) => Self::Changed,
@@ -97,7 +98,8 @@ pub(super) fn short_integer(bytes: &[u8]) -> Option<(i64, usize)> {
     sound.then_some((if negative { -value } else { value }, at))
 }
 
-/// The nearest double to a literal: the one that was written, where a program wrote a double, be it with 17 digits (`0.10000000000000001`).
+/// The nearest double to a literal: the one that was written, where a program wrote a double, be it
+/// with 17 digits (`0.10000000000000001`).
 fn float(literal: &str) -> Number {
     if let Some(value) = short_float(literal) {
         return Number::Float(value);
@@ -174,7 +176,8 @@ impl Decimal {
         let zeros = all.iter().take_while(|digit| **digit == b'0').count();
         let end = all.iter().rposition(|digit| *digit != b'0').map_or(zeros, |last| last + 1);
         let digits = all[zeros..end].to_vec();
-        // Exponents past 64 bits are as good as none: their numbers are zero or infinite as doubles.
+        // Exponents past 64 bits are as good as none: their numbers are zero or infinite as
+        // doubles.
         let exponent = exponent
             .parse::<i64>()
             .unwrap_or(i64::MAX / 2)

@@ -3,7 +3,8 @@
 use super::cursor::Cursor;
 use super::string::unescape;
 
-/// The keys of a path as it is typed: `$`, then `.key` or `["key"]`, the latter a JSON string, for each object on the way.
+/// The keys of a path as it is typed: `$`, then `.key` or `["key"]`, the latter a JSON string, for
+/// each object on the way.
 ///
 /// # Errors
 /// What is wrong with it, and where.

@@ -1,4 +1,5 @@
-//! The records of a chunk: where each starts, what may be between them, and where to go on behind a bad one.
+//! The records of a chunk: where each starts, what may be between them, and where to go on behind a
+//! bad one.
 
 use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
@@ -26,7 +27,8 @@ pub(super) enum RecordStop {
     Flaw(RecordFlaw),
     /// A key came twice in an object of this record, which is not known to be sound.
     Duplicate,
-    /// A value of this record has no place. It ends [`RecordLayout::each`], once the record is known to be sound.
+    /// A value of this record has no place. It ends [`RecordLayout::each`], once the record is
+    /// known to be sound.
     Misfit,
     /// There are as many rows as may be taken at once.
     Full,
@@ -84,8 +86,9 @@ impl RecordLayout {
         }
     }
 
-    /// Hands each record to `record`, which takes one value at the cursor and checks what is [`behind`](Self::behind) it; the second
-    /// argument is the offset of the cursor's text. Bad records are added to `bad`.
+    /// Hands each record to `record`, which takes one value at the cursor and checks what is
+    /// [`behind`](Self::behind) it; the second argument is the offset of the cursor's text. Bad
+    /// records are added to `bad`.
     pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<BadRecord>, record: F) -> Result<(), RecordStop>
     where
         F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>,
@@ -115,7 +118,8 @@ struct RecordWalk<'a, F> {
 }
 
 impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F> {
-    /// Takes the records from `start` on that are UTF-8, and the bad one behind them; says where to go on.
+    /// Takes the records from `start` on that are UTF-8, and the bad one behind them; says where to
+    /// go on.
     fn stretch(&mut self, start: usize) -> Result<usize, RecordStop> {
         let bytes = &self.bytes[start..];
         let text = valid_text(bytes);

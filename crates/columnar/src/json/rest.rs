@@ -1,8 +1,10 @@
 //! The column `_rest`: values of a record that have no column.
 //!
-//! It is one JSON object a row, or null: under the path of each value, the value as it was written (without white space between its parts).
-//! A path is as for `--rows`, without the `$.` it would start with: `name`, `payload.items[3].name`, `a["odd key"]`; `$` alone is the whole
-//! record. Keys in brackets are JSON strings. So nothing is lost: the place in the record and the value are both there.
+//! It is one JSON object a row, or null: under the path of each value, the value as it was written
+//! (without white space between its parts). A path is as for `--rows`, without the `$.` it would
+//! start with: `name`, `payload.items[3].name`, `a["odd key"]`; `$` alone is the whole record. Keys
+//! in brackets are JSON strings. So nothing is lost: the place in the record and the value are both
+//! there.
 
 use super::cursor::compact;
 use super::path::is_plain;

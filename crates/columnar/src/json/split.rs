@@ -1,4 +1,5 @@
-//! Finds records at the speed of memory: brackets are counted 64 bytes at a time; only between records is each byte looked at.
+//! Finds records at the speed of memory: brackets are counted 64 bytes at a time; only between
+//! records is each byte looked at.
 
 use super::Layout;
 use super::head::{HEAD_BYTES, MARK, foreign_encoding};
@@ -7,10 +8,12 @@ use super::path;
 use super::seek::{Seek, SeekResult};
 use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
-/// Finds where records end: strings, escapes and depth are tracked over the borders of blocks, whatever their size.
+/// Finds where records end: strings, escapes and depth are tracked over the borders of blocks,
+/// whatever their size.
 ///
-/// It looks at brackets and strings, and at the commas between the elements of an array; all else is the decoder's. An element of an array
-/// or a document that is no object or array ends where white space, a comma or a bracket follows it.
+/// It looks at brackets and strings, and at the commas between the elements of an array; all else
+/// is the decoder's. An element of an array or a document that is no object or array ends where
+/// white space, a comma or a bracket follows it.
 #[derive(Debug)]
 pub struct JsonSplitter {
     /// The records are elements of an array under this path.
@@ -113,7 +116,8 @@ impl JsonSplitter {
         found.first_end
     }
 
-    /// How much of the stretch is a byte order mark, or an error when it tells an encoding that is not UTF-8.
+    /// How much of the stretch is a byte order mark, or an error when it tells an encoding that is
+    /// not UTF-8.
     fn take_head(&mut self, bytes: &[u8]) -> Result<usize, SplitError> {
         if self.head.len() == HEAD_BYTES {
             return Ok(0);

@@ -89,7 +89,8 @@ fn find_special(bytes: &[u8], mut at: usize) -> usize {
     tail.iter().position(is_special).map_or(bytes.len(), |index| at + index)
 }
 
-/// Writes what an escaped body stands for; whether it has a lone surrogate, which becomes U+FFFD. `start` is where the body is, for flaws.
+/// Writes what an escaped body stands for; whether it has a lone surrogate, which becomes U+FFFD.
+/// `start` is where the body is, for flaws.
 pub(crate) fn unescape(body: &str, start: usize, out: &mut impl StringSink) -> Result<bool, RecordFlaw> {
     let (mut at, mut lone) = (0, false);
     while let Some(plain) = memchr(b'\\', &body.as_bytes()[at..]) {
@@ -104,7 +105,8 @@ pub(crate) fn unescape(body: &str, start: usize, out: &mut impl StringSink) -> R
     Ok(lone)
 }
 
-/// The character of the escape that `bytes` start with, `None` for a lone surrogate; and how long the escape is.
+/// The character of the escape that `bytes` start with, `None` for a lone surrogate; and how long
+/// the escape is.
 fn escape(bytes: &[u8]) -> Result<(Option<char>, usize), &'static str> {
     let character = match bytes.get(1) {
         Some(b'n') => '\n',

@@ -1,4 +1,5 @@
-//! Moments as RFC 3339 and ISO 8601 write them: `2025-01-01T00:00:00.123+05:30`, `2025-01-01 00:00:00`, `2025-01-01`.
+//! Moments as RFC 3339 and ISO 8601 write them: `2025-01-01T00:00:00.123+05:30`, `2025-01-01
+//! 00:00:00`, `2025-01-01`.
 
 /// A moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +20,9 @@ pub(crate) fn date(text: &str) -> Option<i32> {
 }
 
 impl Moment {
-    /// Reads a moment of the years 1 to 9999, with at most nine digits behind the second, and `T` or a space before the hour. Behind the
-    /// time is `Z`, an offset (`+05:30`, `+0530`, `+05`), or nothing, which is taken as UTC. Leap seconds make it something else.
+    /// Reads a moment of the years 1 to 9999, with at most nine digits behind the second, and `T`
+    /// or a space before the hour. Behind the time is `Z`, an offset (`+05:30`, `+0530`, `+05`), or
+    /// nothing, which is taken as UTC. Leap seconds make it something else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.as_bytes().split_first_chunk::<10>()?;
         let (time, rest) = rest.split_first_chunk::<9>()?;
@@ -41,8 +43,8 @@ impl Moment {
         self.in_units(9).is_none()
     }
 
-    /// In units of which a second has ten to the power of `digits`; `None` when a column of these has no place for it, since it has more
-    /// digits, or 64 bits are too few.
+    /// In units of which a second has ten to the power of `digits`; `None` when a column of these
+    /// has no place for it, since it has more digits, or 64 bits are too few.
     pub(crate) fn in_units(self, digits: u32) -> Option<i64> {
         let per_unit = 10_u32.pow(9 - digits);
         let whole = self.seconds.checked_mul(10_i64.pow(digits))?;

@@ -5,8 +5,8 @@ use super::cursor::{Cursor, RecordFlaw};
 use super::string::unescape;
 use std::collections::HashMap;
 
-/// The object at the cursor, which is sound, with each key once wherever its fields are columns; the last value counts. What is kept as JSON
-/// text stays as it is.
+/// The object at the cursor, which is sound, with each key once wherever its fields are columns;
+/// the last value counts. What is kept as JSON text stays as it is.
 pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut String) -> Result<(), RecordFlaw> {
     let text = cursor.text();
     let mut entries = Vec::new();

@@ -29,7 +29,8 @@ pub(super) struct ArrowFooter {
     blocks: Arc<[Block]>,
     /// What a stored batch may take, and as much again before compression.
     bytes_max: usize,
-    /// What is held as long as the file is open: the schema, the places of batches, and the dictionaries.
+    /// What is held as long as the file is open: the schema, the places of batches, and the
+    /// dictionaries.
     bytes: usize,
 }
 
@@ -82,7 +83,8 @@ impl ArrowFooter {
         self.bytes
     }
 
-    /// What the largest batch takes, as it is stored or before compression; each was looked at, and its buffers left unread.
+    /// What the largest batch takes, as it is stored or before compression; each was looked at, and
+    /// its buffers left unread.
     pub(super) fn batch_bytes_max(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
         let mut most = 0;
         for (number, block) in self.blocks.iter().enumerate() {
@@ -186,7 +188,8 @@ pub(super) fn projection(schema: &SchemaRef, name: &str, columns: Option<&[Strin
     Ok(Some(names().enumerate().filter(|(_, path)| wanted(path)).map(|(place, _)| place).collect()))
 }
 
-/// Adds what a schema takes; whether that is no more than `bytes_max` together. A footer may name one field any number of times.
+/// Adds what a schema takes; whether that is no more than `bytes_max` together. A footer may name
+/// one field any number of times.
 pub(super) fn schema_fits(schema: &arrow_ipc::Schema<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
     texts_fit(schema.custom_metadata().iter().flatten(), bytes, bytes_max)
         && schema.fields().iter().flatten().all(|field| field_fits(&field, bytes, bytes_max))
@@ -259,7 +262,8 @@ fn part(batch: &RecordBatch, start: u64, rows: &RowChoice, columns: Option<&[usi
     }
 }
 
-/// A message with its buffers, and what these take before compression, which is `bytes_max` at most.
+/// A message with its buffers, and what these take before compression, which is `bytes_max` at
+/// most.
 fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max: usize) -> Result<(Buffer, usize), Error> {
     let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
     let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
@@ -294,7 +298,8 @@ fn too_many_rows(name: &str, what: &str, rows: u64) -> Error {
     Error::new(ErrorClass::Limit, name, text)
 }
 
-/// What a message says that it has: rows, and bytes of compressed buffers before compression, which the first eight bytes of each tell.
+/// What a message says that it has: rows, and bytes of compressed buffers before compression, which
+/// the first eight bytes of each tell.
 pub(super) fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u64, usize)> {
     // Since version 0.15 the length has four bytes before it.
     let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };

@@ -42,7 +42,8 @@ impl Chunks {
         self.size_bytes
     }
 
-    /// The stretch from `start`. Nothing is allocated for one that is not there, or that is larger than any should be.
+    /// The stretch from `start`. Nothing is allocated for one that is not there, or that is larger
+    /// than any should be.
     pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         if start.saturating_add(length as u64) > self.size_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{length} bytes at byte {start} are not there")));

@@ -1,8 +1,9 @@
 //! The rows of a Parquet file, one row group after another, in pieces that are bounded by bytes.
 //!
-//! How large rows are is only known when they are read: a page of a few bytes may have a million of them, each with the one large value of
-//! a dictionary. So texts are read as views, which share their values; what the pages take is counted; and when it is too much, the same
-//! rows are read again with fewer at a time.
+//! How large rows are is only known when they are read: a page of a few bytes may have a million of
+//! them, each with the one large value of a dictionary. So texts are read as views, which share
+//! their values; what the pages take is counted; and when it is too much, the same rows are read
+//! again with fewer at a time.
 
 use super::chunks::Chunks;
 use super::pages::Pages;
@@ -25,7 +26,8 @@ pub(super) struct GroupRows {
     pub(super) selection: Option<RowSelection>,
 }
 
-/// Makes the filter that decides on rows while they are read; it tells the pages that a batch begins.
+/// Makes the filter that decides on rows while they are read; it tells the pages that a batch
+/// begins.
 pub(super) type MakeFilter = Box<dyn Fn(&Arc<Pages>) -> RowFilter>;
 
 /// Reads parts.
@@ -196,7 +198,8 @@ fn chunks<'a>(group: &'a RowGroupMetaData, mask: &'a ProjectionMask) -> impl Ite
     group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, chunk)| chunk)
 }
 
-/// So many rows that a batch of them stays within its bytes, as far as the footer tells their width.
+/// So many rows that a batch of them stays within its bytes, as far as the footer tells their
+/// width.
 fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     let bytes = |chunk: &ColumnChunkMetaData| {
         let values = chunk.num_values().max(0).saturating_mul(width(chunk));

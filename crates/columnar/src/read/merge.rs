@@ -11,11 +11,13 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, Schema
 use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
-/// The columns that any of these files has, in the order in which they come first. Where they differ in a column's type it has one that
-/// holds the values of all, as with values of JSON: a wider number, or a text.
+/// The columns that any of these files has, in the order in which they come first. Where they
+/// differ in a column's type it has one that holds the values of all, as with values of JSON: a
+/// wider number, or a text.
 ///
 /// # Errors
-/// When a file has two columns of one name, or a column's types have nothing in common. Both are named.
+/// When a file has two columns of one name, or a column's types have nothing in common. Both are
+/// named.
 pub fn merge<'a>(schemas: impl IntoIterator<Item = (&'a str, SchemaRef)>) -> Result<SchemaRef, Error> {
     let mut merged: Vec<FieldRef> = Vec::new();
     for (name, schema) in schemas {
@@ -28,7 +30,8 @@ pub fn merge<'a>(schemas: impl IntoIterator<Item = (&'a str, SchemaRef)>) -> Res
     Ok(Arc::new(Schema::new(merged)))
 }
 
-/// A batch of the file `name` with all columns of `schema`, which was merged of its own and others: nulls where it has none.
+/// A batch of the file `name` with all columns of `schema`, which was merged of its own and others:
+/// nulls where it has none.
 ///
 /// # Errors
 /// When a value does not fit.
@@ -94,7 +97,8 @@ fn common(one: &DataType, other: &DataType) -> Option<DataType> {
     })
 }
 
-/// Of two units; nanoseconds reach only from 1677 to 2262, so that other moments need not be among them.
+/// Of two units; nanoseconds reach only from 1677 to 2262, so that other moments need not be among
+/// them.
 fn finer(one: TimeUnit, other: TimeUnit) -> Option<TimeUnit> {
     let (less, more) = (one.min(other), one.max(other));
     (more != TimeUnit::Nanosecond || less == more).then_some(more)

@@ -1,9 +1,11 @@
 //! Files of columns as batches: Parquet and Arrow IPC, whose streams may come from a pipe.
 //!
-//! A [`TableFile`] is an open file of either; what it gives are batches of at most about [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX)
-//! of the columns and rows asked for, with nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
+//! A [`TableFile`] is an open file of either; what it gives are batches of at most about
+//! [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX) of the columns and rows asked for, with
+//! nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
 //!
-//! A file may be foreign, and hostile: what it says of itself is looked at before anything is allocated for it.
+//! A file may be foreign, and hostile: what it says of itself is looked at before anything is
+//! allocated for it.
 
 mod arrow;
 mod catch_panic;
@@ -82,7 +84,8 @@ pub fn is_stream(head: &[u8]) -> bool {
     stream::is_stream(head)
 }
 
-/// Refuses by its first bytes what would be read wrong, for who opens it otherwise; what is broken is left to that.
+/// Refuses by its first bytes what would be read wrong, for who opens it otherwise; what is broken
+/// is left to that.
 ///
 /// # Errors
 /// When it is encrypted, or Arrow with columns or numbers that are not read.
@@ -90,7 +93,8 @@ pub fn check_head(name: &str, head: &[u8]) -> Result<(), Error> {
     if head.starts_with(PARQUET_ENCRYPTED) {
         return Err(Error::new(ErrorClass::Limit, name, ENCRYPTED));
     }
-    // After its magic and the zeros up to the writer's alignment (8 or 64 bytes), a file begins as a stream does.
+    // After its magic and the zeros up to the writer's alignment (8 or 64 bytes), a file begins as
+    // a stream does.
     let messages = head.strip_prefix(ARROW).map_or(head, |rest| &rest[rest.iter().take_while(|byte| **byte == 0).count()..]);
     if !is_stream(messages) {
         return Ok(());
@@ -104,12 +108,12 @@ const PARQUET_ENCRYPTED: &[u8] = b"PARE";
 const ARROW: &[u8] = b"ARROW1";
 
 impl TableFile {
-    /// Opens a file of columns, to be read within shares of `memory_bytes` (see [`crate::limits::READ_SHARE`]); `None` when it is something
-    /// else.
+    /// Opens a file of columns, to be read within shares of `memory_bytes` (see
+    /// [`crate::limits::READ_SHARE`]); `None` when it is something else.
     ///
     /// # Errors
-    /// When it can't be read, its footer is broken, or takes more than [`crate::limits::READ_FOOTER_SHARE`]; or it has columns that would
-    /// be read wrong.
+    /// When it can't be read, its footer is broken, or takes more than
+    /// [`crate::limits::READ_FOOTER_SHARE`]; or it has columns that would be read wrong.
     pub fn open(file: File, name: &str, memory_bytes: u64) -> Result<Option<Self>, Error> {
         let metadata = file.metadata().map_err(|error| Error::io(name, "cannot read", error))?;
         let mut head = [0; 8];
@@ -167,7 +171,8 @@ impl TableFile {
         }
     }
 
-    /// How many rows it has. Parquet's footer says it; of Arrow each batch is read, after which a stream that is no file has none.
+    /// How many rows it has. Parquet's footer says it; of Arrow each batch is read, after which a
+    /// stream that is no file has none.
     ///
     /// # Errors
     /// When it can't be read.
@@ -179,7 +184,8 @@ impl TableFile {
         }
     }
 
-    /// The rows asked for, of these columns or of all. A column is named by its path (`actor.login`), which names what is below it too.
+    /// The rows asked for, of these columns or of all. A column is named by its path
+    /// (`actor.login`), which names what is below it too.
     ///
     /// # Errors
     /// When there is no such column.
@@ -191,8 +197,9 @@ impl TableFile {
         })
     }
 
-    /// The rows where a column has that value, which is written as the column's type is: a number, a text, an instant in RFC 3339, `true`.
-    /// In Parquet files, statistics, Bloom filters and the page index tell what need not be read.
+    /// The rows where a column has that value, which is written as the column's type is: a number,
+    /// a text, an instant in RFC 3339, `true`. In Parquet files, statistics, Bloom filters and the
+    /// page index tell what need not be read.
     ///
     /// # Errors
     /// When there is no such column, or the value is none of its type.
@@ -214,7 +221,8 @@ impl TableFile {
         Ok(Box::new(FusedBatches::new(&self.name, guarded(&self.name, batches)?)))
     }
 
-    /// What is held of the file as long as it is open: its footer with the page index, or its dictionaries.
+    /// What is held of the file as long as it is open: its footer with the page index, or its
+    /// dictionaries.
     #[must_use]
     pub fn footer_bytes(&self) -> u64 {
         let bytes = match &self.form {
@@ -225,8 +233,9 @@ impl TableFile {
         bytes as u64
     }
 
-    /// What reading takes at most beside the footer, in such a memory: pages (large ones where a file has them) or a stored batch, once more
-    /// as rows, and a piece of these with what is made of it.
+    /// What reading takes at most beside the footer, in such a memory: pages (large ones where a
+    /// file has them) or a stored batch, once more as rows, and a piece of these with what is made
+    /// of it.
     #[must_use]
     pub fn reading_bytes(memory_bytes: u64, large_page_bytes: u64) -> u64 {
         let share = share(memory_bytes, READ_SHARE) as u64;
@@ -239,7 +248,8 @@ impl TableFile {
         if let StoredForm::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
     }
 
-    /// What the largest batch of an Arrow file takes, compressed or not, or may take in a stream; 0 of other files.
+    /// What the largest batch of an Arrow file takes, compressed or not, or may take in a stream; 0
+    /// of other files.
     ///
     /// # Errors
     /// When a batch contradicts itself, or has too many rows.

@@ -51,7 +51,8 @@ struct ColumnChunk {
 }
 
 impl Pages {
-    /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are in each other's places.
+    /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are
+    /// in each other's places.
     pub(super) fn new(number: usize, group: &RowGroupMetaData, bytes_max: usize) -> Option<Self> {
         let mut columns: Vec<ColumnChunk> = group
             .columns()
@@ -90,7 +91,8 @@ impl Pages {
         self.state().refused = Some(Refusal { full: true, text });
     }
 
-    /// Something is read from `start` on: a page's header, where nothing else is known. `peek` gives the bytes there.
+    /// Something is read from `start` on: a page's header, where nothing else is known. `peek`
+    /// gives the bytes there.
     pub(super) fn stream_at(&self, start: u64, peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> io::Result<()> {
         let mut state = self.state();
         let seen = state.stream_at(start, peek);

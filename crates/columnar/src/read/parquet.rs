@@ -151,7 +151,8 @@ impl ParquetFooter {
     }
 }
 
-/// The footer, and about what it takes; nothing is made of one that would take more than `bytes_max`.
+/// The footer, and about what it takes; nothing is made of one that would take more than
+/// `bytes_max`.
 fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMetaData, usize), Error> {
     let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {text}"));
     let io = |error: io::Error| failed(name, &error.into());
@@ -183,8 +184,8 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     Ok((ParquetMetaDataReader::decode_metadata(&bytes).map_err(|error| failed(name, &error))?, taken))
 }
 
-/// Refuses a footer that contradicts itself about the number of rows, which readers believe at different places, and columns that would be
-/// read wrong.
+/// Refuses a footer that contradicts itself about the number of rows, which readers believe at
+/// different places, and columns that would be read wrong.
 ///
 /// # Errors
 /// When it does, with what is wrong.
@@ -218,8 +219,8 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     }
 }
 
-/// What the pages of columns with large ones take that are held at once, stored and not, as the first of each tells. Others are not looked
-/// at, and are within their share.
+/// What the pages of columns with large ones take that are held at once, stored and not, as the
+/// first of each tells. Others are not looked at, and are within their share.
 fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
     let of_chunk = |chunk: &ColumnChunkMetaData| {
         let bytes = chunk.uncompressed_size().max(chunk.compressed_size());
@@ -237,8 +238,8 @@ fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: 
     footer.row_groups().iter().map(of_group).max().unwrap_or(0)
 }
 
-/// The columns with moments of 96 bits in microseconds, where nothing says another unit: nanoseconds reach from 1677 to 2262 only, and
-/// Spark writes 9999-12-31.
+/// The columns with moments of 96 bits in microseconds, where nothing says another unit:
+/// nanoseconds reach from 1677 to 2262 only, and Spark writes 9999-12-31.
 fn in_micros(plain: &ArrowReaderMetadata) -> Option<SchemaRef> {
     let columns = plain.parquet_schema().columns();
     let known = plain.metadata().file_metadata().key_value_metadata();
@@ -293,7 +294,8 @@ fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> p
     reader.finish()
 }
 
-/// The texts of all columns as views, less those of columns that can't be read so (of a rare type): these are found by halves.
+/// The texts of all columns as views, less those of columns that can't be read so (of a rare type):
+/// these are found by halves.
 fn read_as_views(plain: &ArrowReaderMetadata, read: impl Fn(SchemaRef) -> Option<ArrowReaderMetadata>) -> ArrowReaderMetadata {
     /// Each looks at all columns.
     const TRIES_MAX: usize = 100;

@@ -1,4 +1,5 @@
-//! Columns of foreign files as the types that everything here knows: run-end encoded columns and list views written out.
+//! Columns of foreign files as the types that everything here knows: run-end encoded columns and
+//! list views written out.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{

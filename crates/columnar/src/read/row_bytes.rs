@@ -10,7 +10,8 @@ use std::ops::Range;
 /// Items of lists are measured so many at once: there may be any number of them.
 const ITEMS_MAX: usize = BATCH_ROWS_MAX;
 
-/// What each row of `array` takes with its values written out: of a dictionary its value, of a list its items.
+/// What each row of `array` takes with its values written out: of a dictionary its value, of a list
+/// its items.
 pub(super) fn of(array: &ArrayRef) -> Vec<usize> {
     let mut bytes = vec![0; array.len()];
     add(array, &mut bytes);

@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cuts batches into pieces of [`BATCH_BYTES_MAX`] with all values written out, which are made one at a time.
+/// Cuts batches into pieces of [`BATCH_BYTES_MAX`] with all values written out, which are made one
+/// at a time.
 pub(super) struct BatchSplitter {
     name: String,
     /// What the pieces are to be.

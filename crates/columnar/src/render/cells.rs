@@ -146,7 +146,8 @@ fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &CellTexts,
     out.push(b'}');
 }
 
-/// Appends a text that is JSON, on one line: outside its strings, which have none, a line's end is white space.
+/// Appends a text that is JSON, on one line: outside its strings, which have none, a line's end is
+/// white space.
 pub(super) fn push_raw(out: &mut Vec<u8>, json: &str) {
     out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }

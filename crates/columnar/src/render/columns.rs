@@ -68,7 +68,8 @@ impl RenderColumns {
         &self.names
     }
 
-    /// What a row has in a column. A value that was no value of its column's type is in `_rest`, and comes from there.
+    /// What a row has in a column. A value that was no value of its column's type is in `_rest`,
+    /// and comes from there.
     #[must_use]
     #[inline]
     pub fn cell(&self, row: usize, column: usize) -> RenderCell<'_> {

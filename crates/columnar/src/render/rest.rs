@@ -1,4 +1,5 @@
-//! What `_rest` has of a row: a JSON object of paths in the record and values, as it was written by the JSON decoder.
+//! What `_rest` has of a row: a JSON object of paths in the record and values, as it was written by
+//! the JSON decoder.
 
 use super::cells::push_raw;
 
@@ -10,7 +11,8 @@ pub(super) fn record(rest: &str) -> Option<&str> {
     rest.strip_prefix("{\"$\":")?.strip_suffix('}')
 }
 
-/// Puts what is a member of the record back into the object at the end of `out`; what lies deeper stays in a member `_rest`.
+/// Puts what is a member of the record back into the object at the end of `out`; what lies deeper
+/// stays in a member `_rest`.
 pub(super) fn push(out: &mut Vec<u8>, rest: &str) {
     if !out.ends_with(b"}") {
         return;
@@ -41,7 +43,8 @@ pub(super) fn own<'a>(rest: &'a str, name: &str) -> Option<&'a str> {
     members(rest).iter().filter(|member| is_own(member)).find_map(value)
 }
 
-/// Whether a member's path is a key of the record: others have a step between brackets or behind a dot.
+/// Whether a member's path is a key of the record: others have a step between brackets or behind a
+/// dot.
 fn is_own(member: &str) -> bool {
     let path = member[1..].split('"').next().unwrap_or_default();
     !path.contains(['.', '[', '\\'])

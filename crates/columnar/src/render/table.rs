@@ -31,8 +31,8 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// A table of these columns, which has room for so many characters beside each other. `advice` says how to see those that have
-    /// none.
+    /// A table of these columns, which has room for so many characters beside each other. `advice`
+    /// says how to see those that have none.
     #[must_use]
     pub fn new(schema: &SchemaRef, room: usize, advice: &'static str) -> Self {
         let names = schema.fields().iter().map(|field| shown(field.name().as_bytes())).collect();
@@ -93,7 +93,8 @@ fn shown(value: &[u8]) -> String {
     escaped(text.trim_end_matches('\u{fffd}')).replace('\n', "\\n")
 }
 
-/// The widths of the columns that have room: what they need, and where that is too much the widest ones give way.
+/// The widths of the columns that have room: what they need, and where that is too much the widest
+/// ones give way.
 fn widths(lines: &[Vec<String>], room: usize) -> Vec<usize> {
     let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
     for line in lines {

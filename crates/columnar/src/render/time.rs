@@ -5,7 +5,8 @@ use std::io::Write;
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// Appends `value`, counted in `unit` since 1970, with as many of 0, 3, 6 or 9 digits of a second's fraction as it needs.
+/// Appends `value`, counted in `unit` since 1970, with as many of 0, 3, 6 or 9 digits of a second's
+/// fraction as it needs.
 pub(super) fn push(out: &mut Vec<u8>, value: i64, unit: TimeUnit, utc: bool) {
     let units = match unit {
         TimeUnit::Second => 1,
@@ -39,9 +40,11 @@ fn push_fraction(out: &mut Vec<u8>, nanoseconds: i64) {
     push_digits(out, value, digits);
 }
 
-/// Appends the date that many days after 1970-01-01, in the Gregorian calendar. Years of more than four digits get a sign, as in ISO 8601.
+/// Appends the date that many days after 1970-01-01, in the Gregorian calendar. Years of more than
+/// four digits get a sign, as in ISO 8601.
 fn push_date(out: &mut Vec<u8>, days: i64) {
-    // Counted from 0000-03-01, in eras of 400 years, so that leap days are the last of their year (Howard Hinnant's algorithm).
+    // Counted from 0000-03-01, in eras of 400 years, so that leap days are the last of their year
+    // (Howard Hinnant's algorithm).
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,7 +1,8 @@
 //! What is known of the columns: a tree of types that only widens.
 //!
-//! A node remembers which kinds of values it met, and where each kind came first; what type that makes is decided when a schema is asked
-//! for. So merging is a union, and it does not matter how the input was cut. Only what is beyond [`COLUMNS_MAX`] may depend on the cuts.
+//! A node remembers which kinds of values it met, and where each kind came first; what type that
+//! makes is decided when a schema is asked for. So merging is a union, and it does not matter how
+//! the input was cut. Only what is beyond [`COLUMNS_MAX`] may depend on the cuts.
 
 mod node;
 mod schema;
@@ -14,10 +15,12 @@ pub use text::{format_schema, parse_schema};
 use crate::limits::COLUMNS_MAX;
 use std::fmt;
 
-/// The columns that some records need. Shapes are merged in the order of the input: a field's place is where it came first.
+/// The columns that some records need. Shapes are merged in the order of the input: a field's place
+/// is where it came first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
-    /// What the records are: an object, whose fields are the columns, or anything else, which is one column.
+    /// What the records are: an object, whose fields are the columns, or anything else, which is
+    /// one column.
     pub(crate) record: ShapeNode,
     pub(crate) count: NodeCount,
 }
@@ -27,7 +30,8 @@ pub struct Shape {
 pub struct Conflict {
     /// Where they are in their records.
     pub path: String,
-    /// What they are, and where each was met first, the earlier one first. No offset where only a schema says so.
+    /// What they are, and where each was met first, the earlier one first. No offset where only a
+    /// schema says so.
     pub kinds: [(&'static str, Option<u64>); 2],
 }
 
@@ -38,14 +42,15 @@ impl Shape {
         self.record.merge(later.record, &mut self.count);
     }
 
-    /// Some values have no column and go to `_rest`: there are more than [`COLUMNS_MAX`], a key is too long for a name, or a text can't
-    /// be UTF-8.
+    /// Some values have no column and go to `_rest`: there are more than [`COLUMNS_MAX`], a key is
+    /// too long for a name, or a text can't be UTF-8.
     #[must_use]
     pub fn needs_rest(&self) -> bool {
         self.count.overflows
     }
 
-    /// The first two values that only text has room for: a text and a number, a number and an object.
+    /// The first two values that only text has room for: a text and a number, a number and an
+    /// object.
     #[must_use]
     pub fn conflict(&self) -> Option<Conflict> {
         let mut found = Vec::new();

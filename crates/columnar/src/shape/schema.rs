@@ -17,10 +17,13 @@ const OPEN_KEY: &str = "rorqual:open";
 const JSON: &str = "arrow.json";
 
 impl Shape {
-    /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also added where [`Shape::needs_rest`].
+    /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also
+    /// added where [`Shape::needs_rest`].
     ///
-    /// Every column may be null. A column that is text with the extension `arrow.json` has JSON; `_rest` is one of these. Records that are
-    /// no objects are the one column `value`; of a null among objects `_rest` says that it is one. A field `_rest` of JSON text that the records have themselves goes into `_rest`.
+    /// Every column may be null. A column that is text with the extension `arrow.json` has JSON;
+    /// `_rest` is one of these. Records that are no objects are the one column `value`; of a null
+    /// among objects `_rest` says that it is one. A field `_rest` of JSON text that the records
+    /// have themselves goes into `_rest`.
     #[must_use]
     pub fn to_schema(&self, rest: bool) -> SchemaRef {
         let mut rest = rest || self.needs_rest();

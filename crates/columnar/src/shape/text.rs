@@ -11,10 +11,12 @@
 //! }
 //! ```
 //!
-//! Types are `bool`, `int64`, `uint64`, `float64`, `date`, `timestamp[ms]`, `timestamp[us]`, `timestamp[ns]` (in UTC; `timestamp` alone is
-//! microseconds), `text` and `json` (any value, as JSON text). An object is a struct, an array of one type a list. Columns come in this order; each may be null. A last column `_rest`
-//! of `json` takes the values that have no column; without it such a value is an error. Where records are no objects, the whole text is one
-//! type: `"int64"`, `["text"]`; or, with a `_rest`, `{ "$": "int64", "_rest": "json" }`.
+//! Types are `bool`, `int64`, `uint64`, `float64`, `date`, `timestamp[ms]`, `timestamp[us]`,
+//! `timestamp[ns]` (in UTC; `timestamp` alone is microseconds), `text` and `json` (any value, as
+//! JSON text). An object is a struct, an array of one type a list. Columns come in this order; each
+//! may be null. A last column `_rest` of `json` takes the values that have no column; without it
+//! such a value is an error. Where records are no objects, the whole text is one type: `"int64"`,
+//! `["text"]`; or, with a `_rest`, `{ "$": "int64", "_rest": "json" }`.
 
 use super::schema::{REST, VALUE, is_json, is_rest, is_whole, json, timestamp, whole};
 use crate::json::cursor::{Cursor, RecordFlaw};
@@ -41,7 +43,8 @@ fn scalars() -> [(&'static str, DataType); 10] {
     ]
 }
 
-/// A schema as text that [`parse_schema`] reads. A type that JSON has no values of is written as Arrow names it, and is not read back.
+/// A schema as text that [`parse_schema`] reads. A type that JSON has no values of is written as
+/// Arrow names it, and is not read back.
 #[must_use]
 pub fn format_schema(schema: &Schema) -> String {
     let mut text = String::new();

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Rows that gather for a batch, the same joined, and its buffers before and after compression.
 pub(super) const BYTES: u64 = 4 * 2 * BATCH_BYTES_MAX as u64;
 
-/// Writes batches. Values of dictionaries are written as they are: the file format has one dictionary for a whole column, which would
-/// have to be known before the first row.
+/// Writes batches. Values of dictionaries are written as they are: the file format has one
+/// dictionary for a whole column, which would have to be known before the first row.
 pub(super) struct ArrowWriter {
     name: String,
     schema: SchemaRef,

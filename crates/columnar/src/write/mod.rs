@@ -46,14 +46,16 @@ pub struct WriteSettings {
     pub codec: Codec,
     /// Columns that get a Bloom filter (Parquet), by their paths (`actor.login`).
     pub index: Vec<String>,
-    /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see [`WriteSettings::bytes`].
+    /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see
+    /// [`WriteSettings::bytes`].
     pub group_bytes_max: usize,
-    /// Most bytes that what is known of row groups may take until it is written as the footer (Parquet).
+    /// Most bytes that what is known of row groups may take until it is written as the footer
+    /// (Parquet).
     pub footer_bytes_max: usize,
 }
 
-/// Writes batches, with the help of all workers. `prepare` and `help` are called by any worker at any time; `push` is called in the
-/// order of the rows, by one at a time.
+/// Writes batches, with the help of all workers. `prepare` and `help` are called by any worker at
+/// any time; `push` is called in the order of the rows, by one at a time.
 pub struct BatchWriter(WriteForm);
 
 enum WriteForm {
@@ -83,7 +85,8 @@ pub struct WriteSummary {
 }
 
 impl WriteSettings {
-    /// The usual way to write a `target`: zstd of level 1 for Parquet, nothing compressed in Arrow files, nothing indexed.
+    /// The usual way to write a `target`: zstd of level 1 for Parquet, nothing compressed in Arrow
+    /// files, nothing indexed.
     #[must_use]
     pub fn new(target: WriteTarget) -> Self {
         let codec = if target == WriteTarget::Parquet { Codec::Zstd(1) } else { Codec::None };
@@ -96,7 +99,8 @@ impl WriteSettings {
         }
     }
 
-    /// What a writer of rows of that schema holds at most while `threads` help, beside the batches that are prepared and not yet pushed.
+    /// What a writer of rows of that schema holds at most while `threads` help, beside the batches
+    /// that are prepared and not yet pushed.
     #[must_use]
     pub fn bytes(&self, schema: &SchemaRef, threads: usize) -> u64 {
         match self.target {
@@ -159,7 +163,8 @@ impl BatchWriter {
         }
     }
 
-    /// Works off what waits, until nothing waits that nobody works on. Of the formats only Parquet has such work.
+    /// Works off what waits, until nothing waits that nobody works on. Of the formats only Parquet
+    /// has such work.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -170,8 +175,9 @@ impl BatchWriter {
         }
     }
 
-    /// Nothing more is pushed: what is left may be worked off by all who [`help`](Self::help), before one calls
-    /// [`finish`](Self::finish). Without it the last row group is encoded by that one alone.
+    /// Nothing more is pushed: what is left may be worked off by all who [`help`](Self::help),
+    /// before one calls [`finish`](Self::finish). Without it the last row group is encoded by that
+    /// one alone.
     ///
     /// # Errors
     /// When the file can't be written.

@@ -1,4 +1,5 @@
-//! Files of columns that others made: what is read of them at once is bounded by bytes, whatever they say.
+//! Files of columns that others made: what is read of them at once is bounded by bytes, whatever
+//! they say.
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;

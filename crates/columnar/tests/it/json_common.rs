@@ -1,4 +1,5 @@
-//! What the tests of JSON share: documents as a tree of literals, chunks of any block size, and columns compared with documents.
+//! What the tests of JSON share: documents as a tree of literals, chunks of any block size, and
+//! columns compared with documents.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};

@@ -7,7 +7,8 @@ use proptest::sample::select;
 use rorqual_columnar::json::{JsonSplitter, Layout, detect, parse_path};
 use rorqual_pipe::Splitter;
 
-/// Ends of documents, each with the byte that tells it, found one byte after the other; and whether the last is open.
+/// Ends of documents, each with the byte that tells it, found one byte after the other; and whether
+/// the last is open.
 fn reference(bytes: &[u8]) -> (Vec<(usize, usize)>, bool) {
     let (mut ends, mut depth, mut in_string, mut escaped, mut in_word) = (Vec::new(), 0_u64, false, false, false);
     for (index, byte) in bytes.iter().enumerate() {
@@ -15,7 +16,8 @@ fn reference(bytes: &[u8]) -> (Vec<(usize, usize)>, bool) {
             in_word = false;
             ends.push((index, index));
         }
-        // Outside of strings a backslash is a fault; inside an object it hides a quote all the same.
+        // Outside of strings a backslash is a fault; inside an object it hides a quote all the
+        // same.
         let inside = depth > 0 || in_string;
         let was_escaped = escaped;
         escaped = inside && *byte == b'\\' && !was_escaped;

@@ -1,4 +1,5 @@
-//! Types of foreign files that are read wrong by who takes them for what they look like, and streams.
+//! Types of foreign files that are read wrong by who takes them for what they look like, and
+//! streams.
 
 use arrow_array::builder::{Int32Builder, ListViewBuilder};
 use arrow_array::cast::AsArray;
@@ -120,7 +121,8 @@ fn moments_of_96_bits_reach_beyond_2262() {
 #[test]
 fn a_footer_that_contradicts_itself_about_rows_is_refused() {
     let whole = parquet(&numbers(0, 6));
-    // The footer's third field, a number of 64 bits, which is six in zigzag; and the list that follows.
+    // The footer's third field, a number of 64 bits, which is six in zigzag; and the list that
+    // follows.
     let places: Vec<usize> = (0..whole.len() - 3).filter(|at| whole[*at..].starts_with(&[0x16, 12, 0x19])).collect();
     let [place] = places[..] else { panic!("{places:?}") };
     let with_rows = |rows: u8| {
@@ -257,8 +259,8 @@ fn intervals_with_months_stay_whole_as_text_and_are_none_of_parquet() {
     assert_eq!(written.unwrap_err().to_string(), said);
 }
 
-/// A schema without columns, as FlatBuffers have it, whose numbers are in this order of bytes: its table with the places of its fields
-/// before it, and an empty vector.
+/// A schema without columns, as FlatBuffers have it, whose numbers are in this order of bytes: its
+/// table with the places of its fields before it, and an empty vector.
 fn schema_table(endianness: u8) -> Vec<u8> {
     let places = [8, 0, 12, 0, 8, 0, 4, 0];
     let table = [8, 0, 0, 0, 8, 0, 0, 0, endianness, 0, 0, 0];
@@ -267,7 +269,8 @@ fn schema_table(endianness: u8) -> Vec<u8> {
 
 /// A file without batches.
 fn empty_file(endianness: u8) -> Vec<u8> {
-    // Its root, the places of version and schema, and the table that refers to the schema, 16 bytes on.
+    // Its root, the places of version and schema, and the table that refers to the schema, 16 bytes
+    // on.
     let footer = [[12, 0, 0, 0], [8, 0, 12, 0], [8, 0, 4, 0], [8, 0, 0, 0], [16, 0, 0, 0], [4, 0, 0, 0]].concat();
     let footer = [footer, schema_table(endianness)].concat();
     [b"ARROW1\0\0", &footer[..], &(footer.len() as u32).to_le_bytes(), b"ARROW1"].concat()

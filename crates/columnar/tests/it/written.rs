@@ -219,7 +219,8 @@ fn a_value_is_found_in_every_type() {
     for target in [WriteTarget::Parquet, WriteTarget::Arrow] {
         for index in [vec![], ["int", "unsigned", "float", "text", "deep.id", "coded"].map(str::to_owned).to_vec()] {
             let table = table(written(&WriteSettings { index, ..settings(target) }, &batches, 1).0);
-            // Row 5000: 5000 * 1,000,003 - 2^40; 2^64 - 1 - 5003; 5001 / 7 - 1e300 is -1e300 for all rows.
+            // Row 5000: 5000 * 1,000,003 - 2^40; 2^64 - 1 - 5003; 5001 / 7 - 1e300 is -1e300 for
+            // all rows.
             for (column, value, row) in [
                 ("int", "-1094511612776", 5000),
                 ("unsigned", "18446744073709546612", 5003),
@@ -377,7 +378,8 @@ fn ten_thousand_columns_are_bounded_groups() {
 
 #[test]
 fn a_footer_of_many_row_groups_takes_little_while_it_is_written() {
-    // As 100 GiB of JSON with 60 columns in 256 MiB: there 3,000 groups and 32 MiB for the footer, here 300 and 3.2 MiB.
+    // As 100 GiB of JSON with 60 columns in 256 MiB: there 3,000 groups and 32 MiB for the footer,
+    // here 300 and 3.2 MiB.
     let names: Vec<String> = (0..60).map(|column| format!("column {column}")).collect();
     let batch = |group: i64| {
         let column = |column: i64| -> ArrayRef {

@@ -128,7 +128,8 @@ const PLACED: [(&str, Change, [&str; 2]); 3] = [
 /// Who is there at a time, in a log of visits.
 const VISITORS: u64 = 100;
 
-/// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many), and go.
+/// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many),
+/// and go.
 fn visits(seed: u64) -> Vec<Plain> {
     let mut random = Random(seed);
     let arrive = |random: &mut Random| {
@@ -299,7 +300,8 @@ fn findings_are_the_same_whichever_thread_took_which_rows() {
     }
 }
 
-/// A minute in which a few requests fail, of a log in which nothing else does: 53 rows of the span, and below 1 % of it.
+/// A minute in which a few requests fail, of a log in which nothing else does: 53 rows of the span,
+/// and below 1 % of it.
 #[test]
 fn a_small_outage_is_found() {
     for seed in 0..6 {

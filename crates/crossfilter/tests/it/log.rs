@@ -161,7 +161,8 @@ impl Setup {
         store
     }
 
-    /// Has complete rows written to the file, where there is one: all but what is less than a part in 256 of the memory.
+    /// Has complete rows written to the file, where there is one: all but what is less than a part
+    /// in 256 of the memory.
     pub(crate) fn spill(&self, store: &RowStore) {
         if self.spill_bytes.is_some() {
             let memory = store.memory_bytes();

@@ -68,7 +68,8 @@ fn rows_take_as_little_as_they_can() {
     let rows = rows(60_000);
     let store = Setup::default().record(text_of(&rows));
     let of = |holder: &str| store.holders().iter().find(|(name, _)| *name == holder).map_or(0, |(_, bytes)| *bytes);
-    // Time and status of a second and a constant: 2 bytes; client 2, path 2 and 4 in the list of its values, bytes 4, clients' list 4.
+    // Time and status of a second and a constant: 2 bytes; client 2, path 2 and 4 in the list of
+    // its values, bytes 4, clients' list 4.
     let expected = rows.len() as u64 * (4 + 2 + 2 + 4 + 4 + 4);
     let held = of("rows");
     assert!(held <= expected && held >= expected / 2, "{held} for {expected}");
@@ -78,7 +79,8 @@ fn rows_take_as_little_as_they_can() {
     assert!(values >= texts && values <= 2 * texts + 2 * rows.len() as u64 * 130 + OTHER_BYTES, "{values} for {texts}");
 }
 
-/// Nobody knows what agents are that had no room: they are neither bots nor people, and the totals add up.
+/// Nobody knows what agents are that had no room: they are neither bots nor people, and the totals
+/// add up.
 #[test]
 fn agents_without_room_are_unknown() {
     let mut rows = rows(120_000);

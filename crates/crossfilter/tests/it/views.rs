@@ -265,7 +265,8 @@ proptest! {
     }
 }
 
-/// So many values that views of few rows hold only those that they meet, and others the sums of all.
+/// So many values that views of few rows hold only those that they meet, and others the sums of
+/// all.
 #[test]
 fn few_rows_of_many_values() {
     let mut all = rows(9, 9_000);
@@ -455,7 +456,8 @@ fn rows_without_a_place_are_counted() {
         let setup = Setup { threads: 2, segment_rows: 100, memory_bytes: 0, spill_bytes };
         let store = setup.store();
         let analyzer = setup.analyzer(&store);
-        // In pieces, with looks at what has come: what is dropped again and again is dropped once, and views are not remembered beyond it.
+        // In pieces, with looks at what has come: what is dropped again and again is dropped once,
+        // and views are not remembered beyond it.
         for piece in rows.chunks(500) {
             store.refresh();
             let input = Input::from_reader("piece", Box::new(std::io::Cursor::new(text_of(piece))));

@@ -1,4 +1,5 @@
-//! The digest of a whole input is the hash of its bytes, whatever the input, its size and the number of threads.
+//! The digest of a whole input is the hash of its bytes, whatever the input, its size and the
+//! number of threads.
 
 use proptest::prelude::*;
 use rorqual_digest::{Algorithm, Hasher, digest};

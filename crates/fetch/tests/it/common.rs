@@ -42,7 +42,8 @@ impl Folder {
         assert_eq!(self.names(), ["file"]);
     }
 
-    /// The target is not there; the part is, and every byte that is claimed is right. How many there are.
+    /// The target is not there; the part is, and every byte that is claimed is right. How many
+    /// there are.
     pub(crate) fn has_part_of(&self, content: &GeneratedContent) -> u64 {
         assert_eq!(self.names(), ["file.part", "file.part.json"]);
         let part = std::fs::read(self.at("file.part")).unwrap();

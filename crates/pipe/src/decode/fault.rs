@@ -39,8 +39,9 @@ impl From<DecodeError> for io::Error {
     }
 }
 
-/// A decoder's failure in our words; a failure of the source below it comes through as it was. `stored` is how many bytes the decoder
-/// had taken by then: the offset that is added later counts decoded ones.
+/// A decoder's failure in our words; a failure of the source below it comes through as it was.
+/// `stored` is how many bytes the decoder had taken by then: the offset that is added later counts
+/// decoded ones.
 pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::Error) -> Error {
     let cause = match cause.downcast::<Error>() {
         Ok(source_error) => return source_error,

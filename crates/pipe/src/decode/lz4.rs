@@ -1,8 +1,9 @@
-//! LZ4 frames (lz4_Frame_format.md 1.6.4): several of them, linked blocks, all checksums, skippable frames between them.
+//! LZ4 frames (lz4_Frame_format.md 1.6.4): several of them, linked blocks, all checksums, skippable
+//! frames between them.
 //!
 //! # Why not lz4_flex's own frame decoder?
-//! It takes a file that is cut between two blocks for a whole one, and sets no limit to its memory. Its decoder of blocks is what
-//! is used here.
+//! It takes a file that is cut between two blocks for a whole one, and sets no limit to its memory.
+//! Its decoder of blocks is what is used here.
 
 use super::fault::DecodeError;
 use lz4_flex::block::decompress_into_with_dict;
@@ -21,7 +22,8 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// The highest bit of a block's size says that it is stored as it is.
 const STORED: u32 = 1 << 31;
 
-/// Decodes all frames of an input. Holds a block as stored, the same decoded, and the window: at most 8.1 MiB.
+/// Decodes all frames of an input. Holds a block as stored, the same decoded, and the window: at
+/// most 8.1 MiB.
 pub(super) struct Lz4Decoder<R> {
     input: R,
     memory_bytes_max: u64,

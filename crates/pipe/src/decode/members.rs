@@ -1,7 +1,8 @@
 //! Compressed members one after the other: gzip and bzip2.
 //!
-//! The decoders of flate2 and bzip2 have a mode for this, but take whatever follows a member for another one: zeros, which tapes
-//! and some devices leave behind a file, and junk, which they call cut short.
+//! The decoders of flate2 and bzip2 have a mode for this, but take whatever follows a member for
+//! another one: zeros, which tapes and some devices leave behind a file, and junk, which they call
+//! cut short.
 
 use super::fault::DecodeError;
 use bzip2::bufread::BzDecoder;

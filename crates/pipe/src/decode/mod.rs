@@ -49,7 +49,8 @@ impl Encoding {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             // A skippable frame, which a zstd file may start with.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
-            // The size of the blocks, then the first of them, or the end of an empty stream: a text may begin with `BZh`.
+            // The size of the blocks, then the first of them, or the end of an empty stream: a text
+            // may begin with `BZh`.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Self::Bzip2,
             [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Self::Bzip2,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
@@ -84,8 +85,9 @@ impl Encoding {
     }
 }
 
-/// Whether the 13 bytes of `head` are what LZMA's encoders write: `dictionary` (its size after two zeros) is a power of two or one and
-/// a half, and the size that follows is unknown or below 256 GiB, as liblzma asks of it as well.
+/// Whether the 13 bytes of `head` are what LZMA's encoders write: `dictionary` (its size after two
+/// zeros) is a power of two or one and a half, and the size that follows is unknown or below 256
+/// GiB, as liblzma asks of it as well.
 fn is_lzma(dictionary: &[u8], head: &[u8]) -> bool {
     let ([low, high], [.., a, b, c, d, e, f, g, h]) = (dictionary, head) else { return false };
     let dictionary = u32::from_le_bytes([0, 0, *low, *high]);
@@ -94,8 +96,8 @@ fn is_lzma(dictionary: &[u8], head: &[u8]) -> bool {
     sound && (size == u64::MAX || size < 1 << 38)
 }
 
-/// The largest zstd window, as a power of two, that a budget of `memory_bytes` lets a stream ask for:
-/// a 32nd of it, between 2^20 and 2^31.
+/// The largest zstd window, as a power of two, that a budget of `memory_bytes` lets a stream ask
+/// for: a 32nd of it, between 2^20 and 2^31.
 #[must_use]
 pub fn zstd_window_log_max(memory_bytes: u64) -> u32 {
     (memory_bytes / ZSTD_WINDOW_SHARE).max(1).ilog2().clamp(20, 31)

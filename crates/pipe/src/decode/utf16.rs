@@ -19,7 +19,8 @@ pub enum Charset {
 }
 
 impl Charset {
-    /// Tells UTF-16 by its mark, or by two to six first characters that are all ASCII: every other byte is zero then.
+    /// Tells UTF-16 by its mark, or by two to six first characters that are all ASCII: every other
+    /// byte is zero then.
     #[must_use]
     pub fn detect(head: &[u8]) -> Self {
         match head {
@@ -49,7 +50,8 @@ impl Charset {
     }
 }
 
-/// Reads an input as UTF-8, whichever [`Charset`] its first bytes tell. Holds [`UTF16_BYTES`] of it.
+/// Reads an input as UTF-8, whichever [`Charset`] its first bytes tell. Holds [`UTF16_BYTES`] of
+/// it.
 pub(super) struct Utf8Reader<R> {
     input: R,
     charset: Option<Charset>,
@@ -85,7 +87,8 @@ impl<R: Read> Utf8Reader<R> {
         }
     }
 
-    /// Makes at least `wanted` bytes available where the input has so many; what came before a failure is good.
+    /// Makes at least `wanted` bytes available where the input has so many; what came before a
+    /// failure is good.
     fn fill(&mut self, wanted: usize) {
         while !self.ended && self.to - self.from < wanted {
             self.stored.copy_within(self.from..self.to, 0);
@@ -229,7 +232,8 @@ mod tests {
         assert_eq!(Charset::detect(&utf16("\u{feff}ü", u16::to_be_bytes)), Charset::Utf16Be);
         assert_eq!(Charset::detect(&utf16("#Software", u16::to_le_bytes)), Charset::Utf16Le);
         assert_eq!(Charset::detect(&utf16("1.2", u16::to_be_bytes)), Charset::Utf16Be);
-        // UTF-32 with its mark and without, one character, other characters than ASCII, and binary data.
+        // UTF-32 with its mark and without, one character, other characters than ASCII, and binary
+        // data.
         for other in
             [&b"\xff\xfe\0\0a\0\0\0"[..], b"a\0\0\0b\0\0\0", b"a\0", b"", b"a\0\xe4\0b\0", b"a\0b\0c\0d\0e\0\x01\0", b"ab"]
         {

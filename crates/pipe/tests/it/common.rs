@@ -1,4 +1,5 @@
-//! What the tests share: sources of any block size, stages that keep what they see, and a reference that splits by hand.
+//! What the tests share: sources of any block size, stages that keep what they see, and a reference
+//! that splits by hand.
 
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes, buffers_needed};
 use rorqual_pipe::{BlockSource, BufferPool, Chunk, Control, Error, FilledBlock, Finish, Framing, Input, RunPlan, Stage, run};
@@ -9,7 +10,8 @@ use std::time::Duration;
 /// A run that takes longer hangs.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Fewest buffers with which a stream moves: a decoder's input, the carried line's block, the one being filled.
+/// Fewest buffers with which a stream moves: a decoder's input, the carried line's block, the one
+/// being filled.
 pub(crate) const BUFFERS_MIN: usize = 3;
 
 /// A line as a stage saw it.
@@ -113,8 +115,8 @@ impl Setup {
         BufferPool::new(buffer_bytes(self.headroom()), self.buffers)
     }
 
-    /// Runs what `input` makes with the pool through stages that `stage` makes. Ends the test when the run hangs or
-    /// keeps a buffer.
+    /// Runs what `input` makes with the pool through stages that `stage` makes. Ends the test when
+    /// the run hangs or keeps a buffer.
     pub(crate) fn run<S: Stage + 'static>(
         self,
         input: impl FnOnce(&BufferPool) -> Input + Send + 'static,

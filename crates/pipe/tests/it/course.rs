@@ -1,4 +1,5 @@
-//! Streams that are run by stretches: whatever the pauses, the lines are those of one run, and one can go on from any pause.
+//! Streams that are run by stretches: whatever the pauses, the lines are those of one run, and one
+//! can go on from any pause.
 
 use crate::common::{KeepLines, Seen, Setup, split};
 use proptest::prelude::*;

@@ -26,7 +26,8 @@ fn every_encoding_in_pieces_of_any_size() {
     }
 }
 
-/// One member, stream or frame of each encoding, by the name that messages have for it; all with checksums but lzma, which has none.
+/// One member, stream or frame of each encoding, by the name that messages have for it; all with
+/// checksums but lzma, which has none.
 fn single() -> Vec<(&'static str, Vec<u8>)> {
     let bytes = text();
     vec![
@@ -100,7 +101,8 @@ fn what_follows_is_either_padding_or_an_error_that_says_so() {
         for junk in [&b"junk"[..], b"x", b"\0\0\0\0junk and more of it", &[0xff; 300]] {
             let (_, error) = decoded([&stored, junk].concat(), 1);
             let error = error.unwrap_or_else(|| panic!("{name}: {} went unnoticed", junk.escape_ascii()));
-            // These two cut nothing short, whatever follows; the others' libraries can't tell a short word from a cut header.
+            // These two cut nothing short, whatever follows; the others' libraries can't tell a
+            // short word from a cut header.
             if matches!(name, "gzip" | "bzip2") || (name == "lz4" && junk.len() >= 4) {
                 assert_eq!(error.kind(), ErrorClass::Corrupt, "{name}: {error}");
                 assert!(error.to_string().contains("is followed by something else"), "{name}: {error}");

@@ -1,5 +1,5 @@
-//! Whatever fails at whichever call: the run returns, names its input, has handed over what came before, and every
-//! buffer comes home.
+//! Whatever fails at whichever call: the run returns, names its input, has handed over what came
+//! before, and every buffer comes home.
 
 use crate::common::{KeepBytes, KeepLines, Outcome, Pieces, Seen, Setup, TIME_MAX, split};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};

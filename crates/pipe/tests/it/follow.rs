@@ -10,7 +10,8 @@ use tempfile::NamedTempFile;
 /// What is done to a file once it gave so many lines.
 type Change = (usize, fn(&mut NamedTempFile));
 
-/// Follows a file until it gave as many lines as `changes` want of it, one change after the other, and stops then. All lines.
+/// Follows a file until it gave as many lines as `changes` want of it, one change after the other,
+/// and stops then. All lines.
 fn followed(file: NamedTempFile, line_bytes_max: usize, changes: Vec<Change>) -> Vec<Vec<u8>> {
     in_time(TIME_MAX, move || {
         let (sender, lines) = channel();

@@ -1,4 +1,5 @@
-//! Records that a splitter finds come whole, whatever the borders of the blocks, and without what is before and behind them.
+//! Records that a splitter finds come whole, whatever the borders of the blocks, and without what
+//! is before and behind them.
 
 use crate::common::{BUFFERS_MIN, Pieces, TIME_MAX};
 use proptest::collection::vec;
@@ -9,7 +10,8 @@ use rorqual_pipe::{
 };
 use rorqual_testkit::process::in_time;
 
-/// Records end behind `;`; what is before `[` and from `]` on belongs to none, and nothing may follow `!`.
+/// Records end behind `;`; what is before `[` and from `]` on belongs to none, and nothing may
+/// follow `!`.
 #[derive(Default)]
 struct Semicolons {
     taken: u64,

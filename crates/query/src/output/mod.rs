@@ -58,7 +58,8 @@ impl QuerySink {
         Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), schema: None, writing: None, rows: 0 })
     }
 
-    /// The plan, and of a table no more rows than are shown, but one that tells that there are more.
+    /// The plan, and of a table no more rows than are shown, but one that tells that there are
+    /// more.
     ///
     /// # Errors
     /// As the engine's.
@@ -97,7 +98,8 @@ impl QuerySink {
         self.schema = Some(schema);
     }
 
-    /// Begins with the first rows, or with the end: of a query that fails before, nobody has a header.
+    /// Begins with the first rows, or with the end: of a query that fails before, nobody has a
+    /// header.
     fn begin(&mut self) -> io::Result<()> {
         let Some(schema) = &self.schema else { return Ok(()) };
         let Some(out) = self.out.take() else { return Ok(()) };
@@ -158,7 +160,8 @@ pub(crate) fn output(args: &Args) -> Option<OutputPath<'_>> {
 }
 
 /// # Errors
-/// When the extension of the output says nothing, and no flag does, or the format is none for standard output.
+/// When the extension of the output says nothing, and no flag does, or the format is none for
+/// standard output.
 fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
     let path = output(args).map(|output| output.path);
     let by_name = || match path?.extension()?.to_str()?.to_ascii_lowercase().as_str() {

@@ -1,10 +1,11 @@
 //! Logs, JSON and CSV as a file format of the engine, over our own decoders.
 //!
-//! * A [`RecordTable`] is what a query names: files of one format. It cuts plain files of lines into stretches, which the partitions of
-//!   a scan take one after another.
-//! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time, filters. It holds nothing of this process but what
-//!   [`ScanContext`] has.
-//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order, [`object`] an object of a store.
+//! * A [`RecordTable`] is what a query names: files of one format. It cuts plain files of lines
+//!   into stretches, which the partitions of a scan take one after another.
+//! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time, filters. It
+//!   holds nothing of this process but what [`ScanContext`] has.
+//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order,
+//!   [`object`] an object of a store.
 //! * A [`skip::Skip`] tells of a chunk whether a filter leaves anything of it.
 
 mod counts;

@@ -64,8 +64,8 @@ impl RecordOpener {
         }
     }
 
-    /// What tells of a chunk whether the filter leaves anything of it, where that is cheaper than decoding it. A line of a log is taken
-    /// apart as a whole.
+    /// What tells of a chunk whether the filter leaves anything of it, where that is cheaper than
+    /// decoding it. A line of a log is taken apart as a whole.
     pub(crate) fn skip(&self) -> Option<Skip> {
         let filter = self.filter.as_ref().filter(|_| !matches!(self.format, RecordFormat::Log(_)))?;
         let mut needed: Vec<usize> = collect_columns(filter).iter().map(|column| column.index()).collect();
@@ -84,7 +84,8 @@ impl RecordOpener {
     /// Counts what a chunk, or a part of it, came to.
     ///
     /// # Errors
-    /// When a record in it is no row, unless such are left out: an answer without them would look whole.
+    /// When a record in it is no row, unless such are left out: an answer without them would look
+    /// whole.
     pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) -> Result<(), Error> {
         self.counts.rows_decoded.add(decoded.batches.iter().map(RecordBatch::num_rows).sum());
         self.counts.rows_outside.add(decoded.outside);

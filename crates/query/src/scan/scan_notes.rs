@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Why a record that is too long is left out.
 const TOO_LONG: &str = "longer than --record-max";
 
-/// What the scans of a query met. A query that scans a file twice meets the same records twice, so each scan counts for itself.
+/// What the scans of a query met. A query that scans a file twice meets the same records twice, so
+/// each scan counts for itself.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     scans: Mutex<Vec<Arc<ScanNotes>>>,

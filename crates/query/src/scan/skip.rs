@@ -1,8 +1,9 @@
 //! Chunks of records of which a filter leaves nothing.
 //!
 //! # Why?
-//! Records are often written in the order of time, so that a span of it lies in a few chunks. The columns that a filter needs are decoded
-//! first, and the others only where it leaves a row. Where that saves nothing, it is soon given up.
+//! Records are often written in the order of time, so that a span of it lies in a few chunks. The
+//! columns that a filter needs are decoded first, and the others only where it leaves a row. Where
+//! that saves nothing, it is soon given up.
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::physical_expr::PhysicalExpr;

@@ -1,4 +1,5 @@
-//! What has to be read in order: a pipe, a compressed file, records that no newline ends, an object of a store.
+//! What has to be read in order: a pipe, a compressed file, records that no newline ends, an object
+//! of a store.
 
 use super::external;
 use super::opener::RecordOpener;
@@ -30,7 +31,8 @@ pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Re
     .boxed()
 }
 
-/// Why a thread that gives no more rows ended before its end, if it did: half an answer must not look whole.
+/// Why a thread that gives no more rows ended before its end, if it did: half an answer must not
+/// look whole.
 async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
     thread.await.err().map(|error| exec_datafusion_err!("reading the input failed inside: {error}"))
 }
@@ -63,8 +65,8 @@ impl RunningScan {
         error.map(|error| self.sender.blocking_send(Err(external(error))));
     }
 
-    /// Hands rows to the operators, waiting until they have room for them. What of a chunk is too much to be decoded at once is decoded in
-    /// its turn.
+    /// Hands rows to the operators, waiting until they have room for them. What of a chunk is too
+    /// much to be decoded at once is decoded in its turn.
     fn send(&self, mut decoded: DecodedRecords, chunk: &Chunk, own: &mut dyn Decode, name: &str) -> Result<(), Error> {
         let gone = || Error::new(ErrorClass::Stopped, name, "nobody wants more rows");
         let mut start = 0;

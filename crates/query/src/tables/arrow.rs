@@ -1,5 +1,5 @@
-//! Arrow IPC of this machine as a table: files and streams, by the reader of every other verb. The engine's own takes the numbers of other
-//! machines for ours, and a file's word for its lengths.
+//! Arrow IPC of this machine as a table: files and streams, by the reader of every other verb. The
+//! engine's own takes the numbers of other machines for ours, and a file's word for its lengths.
 
 use super::TableFactory;
 use super::columns::ColumnsTable;
@@ -20,7 +20,8 @@ use rorqual_pipe::{Control, Error, ErrorClass, Input};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Operators have so many times less than the reader is told that there is: it takes an eighth for a batch, of which there are copies.
+/// Operators have so many times less than the reader is told that there is: it takes an eighth for
+/// a batch, of which there are copies.
 const READER_FACTOR: u64 = 2;
 
 impl TableFactory {

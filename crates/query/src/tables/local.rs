@@ -120,7 +120,8 @@ fn paths(name: &str) -> Result<Vec<PathBuf>> {
     if paths.is_empty() { plan_err!("'{name}': no file has such a name") } else { Ok(paths) }
 }
 
-/// The files below a folder; hidden ones, and those that others mark as no data by an underscore, are left out.
+/// The files below a folder; hidden ones, and those that others mark as no data by an underscore,
+/// are left out.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -142,7 +143,8 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn file(path: &Path) -> Result<RecordFile> {
     let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
-    // A name in plans: the file is opened by its path, which may have characters that no object's has.
+    // A name in plans: the file is opened by its path, which may have characters that no object's
+    // has.
     let location = ObjectPath::from_absolute_path(absolute(path)?);
     let location = location.unwrap_or_else(|_| ObjectPath::from(path.to_string_lossy().as_ref()));
     let place = OpenMode::Local { path: path.to_owned(), is_plain: input.is_file() };
@@ -157,8 +159,8 @@ fn url(path: &Path) -> Result<ListingTableUrl> {
     ListingTableUrl::try_new(url, None)
 }
 
-/// The path of a file without `..`, which an object's can't have: what stands before one may be a link, so the system is asked. The
-/// file's own name stays.
+/// The path of a file without `..`, which an object's can't have: what stands before one may be a
+/// link, so the system is asked. The file's own name stays.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else { return plan_err!("{}: is a folder", path.display()) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

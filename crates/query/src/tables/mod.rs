@@ -92,7 +92,8 @@ impl TableFactory {
     fn check(&self, url: &ListingTableUrl) -> Result<()> {
         let Ok(path) = url.get_url().to_file_path() else { return Ok(()) };
         let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { return Ok(()) };
-        // Nothing else is held yet, and the table goes again: its footer may take twice the share that it has where rows are read.
+        // Nothing else is held yet, and the table goes again: its footer may take twice the share
+        // that it has where rows are read.
         TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map(drop).map_err(external)
     }
 }

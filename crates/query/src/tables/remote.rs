@@ -77,7 +77,8 @@ fn address(url: &Url, meta: &ObjectMeta) -> Url {
     address
 }
 
-/// The objects that an address stands for, in the order of their names: one, or those that a wildcard or a folder (which ends in /) has.
+/// The objects that an address stands for, in the order of their names: one, or those that a
+/// wildcard or a folder (which ends in /) has.
 async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<ObjectMeta>> {
     let failed = |error: object_store::Error| plan_datafusion_err!("{name}: {error}");
     let path = percent_decode(url.path());

@@ -80,7 +80,8 @@ fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData) {
     for column in group.columns() {
         let Some(name) = column.column_path().parts().first() else { continue };
         let uncompressed = bytes(column.uncompressed_size());
-        // A dictionary has a value once, however often it comes; its writer may say what all of them take.
+        // A dictionary has a value once, however often it comes; its writer may say what all of
+        // them take.
         let decoded = uncompressed.max(bytes(column.unencoded_byte_array_data_bytes().unwrap_or(0)));
         let width = own.entry(name).or_default();
         width.row_bytes += decoded.div_ceil(rows);

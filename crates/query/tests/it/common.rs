@@ -32,7 +32,8 @@ pub(crate) fn said(ran: &ProcessEnd) -> String {
     ran.stderr.lines().filter(|line| !line.contains("a line with a field that could not be read, which is null")).collect()
 }
 
-/// Lines of a combined log by hour and status, as CSV: found by splitting at blanks and quotes, by no parser of ours.
+/// Lines of a combined log by hour and status, as CSV: found by splitting at blanks and quotes, by
+/// no parser of ours.
 pub(crate) fn hours_by_hand(log: &[u8]) -> String {
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for line in String::from_utf8_lossy(log).lines() {

@@ -16,7 +16,8 @@ const MEMORY: u64 = 256 * MIB;
 const ROWS: usize = 1_000_000;
 const VALUE_BYTES: usize = 200_000;
 
-/// A Parquet file of a million rows with one value, which it holds once; without the writer's own note of the type.
+/// A Parquet file of a million rows with one value, which it holds once; without the writer's own
+/// note of the type.
 fn repeated(folder: &TestFolder, name: &str, column: impl Fn(ArrayRef) -> ArrayRef) -> String {
     let path = folder.text(name);
     let value: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(VALUE_BYTES)]));

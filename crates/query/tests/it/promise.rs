@@ -20,7 +20,8 @@ fn bounded(folder: &TestFolder, sql: &str) -> ProcessRun {
     query(&["--memory", "256MiB", "--to", "csv", "--temp-dir", &folder.text("temp"), sql])
 }
 
-/// Grouping by a value that never comes back, far beyond the memory: 5 million addresses are 400 MiB of a hash table.
+/// Grouping by a value that never comes back, far beyond the memory: 5 million addresses are 400
+/// MiB of a hash table.
 #[test]
 fn groups_beyond_the_memory() {
     let folder = TestFolder::new();
@@ -50,7 +51,8 @@ fn sorts_beyond_the_memory() {
     assert!(clients.is_sorted());
 }
 
-/// Joining 2 million lines with themselves: a hash table of one side has no room, so both are sorted.
+/// Joining 2 million lines with themselves: a hash table of one side has no room, so both are
+/// sorted.
 #[test]
 fn joins_beyond_the_memory() {
     let folder = TestFolder::new();

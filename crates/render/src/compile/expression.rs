@@ -94,7 +94,8 @@ impl<'a> TemplateCompiler<'a> {
         }))
     }
 
-    /// A loop over an expression that never runs: it fails where the loop would. `span` is the place that it names then.
+    /// A loop over an expression that never runs: it fails where the loop would. `span` is the
+    /// place that it names then.
     pub(super) fn check(&mut self, expr: &Expr<'a>, span: Span) -> Result<Box<DelegatedCode<'a>>> {
         Ok(self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(span);

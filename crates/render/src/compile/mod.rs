@@ -13,7 +13,8 @@ use minijinja::{AutoEscape, Environment};
 use scope::Scopes;
 use std::collections::BTreeMap;
 
-/// Templates in one another, of a plan; MiniJinja, which has a limit of its own, does what is deeper.
+/// Templates in one another, of a plan; MiniJinja, which has a limit of its own, does what is
+/// deeper.
 const INCLUDES_MAX: usize = 8;
 
 /// Why there is no plan.
@@ -95,7 +96,8 @@ struct TemplateCompiler<'a> {
 }
 
 impl<'a> TemplateCompiler<'a> {
-    /// The nodes of the current template. What extends another is that one, with its blocks replaced.
+    /// The nodes of the current template. What extends another is that one, with its blocks
+    /// replaced.
     fn template(&mut self, replaced: &TemplateBlocks<'_, 'a>) -> Result<Vec<TemplateNode<'a>>> {
         let TemplateText { name, source } = self.template;
         self.text_bytes += source.len();
@@ -143,7 +145,8 @@ impl<'a> TemplateCompiler<'a> {
     }
 }
 
-/// All blocks of a template, those in others too; what is there already comes from a template that extends this one.
+/// All blocks of a template, those in others too; what is there already comes from a template that
+/// extends this one.
 fn collect_blocks<'b, 'a>(nodes: &'b [Stmt<'a>], template: TemplateText<'a>, blocks: &mut TemplateBlocks<'b, 'a>) {
     for node in nodes {
         match node {

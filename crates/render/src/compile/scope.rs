@@ -98,7 +98,8 @@ impl<'a> Scopes<'a> {
         Variable { name, places }
     }
 
-    /// Among the keys of a loop over rows, the one that `attribute` of its row gets; `None` where `variable` is no such row.
+    /// Among the keys of a loop over rows, the one that `attribute` of its row gets; `None` where
+    /// `variable` is no such row.
     pub(super) fn key(&mut self, variable: &Variable<'a>, attribute: &'a str) -> Option<usize> {
         let Some(VarSlot::Slot(slot)) = variable.places.first() else { return None };
         let looped = self.open.iter_mut().filter_map(|scope| scope.looped.as_mut()).find(|looped| looped.row == Some(*slot))?;

@@ -170,7 +170,8 @@ impl<'p, 'a> Emitter<'p, 'a> {
         if none { self.nodes(&each.otherwise, sink).map(drop) } else { Ok(()) }
     }
 
-    /// A loop over values. Says whether there was none (or the first ended the loop: MiniJinja does not tell these apart).
+    /// A loop over values. Says whether there was none (or the first ended the loop: MiniJinja does
+    /// not tell these apart).
     fn each_item<S: Sink + ?Sized>(
         &mut self,
         each: &'p For<'a>,
@@ -210,7 +211,8 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(index0 == 0)
     }
 
-    /// A loop whose body is the same text each time: as many of them as make a piece that is worth pointing at.
+    /// A loop whose body is the same text each time: as many of them as make a piece that is worth
+    /// pointing at.
     fn repeat<S: Sink + ?Sized>(&mut self, text: &Bytes, times: u64, sink: &mut S) -> Result<bool, RenderError> {
         let at_once = (REPEATED_BYTES_MAX / text.len()) as u64;
         let mut left = times;

@@ -101,7 +101,8 @@ fn a_stop_ends_a_loop_that_writes_nothing() {
     }
 }
 
-/// What is long becomes a deep tree; on the smallest stack there is, one is refused before it overflows.
+/// What is long becomes a deep tree; on the smallest stack there is, one is refused before it
+/// overflows.
 #[test]
 fn long_expressions_are_refused_and_those_at_the_limit_fit_the_stack() {
     let chains: [(&str, &str, &str); 10] = [

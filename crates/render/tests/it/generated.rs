@@ -100,7 +100,8 @@ fn template() -> impl Strategy<Value = String> {
     })
 }
 
-/// What is said, and the line: of some statements MiniJinja does not know the column, or which name is undefined.
+/// What is said, and the line: of some statements MiniJinja does not know the column, or which name
+/// is undefined.
 fn by_line(error: &str) -> String {
     let first = error.lines().next().unwrap_or_default();
     let Some((place, message)) = first.split_once(": ") else { return first.to_owned() };
@@ -119,7 +120,8 @@ proptest! {
         // MiniJinja does not know which row is the last.
         prop_assume!(!(template.contains("loop.last") && template.contains("in rows")));
         prop_assert_eq!(ours.error.is_some(), theirs.error.is_some(), "{}", template);
-        // MiniJinja looks at all items of a filtered loop before the first is rendered: it may meet another error first, and sooner.
+        // MiniJinja looks at all items of a filtered loop before the first is rendered: it may meet
+        // another error first, and sooner.
         let filtered = template.split("{% for").skip(1).any(|rest| rest.split("%}").next().is_some_and(|head| head.contains(" if ")));
         if !(filtered && ours.error.is_some()) {
             let error = |error: Option<String>| error.map(|error| by_line(&error));

@@ -42,7 +42,8 @@ fn the_last_row_is_known() {
     }
 }
 
-/// Remembers how many batches had been asked for when it was first flushed, and at the first piece behind that.
+/// Remembers how many batches had been asked for when it was first flushed, and at the first piece
+/// behind that.
 struct Watching {
     batches: Arc<AtomicU64>,
     flushed_at: Option<u64>,

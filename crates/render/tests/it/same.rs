@@ -1,4 +1,5 @@
-//! Whatever way a template takes, its output is MiniJinja's, and so are its errors and their places.
+//! Whatever way a template takes, its output is MiniJinja's, and so are its errors and their
+//! places.
 
 use crate::common::{both, page};
 

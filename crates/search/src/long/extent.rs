@@ -48,7 +48,8 @@ impl MatchFollower {
         }
     }
 
-    /// Where it ends, counted from its start, by the bytes so far; `None` where nothing matches yet.
+    /// Where it ends, counted from its start, by the bytes so far; `None` where nothing matches
+    /// yet.
     pub(crate) fn end(&self) -> Option<u64> {
         self.end
     }
@@ -129,7 +130,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Where a match ends that is known to start somewhere: as the matcher says of the whole line, however the line comes.
+        /// Where a match ends that is known to start somewhere: as the matcher says of the whole
+        /// line, however the line comes.
         #[test]
         fn the_end_of_a_match_is_where_it_is_in_one_piece(
             pieces in prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d", " ", "é", "aaaaaaaa", "bbbb"]), 0..40),

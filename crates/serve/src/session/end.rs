@@ -50,14 +50,16 @@ impl Session {
         }
     }
 
-    /// Says that it has finished, once that outlasts an end of the whole machine, as its sender may have no other copy of the log from then on; or once
-    /// the disk failed, which the log and [`SessionView::kept`](super::View) say.
+    /// Says that it has finished, once that outlasts an end of the whole machine, as its sender may
+    /// have no other copy of the log from then on; or once the disk failed, which the log and
+    /// [`SessionView::kept`](super::View) say.
     async fn finish(self: Arc<Self>) {
         Arc::clone(&self).sync_later().await;
         self.set_state(&mut self.lock(), SessionState::Finished);
     }
 
-    /// No more rows come: views count all that there are once, and other sessions get the memory that they leave.
+    /// No more rows come: views count all that there are once, and other sessions get the memory
+    /// that they leave.
     pub(crate) fn complete_rows(&self) {
         self.rows.store().inspect(|store| store.settle((store.memory_bytes() / SETTLED_LENT_SHARE).max(SETTLED_LENT_BYTES)));
     }
@@ -100,7 +102,8 @@ impl Session {
         }
     }
 
-    /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with the bytes of a second.
+    /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with
+    /// the bytes of a second.
     pub(crate) fn stop_if_too_dense(self: &Arc<Self>) {
         let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
         let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
@@ -131,11 +134,13 @@ impl Session {
         }
     }
 
-    /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file does with its run.
+    /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file
+    /// does with its run.
     async fn conclude(self: Arc<Self>) {
         let turn = if self.is_kept() {
             let lap = Arc::clone(&self);
-            // The lap ends when its upload hears of it, and others are kept meanwhile. A panic was reported where it was.
+            // The lap ends when its upload hears of it, and others are kept meanwhile. A panic was
+            // reported where it was.
             let _ = tokio::task::spawn_blocking(move || drop(lock(&lap.reading))).await;
             // It is kept with how it ended, which takes memory.
             self.turns.keeping().await

@@ -45,7 +45,8 @@ impl Session {
         Self { created: saved.created, ..self }
     }
 
-    /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks. Nothing of it may run.
+    /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks.
+    /// Nothing of it may run.
     pub(super) fn keep(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         // What is decoded can't be left in the middle: it comes again from its start.
@@ -88,8 +89,9 @@ impl Session {
         self.keep(None, None);
     }
 
-    /// Keeps what came of it and is not kept, where nothing of it runs. A checkpoint that failed a moment ago is tried again only where this is the
-    /// `last` try. One session after another, as each takes memory for that.
+    /// Keeps what came of it and is not kept, where nothing of it runs. A checkpoint that failed a
+    /// moment ago is tried again only where this is the `last` try. One session after another, as
+    /// each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
         let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
@@ -119,7 +121,8 @@ impl Session {
         }
     }
 
-    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; a few sessions at a time. A run may be on its way.
+    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; a few
+    /// sessions at a time. A run may be on its way.
     pub(crate) async fn sync_later(self: Arc<Self>) {
         if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
             return;
@@ -144,7 +147,8 @@ impl Session {
         self.checkpoints.is_some()
     }
 
-    /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does not outlive the server.
+    /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does
+    /// not outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
         let checkpoints = self.checkpoints.as_ref()?;
         Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer() && checkpoints.are_there())
@@ -238,7 +242,8 @@ mod tests {
         runtime().block_on(async {
             let log = log(1_000);
             let (folder, session, [latest, _]) = kept(log.len());
-            // Each checkpoint is a file of its own, whose number is not given again while it has another name.
+            // Each checkpoint is a file of its own, whose number is not given again while it has
+            // another name.
             let stay = |name| std::fs::hard_link(&latest, folder.path().join(name)).expect("it is there");
             let number = || std::fs::metadata(&latest).expect("it is there").ino();
             let keep = || Arc::clone(&session).keep_later(true);
@@ -324,7 +329,8 @@ mod tests {
         assert_eq!(saved(&latest)["offset"], log.len());
     }
 
-    /// Makes the disk take as long for a session's checkpoint as what is given stays: a pipe is read once somebody writes.
+    /// Makes the disk take as long for a session's checkpoint as what is given stays: a pipe is
+    /// read once somebody writes.
     fn slow(latest: &Path) -> impl FnOnce() + use<> {
         std::fs::remove_file(latest).expect("it is there");
         assert!(Command::new("mkfifo").arg(latest).status().expect("mkfifo").success());
@@ -380,7 +386,8 @@ mod tests {
         });
     }
 
-    /// Has what a session is read by, as a lap or a checkpoint would, until it is told to go on; whether it was.
+    /// Has what a session is read by, as a lap or a checkpoint would, until it is told to go on;
+    /// whether it was.
     fn lap(session: &Arc<Session>) -> (Sender<()>, JoinHandle<bool>) {
         let (goes_on, told) = channel();
         let (begins, begun) = channel();

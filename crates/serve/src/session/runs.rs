@@ -122,7 +122,8 @@ impl Session {
     }
 }
 
-/// Sets a session to failed when its run panics: nobody else would, and whoever waits for its end would wait for ever.
+/// Sets a session to failed when its run panics: nobody else would, and whoever waits for its end
+/// would wait for ever.
 struct FailOnUnwind<'a>(&'a Session);
 
 impl Drop for FailOnUnwind<'_> {

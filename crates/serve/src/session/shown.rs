@@ -64,8 +64,9 @@ impl Session {
         }
     }
 
-    /// The report as JSON, at most a little old, the same for all who ask; `None` until the format is known. It is made on
-    /// a blocking thread, as it goes over all tables, in the turn of a question.
+    /// The report as JSON, at most a little old, the same for all who ask; `None` until the format
+    /// is known. It is made on a blocking thread, as it goes over all tables, in the turn of a
+    /// question.
     pub(crate) async fn report(self: &Arc<Self>) -> Option<Bytes> {
         self.lock().format.as_ref()?;
         let fresh = || self.reports.fresh(self.control.decoded_bytes(), self.state().ended());
@@ -128,7 +129,8 @@ impl Session {
         };
         let mut report = self.analyzer.report(sources, complete, 0);
         report.stats = stats.unwrap_or(report.stats);
-        // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back are told by who asks for them.
+        // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back
+        // are told by who asks for them.
         let control = Control::default();
         let _ = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
         report

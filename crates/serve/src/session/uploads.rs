@@ -36,7 +36,8 @@ impl Session {
         self.control.take_stored(bytes)
     }
 
-    /// Forgets the unfinished line at the end of what was taken: it comes again. Blocks while the session is being kept.
+    /// Forgets the unfinished line at the end of what was taken: it comes again. Blocks while the
+    /// session is being kept.
     pub(crate) fn rewind(&self) {
         if let Some(reading) = lock(&self.reading).as_mut() {
             let bytes = reading.rewind();
@@ -62,12 +63,14 @@ impl Session {
         Err(ApiError::bad_request(format!("the session was announced with a size of {announced} bytes, which does not change")))
     }
 
-    /// Whether the announced size has come; where there is none, what its transport's end means says so.
+    /// Whether the announced size has come; where there is none, what its transport's end means
+    /// says so.
     pub(crate) fn whole(&self, end: TransferEnd) -> bool {
         self.size().map_or(end == TransferEnd::Log, |size| self.offset() >= size)
     }
 
-    /// Takes the feed for an upload that goes on at `offset` with a body of `length`, where that is known.
+    /// Takes the feed for an upload that goes on at `offset` with a body of `length`, where that is
+    /// known.
     pub(crate) fn begin_upload(self: &Arc<Self>, offset: u64, length: Option<u64>) -> Result<Feed, ApiError> {
         let mut inner = self.lock();
         if inner.state.ended() {
@@ -96,7 +99,8 @@ impl Session {
         Ok(feed)
     }
 
-    /// Gives its place for the start of a line to others, where its sender has been away for a while. On a thread that may block.
+    /// Gives its place for the start of a line to others, where its sender has been away for a
+    /// while. On a thread that may block.
     pub(crate) fn leave_held(self: &Arc<Self>) {
         let away = |inner: &SessionInner| {
             matches!(inner.state, SessionState::Interrupted | SessionState::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE

@@ -1,7 +1,9 @@
-//! Frames as RFC 6455 has them, decoded while they arrive: nothing of a payload is held, whatever a frame's size.
+//! Frames as RFC 6455 has them, decoded while they arrive: nothing of a payload is held, whatever a
+//! frame's size.
 //!
-//! The decoder is given what was read and says what lies there. It keeps the head of a frame (14 bytes at most) and the payload of a control
-//! frame (125 at most), as these may come in pieces; a payload of a message stays where it was read until somebody takes it.
+//! The decoder is given what was read and says what lies there. It keeps the head of a frame (14
+//! bytes at most) and the payload of a control frame (125 at most), as these may come in pieces; a
+//! payload of a message stays where it was read until somebody takes it.
 
 use super::mask::copy_unmasked;
 
@@ -156,7 +158,8 @@ impl FrameDecoder {
         FrameStep::Control(control)
     }
 
-    /// Reads a head, as far as it has come. What is wrong in it is told by the first byte that shows it.
+    /// Reads a head, as far as it has come. What is wrong in it is told by the first byte that
+    /// shows it.
     fn begin(&mut self, input: &mut &[u8]) -> Result<Option<WebSocketFrame>, Violation> {
         loop {
             if self.head_bytes >= 1 {

@@ -37,7 +37,8 @@ pub enum ClientHeard {
     Failed(u16),
 }
 
-/// What these reads say, binary payloads taken in pieces of at most `piece_bytes`; and the bytes that were copied.
+/// What these reads say, binary payloads taken in pieces of at most `piece_bytes`; and the bytes
+/// that were copied.
 pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -> (Vec<ClientHeard>, u64) {
     copied::take();
     let mut receiver = Receiver::new(TEXT_BYTES_MAX);
@@ -85,7 +86,8 @@ fn go_through(
     }
 }
 
-/// Takes these reads as the frames of an upload, behind which the connection ends; what the server said.
+/// Takes these reads as the frames of an upload, behind which the connection ends; what the server
+/// said.
 pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Vec<Vec<u8>>) -> Vec<u8> {
     let said = Arc::new(Mutex::new(Vec::new()));
     let client = FuzzClient { reads: reads.into(), said: Arc::clone(&said) };

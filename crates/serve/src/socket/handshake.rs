@@ -1,4 +1,5 @@
-//! The opening handshake (RFC 6455, 4.2): what a client must say to become a WebSocket, and the answer.
+//! The opening handshake (RFC 6455, 4.2): what a client must say to become a WebSocket, and the
+//! answer.
 
 use crate::error::ApiError;
 use axum::extract::Request;

@@ -1,4 +1,5 @@
-//! Messages, made of frames: binary ones are handed on as they come, short texts are put together and have to be UTF-8.
+//! Messages, made of frames: binary ones are handed on as they come, short texts are put together
+//! and have to be UTF-8.
 
 use super::frame::{
     CONTROL_BYTES_MAX, ControlFrame, FrameDecoder, FrameStep, INVALID_DATA, MessageKind, PROTOCOL_ERROR, TOO_BIG, Violation,
@@ -116,7 +117,8 @@ fn close_code(payload: &[u8]) -> Result<Option<u16>, Violation> {
         [high, low, reason @ ..] => (*high, *low, reason),
     };
     let code = u16::from_be_bytes([high, low]);
-    // 1004 to 1006 and 1015 are never sent; up to 2999 is for the protocol itself, and the rest for programs.
+    // 1004 to 1006 and 1015 are never sent; up to 2999 is for the protocol itself, and the rest for
+    // programs.
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
         return Err(Violation { code: PROTOCOL_ERROR, what: "a close code that may not be sent" });
     }

@@ -1,7 +1,9 @@
-//! `GET /api/sessions/{id}/socket`: an upload as a WebSocket; `GET /api/discard/socket`: a test of the way there.
+//! `GET /api/sessions/{id}/socket`: an upload as a WebSocket; `GET /api/discard/socket`: a test of
+//! the way there.
 //!
-//! No crate was found that takes payloads out of a frame while it arrives (fastwebsockets holds a whole frame), so the
-//! frame layer is ours: `frame` knows bytes, `message` what they say, `stream` the connection.
+//! No crate was found that takes payloads out of a frame while it arrives (fastwebsockets holds a
+//! whole frame), so the frame layer is ours: `frame` knows bytes, `message` what they say, `stream`
+//! the connection.
 
 mod frame;
 mod handshake;
@@ -96,7 +98,8 @@ where
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// Takes an upload, and says how it ended. Refusals come here as well, since a browser shows no page the answer to a failed handshake.
+/// Takes an upload, and says how it ended. Refusals come here as well, since a browser shows no
+/// page the answer to a failed handshake.
 async fn serve<T>(sessions: &Sessions, session: Arc<Session>, offset: u64, mut socket: Socket<T>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send,

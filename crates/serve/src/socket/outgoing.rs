@@ -1,4 +1,5 @@
-//! What the server says: short frames, the latest of each kind only, so that a client which does not read makes nothing grow.
+//! What the server says: short frames, the latest of each kind only, so that a client which does
+//! not read makes nothing grow.
 
 /// Frames on their way out.
 #[derive(Debug, Default)]
@@ -32,7 +33,8 @@ impl Outgoing {
         self.push(CLOSE, code.as_ref().map_or(&[], |code| code));
     }
 
-    /// Answers a ping, once there is room; where another came meanwhile, only that (RFC 6455, 5.5.3).
+    /// Answers a ping, once there is room; where another came meanwhile, only that (RFC 6455,
+    /// 5.5.3).
     pub(super) fn pong(&mut self, payload: &[u8]) {
         self.pong = Some(payload.to_vec());
     }

@@ -1,5 +1,6 @@
-//! What the frame layer answers to: groups 1 to 7 of the Autobahn test suite's cases, written anew. Each is sent whole, frame by frame and byte by
-//! byte, to a peer that echoes messages, and says what comes back.
+//! What the frame layer answers to: groups 1 to 7 of the Autobahn test suite's cases, written anew.
+//! Each is sent whole, frame by frame and byte by byte, to a peer that echoes messages, and says
+//! what comes back.
 
 use super::frame::{INVALID_DATA, PROTOCOL_ERROR, TOO_BIG, Violation};
 use super::message::{Receiver, SocketEvent};
@@ -307,7 +308,8 @@ fn group_6_utf8() {
 #[test]
 fn group_6_4_fails_as_soon_as_it_shows() {
     let start = frame(TEXT, "κόσμε");
-    // 6.4.1: a whole fragment that can't become anything; the message goes on, but nobody waits for that.
+    // 6.4.1: a whole fragment that can't become anything; the message goes on, but nobody waits for
+    // that.
     assert_eq!(echo([&start[..], &frame(CONTINUATION, b"\xf4\x90\x80\x80")]), [Failed(INVALID_DATA)]);
     // 6.4.2: the same of its first three bytes.
     assert_eq!(echo([&start[..], &frame(CONTINUATION, b"\xf4")]), []);
@@ -357,7 +359,8 @@ fn what_a_client_sends_is_masked() {
 fn a_text_is_no_longer_than_one_that_is_understood() {
     let most = "x".repeat(TEXT_BYTES_MAX);
     case("as long as it may be", &[text(&most)], &[said(&most)]);
-    // By the head alone the frame might be cut into pieces that are short enough; what counts is what came.
+    // By the head alone the frame might be cut into pieces that are short enough; what counts is
+    // what came.
     let over = [frame(TEXT, &most), frame(CONTINUATION, ""), frame(CONTINUATION, "x")].concat();
     assert_eq!(echo([&over[..]]), [Failed(TOO_BIG)]);
     // What comes first counts, also where one read has both.

@@ -1,4 +1,5 @@
-//! A connection after its upgrade, which is read no longer than the token stays that was shown for it.
+//! A connection after its upgrade, which is read no longer than the token stays that was shown for
+//! it.
 
 use crate::token::AccessGrant;
 use std::io::{Error, ErrorKind, Result};

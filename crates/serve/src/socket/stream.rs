@@ -1,4 +1,5 @@
-//! A WebSocket as a transport: large reads, payloads copied once, acknowledgements of what was taken.
+//! A WebSocket as a transport: large reads, payloads copied once, acknowledgements of what was
+//! taken.
 
 use super::message::{Receiver, SocketEvent};
 use super::outgoing::Outgoing;
@@ -17,7 +18,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// A connection after its upgrade.
 pub(super) struct Socket<T> {
     stream: T,
-    /// What was read; all of it is used up before more is read. In the place of the buffers that the connection had before.
+    /// What was read; all of it is used up before more is read. In the place of the buffers that
+    /// the connection had before.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -68,7 +70,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         self.outgoing.text(text);
     }
 
-    /// Says the last words, unless the client left with its own, and waits within limits until it has read them.
+    /// Says the last words, unless the client left with its own, and waits within limits until it
+    /// has read them.
     pub(super) async fn close(mut self, last_words: &str, code: u16) {
         if !self.left {
             self.outgoing.text(last_words);
@@ -144,8 +147,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         self.tally.size().is_some_and(|size| self.tally.offset() >= size) && !self.receiver.within()
     }
 
-    /// Tells the client how far its bytes were taken: at the end of its messages, and within long ones. Only before there is more to read, so
-    /// that many short messages have one answer.
+    /// Tells the client how far its bytes were taken: at the end of its messages, and within long
+    /// ones. Only before there is more to read, so that many short messages have one answer.
     fn acknowledge(&mut self) {
         let taken = self.tally.offset();
         let news = taken - self.acknowledged;

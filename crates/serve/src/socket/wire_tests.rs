@@ -1,4 +1,5 @@
-//! The whole way of a WebSocket's bytes, over a connection that gives them in small reads, breaks off, or keeps what is said.
+//! The whole way of a WebSocket's bytes, over a connection that gives them in small reads, breaks
+//! off, or keeps what is said.
 
 use super::mask::copied;
 use super::stream::Socket;
@@ -161,7 +162,8 @@ fn what_comes_behind_the_announced_size_means_the_same_wherever_packets_end() {
     runtime.block_on(async {
         let log = log(2);
         let beyond = [&log[..], b"and more\n"].concat();
-        // In a frame of its own it is not looked at; in the frame with the last byte it is too much.
+        // In a frame of its own it is not looked at; in the frame with the last byte it is too
+        // much.
         for (sent, is_taken) in [(frames(&beyond, log.len()), true), (frames(&beyond, beyond.len()), false)] {
             for split in 0..=sent.len() {
                 let session = session(Some(log.len() as u64), None);

@@ -63,7 +63,8 @@ impl Checkpoints {
         failed && !self.due()
     }
 
-    /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
+    /// Puts what is known now in the place of what was known before. It is in the hands of the
+    /// system then, and outlasts the server.
     pub(crate) fn write(&self, saved: &SavedSession, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
         self.next_in(CHECKPOINT_RETRY, true);
         let head = head()?;
@@ -99,7 +100,8 @@ impl Checkpoints {
         self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
     }
 
-    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another may be written meanwhile.
+    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another
+    /// may be written meanwhile.
     pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.written.load(Ordering::Relaxed);
@@ -142,7 +144,8 @@ impl Checkpoints {
         self.lock().removed
     }
 
-    /// Whether the files are where they were put: somebody may have taken them away, or the session gave them up.
+    /// Whether the files are where they were put: somebody may have taken them away, or the session
+    /// gave them up.
     pub(crate) fn are_there(&self) -> bool {
         let there = |extension| self.path(extension).exists();
         !self.removed() && (!self.begun.load(Ordering::Relaxed) || (there(ROWS) && (there(SYNCED) || there(SESSION))))

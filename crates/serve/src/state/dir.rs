@@ -1,4 +1,5 @@
-//! The folder with the files of all sessions that are kept: which there are, and what is read back of them.
+//! The folder with the files of all sessions that are kept: which there are, and what is read back
+//! of them.
 
 use super::{
     COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum,
@@ -55,8 +56,8 @@ impl StateDir {
         OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(self.path(id, ROWS))
     }
 
-    /// The sessions that were kept, and what is wrong with others. What a server left that was ended in the middle of a checkpoint
-    /// is removed.
+    /// The sessions that were kept, and what is wrong with others. What a server left that was
+    /// ended in the middle of a checkpoint is removed.
     pub(crate) fn sessions(&self) -> io::Result<(Vec<SessionCandidate>, Vec<String>)> {
         let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
@@ -88,7 +89,8 @@ impl StateDir {
         Ok((known, wrong))
     }
 
-    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure where the latest is damaged or missing.
+    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure
+    /// where the latest is damaged or missing.
     ///
     /// # Errors
     /// Why there is none, for people; then all is left as it is.
@@ -96,7 +98,8 @@ impl StateDir {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
             tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on the later one does not go together. Where this fails, the next checkpoint takes its place.
+            // With what is written from now on the later one does not go together. Where this
+            // fails, the next checkpoint takes its place.
             let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());
         }
         Ok(made)
@@ -176,7 +179,8 @@ fn is_id(text: &str) -> bool {
     text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
+/// Whether an error is one of what a machine left that ended in the middle: others may pass, and
+/// what is there is to wait for that.
 fn is_damage(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
 }

@@ -48,7 +48,8 @@ fn matches(headers: &HeaderMap, name: header::HeaderName, etag: &str, weakly: bo
     Some(tags.into_iter().any(is_meant))
 }
 
-/// The bytes that one range means, empty where there are none of them. What is no single range of bytes is `None`, and has to be ignored.
+/// The bytes that one range means, empty where there are none of them. What is no single range of
+/// bytes is `None`, and has to be ignored.
 fn part(range: &str, size_bytes: u64) -> Option<Range<u64>> {
     let (unit, spec) = range.split_once('=')?;
     let (first, last) = spec.trim().split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;

@@ -22,7 +22,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// The bytes of an entry, sent by the kernel from its file, or read and encrypted; it stays for as long as it is sent.
+/// The bytes of an entry, sent by the kernel from its file, or read and encrypted; it stays for as
+/// long as it is sent.
 pub(super) async fn get(
     State(shelf): StoreState,
     files: Option<Extension<PromisedFiles>>,
@@ -48,7 +49,8 @@ pub(super) async fn get(
         Some(_) if files.is_none() => Some(shelf.reads.take().ok_or_else(|| full("reads", &shelf.reads))?),
         _ => None,
     };
-    // Taken once nothing can fail any longer, as the answer tells its id; the open file keeps the entry until then.
+    // Taken once nothing can fail any longer, as the answer tells its id; the open file keeps the
+    // entry until then.
     if let Some(asked) = asked.filter(|_| method == Method::GET && part.is_some()) {
         let digest = reader.digest;
         reader.lease = shelf.ask(move |store| store.take_lease(&digest, &asked.terms()).map_err(failed)).await?;

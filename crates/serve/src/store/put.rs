@@ -123,7 +123,8 @@ fn digest_of(headers: &HeaderMap, algorithm: Algorithm) -> Result<Option<Digest>
     Ok(Some(digest))
 }
 
-/// Hands a body on, to its end or for as long as it is taken. An empty piece is the end: without one the reader knows that it broke off.
+/// Hands a body on, to its end or for as long as it is taken. An empty piece is the end: without
+/// one the reader knows that it broke off.
 async fn send(mut body: Body, sender: Sender<Bytes>) -> Result<(), ApiError> {
     let broken = |status, why| ApiError::new(status, "interrupted", format!("{why}; nothing was stored"));
     loop {

@@ -32,7 +32,8 @@ pub(super) async fn patch(
     Ok((StatusCode::NO_CONTENT, [(OFFSET, session.offset().to_string())]).into_response())
 }
 
-/// Takes a part, once its checksum is right where it has one; of an upload whose size is told with it, where that was put off.
+/// Takes a part, once its checksum is right where it has one; of an upload whose size is told with
+/// it, where that was put off.
 pub(super) async fn take(
     session: Arc<Session>,
     offset: u64,
@@ -121,7 +122,8 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::{Instant, sleep};
 
-    /// How an upload ends to which this happens while it waits for the memory that another part has, and how long that took.
+    /// How an upload ends to which this happens while it waits for the memory that another part
+    /// has, and how long that took.
     async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, SessionState) {
         let session = full_session(&shared(1), 1_000);
         let _place = session.spare().acquire().await.expect("it stays open");

@@ -403,7 +403,8 @@ fn a_connection_that_asks_for_nothing_gives_way_to_a_new_one_at_once() {
             stream
         })
         .collect();
-    // Before that all places were taken until the idle ones ran into the time for the next head, all at once.
+    // Before that all places were taken until the idle ones ran into the time for the next head,
+    // all at once.
     assert!(server.get("/api/server").starts_with("HTTP/1.1 200"));
     assert!(!ask(&mut idle[0]), "it was idle for longest");
     for (number, stream) in idle.iter_mut().enumerate().skip(1) {

@@ -203,7 +203,8 @@ fn a_stalled_reader_holds_up_nobody_and_the_places_have_an_end() {
 
 #[test]
 fn a_reader_that_goes_away_stops_its_rendering_wherever_it_is() {
-    // Some write all the time, some never; some are rendered by MiniJinja as a whole, or in one expression.
+    // Some write all the time, some never; some are rendered by MiniJinja as a whole, or in one
+    // expression.
     let endless = format!("{{% for i in range(1000000000000) %}}{LINE}{{% endfor %}}");
     let endless_macro =
         format!("{{% macro m() %}}{LINE}{{% endmacro %}}{{% for i in range(1000000000000) %}}{{{{ m() }}}}{{% endfor %}}");

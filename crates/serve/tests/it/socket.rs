@@ -1,4 +1,5 @@
-//! Uploads as WebSockets: who may open one, what is said, and what a client that breaks the rules is told.
+//! Uploads as WebSockets: who may open one, what is said, and what a client that breaks the rules
+//! is told.
 
 use crate::common::config;
 use crate::wire::{Server, log, read_answer};

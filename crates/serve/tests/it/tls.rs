@@ -188,7 +188,8 @@ fn handshakes_that_never_end_do_not_hold_the_server() {
         .collect();
     let answer = ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /api/server", ""));
     assert!(answer.expect("an answer").starts_with("HTTP/1.1 200"));
-    // Did they not give way, each round of 16 places would take the ten seconds of a handshake: two minutes.
+    // Did they not give way, each round of 16 places would take the ten seconds of a handshake: two
+    // minutes.
     assert!(started.elapsed() < Duration::from_secs(60), "after {:?}", started.elapsed());
     drop(stalled);
 }

@@ -90,7 +90,8 @@ impl Index<'_> {
         self.execute(sql, params![temp, bytes]).map(drop)
     }
 
-    /// Ends an entry for what is written to `temp`, which gets its names back should it be the same bytes.
+    /// Ends an entry for what is written to `temp`, which gets its names back should it be the same
+    /// bytes.
     pub(crate) fn end_entry_for(&self, temp: &str, digest: &Digest) -> Result<(), Error> {
         let params = params![temp, digest.as_bytes()];
         // They end with the reservation, which there may not be yet.

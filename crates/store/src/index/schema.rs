@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 /// The schema's number, in `user_version`.
 const VERSION: i64 = 1;
 
-/// `used` is a counter, not a time. `total` spares every put a sum over all entries. `evicted_name` has the names that ended for a put in
-/// flight, which gets them back if what it puts is what they named.
+/// `used` is a counter, not a time. `total` spares every put a sum over all entries. `evicted_name`
+/// has the names that ended for a put in flight, which gets them back if what it puts is what they
+/// named.
 const SCHEMA: &str = "
     CREATE TABLE setting (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
     CREATE TABLE entry (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, stored_ms INTEGER NOT NULL,
@@ -35,7 +36,8 @@ const SCHEMA: &str = "
     CREATE TRIGGER entry_goes AFTER DELETE ON entry BEGIN
         UPDATE total SET entries = entries - 1, bytes = bytes - OLD.bytes; END;";
 
-/// Makes a new index at `path`; what an earlier try left there is removed. The caller has the store's lock.
+/// Makes a new index at `path`; what an earlier try left there is removed. The caller has the
+/// store's lock.
 pub(crate) fn create(path: &Path, algorithm: Algorithm, bytes_max: u64, fsync: bool) -> Result<(), Error> {
     remove_journals(path)?;
     remove(path)?;
@@ -95,8 +97,8 @@ fn open_writable(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Without the right to write: as usual while a writer has its journal beside the index, and as a file that nobody changes when there is
-/// none (SQLite would make one).
+/// Without the right to write: as usual while a writer has its journal beside the index, and as a
+/// file that nobody changes when there is none (SQLite would make one).
 fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let shared = Connection::open_with_flags(path, flags).and_then(|connection| {

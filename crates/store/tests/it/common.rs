@@ -1,4 +1,5 @@
-//! What the tests share: stores in temporary folders, puts and reads, and what a clean store looks like.
+//! What the tests share: stores in temporary folders, puts and reads, and what a clean store looks
+//! like.
 
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
@@ -85,7 +86,8 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// After whatever happened: every entry is sound, and what a gc leaves is the entries' files and nothing else.
+/// After whatever happened: every entry is sound, and what a gc leaves is the entries' files and
+/// nothing else.
 pub(crate) fn check_clean(store: &Store) {
     let mut sum = 0;
     let pool = BufferPool::new(BLOCK_BYTES, 2);

@@ -110,7 +110,8 @@ fn failing_at_any_step_nothing_is_lost_and_it_is_said() {
     for name in TASKS {
         for at in 0.. {
             let (mut dir, mut reached, mut result) = attempt(name, at);
-            // Between its fork and its exec a child of another test has our files, and their locks: it is no reader for long.
+            // Between its fork and its exec a child of another test has our files, and their locks:
+            // it is no reader for long.
             for _ in 0..20 {
                 if result.as_ref().is_err_and(|error| error.to_string().contains("being read")) {
                     (dir, reached, result) = attempt(name, at);

@@ -74,7 +74,8 @@ fn an_entry_is_found_by_digest_prefix_and_name() {
 fn a_prefix_of_several_is_ambiguous_and_a_name_goes_before_it() {
     let dir = folder();
     let store = store(dir.path(), MIB);
-    // Enough entries that some share four digits: 2 of 1,000 in 65,536 do almost surely, and always the same ones.
+    // Enough entries that some share four digits: 2 of 1,000 in 65,536 do almost surely, and always
+    // the same ones.
     let all: Vec<String> = (0..1_000_u32).map(|number| put(&store, &number.to_le_bytes()).digest.to_string()).collect();
     let mut prefixes: Vec<&str> = all.iter().map(|digest| &digest[..4]).collect();
     prefixes.sort_unstable();

@@ -1,4 +1,5 @@
-//! Random operations beside a model of what a store is: a list in the order of use, with leases and names.
+//! Random operations beside a model of what a store is: a list in the order of use, with leases and
+//! names.
 
 use crate::common::{check_clean, digest, digests, folder, found, get, put_with, settings};
 use proptest::prelude::*;

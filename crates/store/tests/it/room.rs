@@ -31,7 +31,8 @@ fn a_growing_put_evicts_before_it_writes() {
     for byte in 0..8 {
         put(&store, &vec![byte; MIB as usize]);
     }
-    // At every block: what lies on the disk never exceeds the bound by more than what is free of charge.
+    // At every block: what lies on the disk never exceeds the bound by more than what is free of
+    // charge.
     let blobs = dir.path().to_owned();
     let mut most = 0;
     let reader = std::io::repeat(9).take(7 * MIB + 5);
@@ -82,7 +83,8 @@ fn a_batch_of_small_entries_makes_room_for_a_large_one() {
     check_clean(&store);
 }
 
-/// Beside each other the old and the new bytes would not fit: then the entry must not go for itself.
+/// Beside each other the old and the new bytes would not fit: then the entry must not go for
+/// itself.
 #[test]
 fn a_file_that_is_put_again_keeps_names_leases_and_all_others() {
     let dir = folder();

@@ -1,4 +1,5 @@
-//! Many processes at once: 10,000 puts and gets while entries are evicted all the time, and some are leased or open.
+//! Many processes at once: 10,000 puts and gets while entries are evicted all the time, and some
+//! are leased or open.
 
 use crate::child::Child;
 use crate::common::{check_clean, digest, folder, get, put, put_with, settings, store};
@@ -109,7 +110,8 @@ fn let_go(store: &Store, kept: &mut Kept, most: usize) {
     }
 }
 
-/// The same content, put by all and evicted by all: nobody ever finds a row without its bytes, or half of them.
+/// The same content, put by all and evicted by all: nobody ever finds a row without its bytes, or
+/// half of them.
 #[test]
 fn threads_that_put_and_remove_the_same_entry_agree() {
     let dir = folder();

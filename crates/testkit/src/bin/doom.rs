@@ -1,5 +1,5 @@
-//! `doom ITERATIONS [WRITE_BYTES]`: 14 lines of DOOM an iteration, copied together and written, by a bare loop. No template engine
-//! that writes as much at a time can be faster.
+//! `doom ITERATIONS [WRITE_BYTES]`: 14 lines of DOOM an iteration, copied together and written, by
+//! a bare loop. No template engine that writes as much at a time can be faster.
 #![allow(clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use std::error::Error;

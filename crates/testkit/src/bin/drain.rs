@@ -1,4 +1,5 @@
-//! `drain`: reads standard input to its end as fast as it comes, and prints how many bytes and newlines there were.
+//! `drain`: reads standard input to its end as fast as it comes, and prints how many bytes and
+//! newlines there were.
 //!
 //! The other end of the pipe for everyone whose output is measured.
 #![allow(clippy::print_stdout, reason = "a development tool; printing is its interface")]

@@ -1,4 +1,5 @@
-//! `floor THREADS BLOCK_BYTES FILE…`: reads every byte and does nothing with it. No counter can be faster.
+//! `floor THREADS BLOCK_BYTES FILE…`: reads every byte and does nothing with it. No counter can be
+//! faster.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! `many`: many slow uploads into one server at once, and viewers beside them; prints what came of it as JSON.
+//! `many`: many slow uploads into one server at once, and viewers beside them; prints what came of
+//! it as JSON.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: many URL_WITH_TOKEN UPLOADS BYTES_PER_SECOND SECONDS VIEWERS";
 
-/// Uploads begin within this time, so that connections come as fast as people do, and not as an attack.
+/// Uploads begin within this time, so that connections come as fast as people do, and not as an
+/// attack.
 const RAMP: Duration = Duration::from_secs(5);
 
 const VIEW_EVERY: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! `sink`: an HTTP server that throws uploads away: the floor under every upload from a browser.
 //!
-//! Prints its URL as the first line. `GET` answers a bare page with the file input `#file`, `PUT` reads the body and
-//! answers how many bytes it had.
+//! Prints its URL as the first line. `GET` answers a bare page with the file input `#file`, `PUT`
+//! reads the body and answers how many bytes it had.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use http_body_util::{BodyExt, Full};

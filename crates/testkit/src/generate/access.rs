@@ -15,8 +15,9 @@ pub const NEEDLE_EVERY_LINES: u64 = 1_000_003;
 /// What varies in a line: the last octet, the time and the size, in bytes, about.
 const VARYING_BYTES: f64 = 2.6 + 26.0 + 5.2;
 
-/// The sample's lines in order, over and over. The time advances over 90 days from 2025-01-01, the last octet of
-/// the address and the size of the response vary; request, status, referrer and agent stay those of the real line.
+/// The sample's lines in order, over and over. The time advances over 90 days from 2025-01-01, the
+/// last octet of the address and the size of the response vary; request, status, referrer and agent
+/// stay those of the real line.
 pub struct AccessLog {
     records: Vec<SampleLine>,
     next: usize,

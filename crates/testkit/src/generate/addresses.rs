@@ -3,7 +3,8 @@
 use super::{GeneratedLines, GeneratedSummary};
 use std::io::{self, Write};
 
-/// Odd, so that multiplying by it is a permutation of 32 bits: addresses in no order, none of them twice.
+/// Odd, so that multiplying by it is a permutation of 32 bits: addresses in no order, none of them
+/// twice.
 const STEP: u32 = 0x9e37_79b1;
 
 /// Seconds of a day, after which the log's clock starts again.
@@ -14,7 +15,8 @@ struct AddressLog {
     number: u32,
 }
 
-/// Writes a log of `lines` short lines, each with a client address of its own; at most 2^32 of them.
+/// Writes a log of `lines` short lines, each with a client address of its own; at most 2^32 of
+/// them.
 ///
 /// # Errors
 /// Whatever `out` answers.

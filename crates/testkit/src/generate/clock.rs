@@ -30,7 +30,8 @@ impl LogClock {
         &self.stamp
     }
 
-    /// Only the six digits of the time of day change from line to line; the date is formatted once a day.
+    /// Only the six digits of the time of day change from line to line; the date is formatted once
+    /// a day.
     fn show(&mut self, seconds: i64) {
         let day = seconds.div_euclid(DAY_SECONDS);
         if day != self.day {

@@ -1,8 +1,9 @@
 //! An access log with millions of distinct paths and clients, and the truth about it.
 //!
-//! A third of the hits go to the real paths and clients of the sample, as often as they are there; the rest is a tail
-//! most of which is seen once. At 1.5 GiB that is over 5 million paths and over 2 million clients: more than a
-//! counter for each has room in a small budget, which is what this log is for.
+//! A third of the hits go to the real paths and clients of the sample, as often as they are there;
+//! the rest is a tail most of which is seen once. At 1.5 GiB that is over 5 million paths and over
+//! 2 million clients: more than a counter for each has room in a small budget, which is what this
+//! log is for.
 
 use super::GeneratedLines;
 use super::clock::LogClock;
@@ -75,7 +76,8 @@ pub struct ValueRank {
 }
 
 impl DistinctLog {
-    /// A log whose 90 days are over after about `bytes`. Counting for the truth takes 4 bytes a distinct value.
+    /// A log whose 90 days are over after about `bytes`. Counting for the truth takes 4 bytes a
+    /// distinct value.
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
         let records = records();
@@ -143,8 +145,8 @@ impl Population {
         }
     }
 
-    /// A new value, or one that was there before. The eighth power keeps to the early ones, so that most of the
-    /// tail is seen once and a few of it often.
+    /// A new value, or one that was there before. The eighth power keeps to the early ones, so that
+    /// most of the tail is seen once and a few of it often.
     fn draw_tail(&mut self, random: &mut Rng) -> usize {
         let seen = self.tail_hits.len();
         if seen == 0 || random.fraction() < self.new_share {
@@ -167,7 +169,8 @@ impl Population {
         TruthOf { distinct, top }
     }
 
-    /// The tail values that can be among the top: those with at least as many hits as the last place takes.
+    /// The tail values that can be among the top: those with at least as many hits as the last
+    /// place takes.
     fn tail_top(&self) -> Vec<ValueRank> {
         let mut sorted = self.tail_hits.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -193,8 +196,8 @@ fn hot_clients(records: &[SampleLine]) -> Vec<String> {
     records.iter().map(|record| String::from_utf8_lossy(&text(record)).into_owned()).collect()
 }
 
-/// `/catalog/books/9f3a0c21.html`: a directory that no real line has. The multiplication by an odd number shuffles
-/// the 2^32 names without meeting one twice.
+/// `/catalog/books/9f3a0c21.html`: a directory that no real line has. The multiplication by an odd
+/// number shuffles the 2^32 names without meeting one twice.
 fn tail_path(number: u32, out: &mut Vec<u8>) {
     let name = number.wrapping_mul(0x9e37_79b1);
     let section = SECTIONS[(name >> 29) as usize];

@@ -1,4 +1,5 @@
-//! Records like those of a code hosting service's public events: nested, of five kinds, in many scripts, with escapes.
+//! Records like those of a code hosting service's public events: nested, of five kinds, in many
+//! scripts, with escapes.
 
 use super::{GeneratedLines, GeneratedSummary, Rng};
 use serde_json::{Value, json};
@@ -145,8 +146,8 @@ impl GeneratedLines for EventLines {
     }
 }
 
-/// Writes the lines as the elements of one array, under `path` of a document (`a.b`, or nothing for the bare array), until there are
-/// `bytes_min`.
+/// Writes the lines as the elements of one array, under `path` of a document (`a.b`, or nothing for
+/// the bare array), until there are `bytes_min`.
 ///
 /// # Errors
 /// Whatever `out` answers.

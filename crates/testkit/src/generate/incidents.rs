@@ -1,4 +1,5 @@
-//! A week of the site in which twenty things go wrong, each in a span of its own, and the truth about them.
+//! A week of the site in which twenty things go wrong, each in a span of its own, and the truth
+//! about them.
 
 use super::GeneratedLines;
 use super::clock::{DailyClock, START_SECONDS};

@@ -1,7 +1,9 @@
 //! Test data of any size, made from a seed, streamed, in constant memory.
 //!
-//! A [`GeneratedLines`] makes one line after the other without end; [`write_lines`] pours it into anything that is
-//! [`Write`]: a file, a pipe, a socket. The same seed and size give the same bytes on every machine.
+//! A [`GeneratedLines`] makes one line after the other without end; [`write_lines`] pours it into
+//! anything that is
+//! [`Write`]: a file, a pipe, a socket. The same seed and size give the same bytes on every
+//! machine.
 
 mod access;
 mod addresses;
@@ -82,7 +84,8 @@ pub fn write_count(lines: &mut impl GeneratedLines, count: u64, out: &mut impl W
     Ok(written)
 }
 
-/// Fills `buffer` with lines up to `room_bytes` or a write's worth, whichever is less; returns how many.
+/// Fills `buffer` with lines up to `room_bytes` or a write's worth, whichever is less; returns how
+/// many.
 fn fill(lines: &mut impl GeneratedLines, room_bytes: u64, buffer: &mut Vec<u8>) -> u64 {
     let enough = usize::try_from(room_bytes).unwrap_or(usize::MAX).min(WRITE_BYTES);
     let mut count = 0;

@@ -1,7 +1,7 @@
 //! Random numbers that are the same on every machine and in every version.
 
-/// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
-/// the constants are those of Vigna's public-domain `splitmix64.c`).
+/// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014; the constants are those of Vigna's public-domain `splitmix64.c`).
 pub struct Rng {
     state: u64,
 }
@@ -23,7 +23,8 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, by Lemire's multiplication; its bias is below 2^-32 for the bounds used here.
+    /// A number below `bound`, by Lemire's multiplication; its bias is below 2^-32 for the bounds
+    /// used here.
     pub fn below(&mut self, bound: usize) -> usize {
         let scaled = (u128::from(self.next()) * bound as u128) >> 64;
         scaled as usize

@@ -5,7 +5,8 @@ use memchr::memmem;
 /// 10,000 lines of a combined-format Apache log; one of them has a quote that never closes.
 static SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
-/// A line cut where something is put in: the address's last octet, the time, the size of the response.
+/// A line cut where something is put in: the address's last octet, the time, the size of the
+/// response.
 pub(super) struct SampleLine {
     /// `83.149.9.`
     pub(super) network: &'static [u8],

@@ -1,4 +1,5 @@
-//! The log of a busy site: visitors who come, ask for several things and go; a shop and an API beside the sample's pages.
+//! The log of a busy site: visitors who come, ask for several things and go; a shop and an API
+//! beside the sample's pages.
 
 use super::GeneratedLines;
 use super::clock::DailyClock;
@@ -14,8 +15,9 @@ const CLIENTS: f64 = 1_000_000.0;
 /// Things that have a page of their own, the early ones asked for more often.
 const ITEMS: f64 = 200_000.0;
 
-/// Requests of a visit, on average; one visit in fifty is a crawler's, ten times as long. So a request stands beside some 26 others of its visit, where
-/// in the sample it stands beside 13 others of its client in the same hour, and 74 in all.
+/// Requests of a visit, on average; one visit in fifty is a crawler's, ten times as long. So a
+/// request stands beside some 26 others of its visit, where in the sample it stands beside 13
+/// others of its client in the same hour, and 74 in all.
 const REQUESTS: usize = 8;
 
 /// What the site's programs answer: method, path, parts in a thousand of all requests.

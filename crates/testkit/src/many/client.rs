@@ -74,7 +74,8 @@ impl<'a> HttpClient<'a> {
         self.stream.write_all(bytes)
     }
 
-    /// Waits until the server says something, but not longer than `time`; whether it did, so that reading waits for nothing.
+    /// Waits until the server says something, but not longer than `time`; whether it did, so that
+    /// reading waits for nothing.
     pub(super) fn listen(&mut self, time: Duration) -> io::Result<bool> {
         if !self.rest.is_empty() {
             return Ok(true);

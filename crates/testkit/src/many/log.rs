@@ -3,10 +3,12 @@
 use crate::generate::{GeneratedLines, SEED_DEFAULT, SiteLog};
 use std::ops::Range;
 
-/// Lines at which stretches begin are so far apart that neighbours differ, and a prime, so that they do not meet soon.
+/// Lines at which stretches begin are so far apart that neighbours differ, and a prime, so that
+/// they do not meet soon.
 const STRIDE_LINES: usize = 7_919;
 
-/// As a client of a WebSocket has to mask what it sends; masked once, as masking is no work that is measured here.
+/// As a client of a WebSocket has to mask what it sends; masked once, as masking is no work that is
+/// measured here.
 const MASK: [u8; 4] = [0x5a, 0xc3, 0x99, 0x3c];
 
 /// Lines of a busy site, twice as many bytes as an upload has.

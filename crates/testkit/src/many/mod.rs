@@ -1,7 +1,8 @@
 //! Many uploads at once, each as slow as somebody's line, and people who look at them meanwhile.
 //!
-//! A thread each, on blocking sockets: most of their time they sleep, so that they leave the cores to the server. The bytes are made once, and
-//! each upload sends a stretch of its own. What the server makes of it is held against what the lines say by themselves.
+//! A thread each, on blocking sockets: most of their time they sleep, so that they leave the cores
+//! to the server. The bytes are made once, and each upload sends a stretch of its own. What the
+//! server makes of it is held against what the lines say by themselves.
 
 mod client;
 mod fate;
@@ -39,7 +40,8 @@ pub struct LoadPlan {
     pub bytes_per_second: u64,
     /// Of each, to the end of the line.
     pub bytes: u64,
-    /// Who look at an upload each: they follow its live events, and ask for a view of another one again and again.
+    /// Who look at an upload each: they follow its live events, and ask for a view of another one
+    /// again and again.
     pub viewers: usize,
     /// Between two views of a viewer.
     pub view_every: Duration,

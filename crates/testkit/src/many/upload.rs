@@ -1,4 +1,5 @@
-//! One upload: a session of its own, its bytes at the pace of somebody's line, again from where the server is when something breaks.
+//! One upload: a session of its own, its bytes at the pace of somebody's line, again from where the
+//! server is when something breaks.
 
 use super::client::{HttpAnswer, HttpClient};
 use super::fate::Fate;
@@ -205,7 +206,8 @@ impl<'u> Upload<'u> {
         Ok(())
     }
 
-    /// From `offset` on, and when each is due. Who is behind does not catch up: the line has no more.
+    /// From `offset` on, and when each is due. Who is behind does not catch up: the line has no
+    /// more.
     fn pieces(&self, offset: u64) -> impl Iterator<Item = (Instant, Range<usize>)> {
         let rate = self.crowd.plan.bytes_per_second.max(1);
         let piece_bytes = (rate / PIECES_PER_SECOND).max(1) as usize;

@@ -33,7 +33,8 @@ pub(super) fn viewer(crowd: &LoadShared<'_>, number: usize) -> ViewerFate {
     viewer.seen
 }
 
-/// What was read of the live events of a session, of which the last bytes may be the first of a line.
+/// What was read of the live events of a session, of which the last bytes may be the first of a
+/// line.
 struct LiveReader<'a> {
     client: HttpClient<'a>,
     tail: Vec<u8>,

@@ -147,7 +147,8 @@ impl<'a> Convert<'a> {
         if let Some(schema) = said_schema(&sources, self.args.from.conflicts)? {
             return Ok((sources, PassColumns::Given(schema)));
         }
-        // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
+        // What is written to standard output is gone, an index is of a column that is there, and a
+        // conflict may come late.
         let whole = self.output.is_stream() || !self.args.index.is_empty() || self.args.from.conflicts == ConvertConflicts::Error;
         let extent = if whole { SampleExtent::Whole } else { SampleExtent::Prefix };
         let mut shape = Shape::default();
@@ -221,7 +222,8 @@ impl HeldInputs {
     }
 }
 
-/// The columns that an input has, or its start, and whether it is a stream. An error in it will be met again, behind the rows before it.
+/// The columns that an input has, or its start, and whether it is a stream. An error in it will be
+/// met again, behind the rows before it.
 fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: SampleExtent) -> Result<(Found, bool), String> {
     Ok(match &mut source.content {
         InputContent::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
@@ -292,7 +294,8 @@ fn said_schema(sources: &[KnownInput], conflicts: ConvertConflicts) -> Result<Op
     }
 }
 
-/// With what inputs are read, and by how many threads, which need `writer` bytes for what they make.
+/// With what inputs are read, and by how many threads, which need `writer` bytes for what they
+/// make.
 pub(crate) fn scan(
     common: &Common,
     args: &FromArgs,
@@ -318,7 +321,8 @@ fn pool(record_bytes_max: usize, threads: usize) -> BufferPool {
     BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
 }
 
-/// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes` what is shared out.
+/// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes`
+/// what is shared out.
 fn terms(
     args: &FromArgs,
     held: &HeldInputs,

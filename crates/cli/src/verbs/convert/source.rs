@@ -27,7 +27,8 @@ pub(crate) struct KnownInput {
 
 /// What is in an input.
 pub(crate) enum InputContent {
-    /// Records that are decoded; and the input itself where it is a stream, which can't be opened again.
+    /// Records that are decoded; and the input itself where it is a stream, which can't be opened
+    /// again.
     Records(RecordFormat, Option<Input>),
     /// Columns.
     Table(TableFile),

@@ -140,7 +140,8 @@ impl JsonEvents {
         self.close(selected, matches, OmittedParts::default())
     }
 
-    /// An over-long line: its head, and the matches that lie whole in that. What is missing is marked, and said.
+    /// An over-long line: its head, and the matches that lie whole in that. What is missing is
+    /// marked, and said.
     fn long_line(&mut self, cut: bool) -> Result<(), Error> {
         let JsonLongLine { selected, number, offset, head, rest_bytes, submatches, matches } = std::mem::take(&mut self.long);
         self.open(&head, selected, number, offset)?;
@@ -240,7 +241,8 @@ impl JsonEvents {
         self.write(format_args!("{event}\n"))
     }
 
-    /// Writes a piece of an event: an event of a line with many matches is many times as long as the line.
+    /// Writes a piece of an event: an event of a line with many matches is many times as long as
+    /// the line.
     fn write(&mut self, piece: fmt::Arguments<'_>) -> Result<(), Error> {
         self.piece.clear();
         self.piece.write_fmt(piece).map_err(output_error)?;

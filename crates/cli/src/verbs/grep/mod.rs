@@ -40,7 +40,8 @@ const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// The longest `--line-max`, in bytes.
 const LINE_BYTES_MAX: u64 = 1 << 30;
 
-/// How many times the length of a line its JSON may take: six where each byte is escaped, and a copy.
+/// How many times the length of a line its JSON may take: six where each byte is escaped, and a
+/// copy.
 const JSON_FACTOR: u64 = 7;
 
 /// Buffers beside those of a run: output, an over-long line's head, and reading it again.
@@ -259,7 +260,8 @@ impl SearchPlan {
         results.end(self, &name, &shown, finish.error, ended)
     }
 
-    /// Searches small files side by side, each by one worker, until one comes that is not small, which is given back.
+    /// Searches small files side by side, each by one worker, until one comes that is not small,
+    /// which is given back.
     fn small_ones(
         &self,
         first: NamedInput,

@@ -53,7 +53,8 @@ impl MatchPrinter {
         }
     }
 
-    /// Lets go of the buffers of others; what came from somebody who may be watching is printed now.
+    /// Lets go of the buffers of others; what came from somebody who may be watching is printed
+    /// now.
     pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
         self.print(|form| match form {
             GrepForm::Text(text) => text.settle(live),

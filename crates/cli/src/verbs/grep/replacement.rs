@@ -10,8 +10,8 @@ pub(crate) enum Replacing {
     Group(usize),
 }
 
-/// The parts of a replacement as ripgrep reads it: `$1`, `$name` with the longest name there can be, `${name}`, `$$`. A group that the pattern
-/// has not is nothing.
+/// The parts of a replacement as ripgrep reads it: `$1`, `$name` with the longest name there can
+/// be, `${name}`, `$$`. A group that the pattern has not is nothing.
 pub(crate) fn parts(text: &str, matcher: &RegexMatcher) -> Vec<Replacing> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -48,7 +48,8 @@ impl SelectionFlags {
         })
     }
 
-    /// Whether a file or folder that was named is to be searched: globs may fit each end of its path that starts with a name.
+    /// Whether a file or folder that was named is to be searched: globs may fit each end of its
+    /// path that starts with a name.
     pub(crate) fn takes_operand(&self, path: &Path, is_folder: bool) -> bool {
         let bytes = path.as_os_str().as_bytes();
         let ends = || {
@@ -89,7 +90,8 @@ impl SelectionFlags {
         Ok(builder.build())
     }
 
-    /// Sorting holds what is in a folder, and in those that it lies in: counted before, without holding it.
+    /// Sorting holds what is in a folder, and in those that it lies in: counted before, without
+    /// holding it.
     fn check_sortable(&self, folder: &Path) -> Result<(), Error> {
         let walk = WalkDir::new(folder).follow_links(self.follow).max_depth(self.max_depth.unwrap_or(usize::MAX));
         // Of each depth, how many the present folder has so far, and the largest had.

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-/// Standard input that is a file: the place in it is shared with who started this, and who comes next.
+/// Standard input that is a file: the place in it is shared with who started this, and who comes
+/// next.
 pub(crate) struct SharedOffset {
     file: File,
     start: u64,

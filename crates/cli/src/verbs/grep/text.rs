@@ -174,7 +174,8 @@ impl TextPrinter {
         if self.plain { self.whole(part).map_err(output_error) } else { self.dressed(part).map_err(output_error) }
     }
 
-    /// Something of the input is to be shown: the first of it does not follow what was shown of another.
+    /// Something of the input is to be shown: the first of it does not follow what was shown of
+    /// another.
     fn begin(&mut self) -> Result<(), Error> {
         let first = !std::mem::replace(&mut self.shown, true);
         if first && self.shown_before && self.style.around { self.gap() } else { Ok(()) }
@@ -276,7 +277,8 @@ impl TextPrinter {
         wanted.then(|| self.matcher.find(line).ok().flatten().map_or(1, |found| found.start() as u64 + 1))
     }
 
-    /// A line with its matches replaced, or these alone. What comes of it may be many times as long as the line: it leaves in pieces.
+    /// A line with its matches replaced, or these alone. What comes of it may be many times as long
+    /// as the line: it leaves in pieces.
     fn replaced(&mut self, line: &[u8], number: u64, offset: u64) -> io::Result<()> {
         let matcher = Arc::clone(&self.matcher);
         let replacement = std::mem::take(&mut self.replacement);
@@ -494,7 +496,8 @@ fn put(out: &mut Vec<u8>, colour: bool, of: AnsiColor, bytes: &[u8]) {
     let _ = write!(out, "{style:#}");
 }
 
-/// Bytes of a line: a match in bold red where there are colours; control characters made visible where they could steer a terminal.
+/// Bytes of a line: a match in bold red where there are colours; control characters made visible
+/// where they could steer a terminal.
 fn put_bytes(out: &mut Vec<u8>, style: &PrintStyle, matched: bool, bytes: &[u8]) {
     let colour = Colour::new().fg_color(Some(AnsiColor::Red.into())).bold();
     let paint = matched && style.colour && !bytes.is_empty();

@@ -17,7 +17,8 @@ use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// A file of this size is worth all threads, where the algorithm can use them; smaller ones go side by side.
+/// A file of this size is worth all threads, where the algorithm can use them; smaller ones go side
+/// by side.
 const LARGE_BYTES: u64 = 16 << 20;
 
 /// The JSON of `hash` and `hash --check`.
@@ -55,7 +56,8 @@ struct HashRun {
 }
 
 fn budget(threads: usize, memory_bytes: u64) -> Budget {
-    // One thread a file and one that reads ahead of it, or all threads on one file while the others wait for their turn.
+    // One thread a file and one that reads ahead of it, or all threads on one file while the others
+    // wait for their turn.
     let (started, buffers) = (2 * threads, buffers_needed(threads));
     let mut budget = Budget::new(memory_bytes);
     budget.reserve("program", limits::PROGRAM_BYTES);

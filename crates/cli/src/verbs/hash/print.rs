@@ -118,7 +118,8 @@ impl DigestPrinter {
         writeln!(io::stdout(), "{before}{file}")
     }
 
-    /// One document, printed as its parts come: what opens it before the first file, and a comma before the others.
+    /// One document, printed as its parts come: what opens it before the first file, and a comma
+    /// before the others.
     fn before_json(&mut self) -> String {
         if std::mem::take(&mut self.first) { format!("{{\"schema\":\"{SCHEMA}\",\"files\":[\n") } else { ",".to_owned() }
     }

@@ -134,8 +134,9 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
     rejects.zip(html).map_or(Ok(()), |(rejects, html)| html.check_other(&rejects))
 }
 
-/// Refuses a file that is there as an output where no log is named: it is the log, and the output's name is missing. From a pipe a log
-/// may come without a name, and then what is there can be replaced as always.
+/// Refuses a file that is there as an output where no log is named: it is the log, and the output's
+/// name is missing. From a pipe a log may come without a name, and then what is there can be
+/// replaced as always.
 fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String> {
     let (flag, name) = (output.flag, escaped_path(output.path));
     let is_meant = output.force && !io::stdin().is_terminal();
@@ -332,7 +333,8 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
     message::note(&(text + "\nGive --format if that is wrong."));
 }
 
-/// Says what the guessed format leaves of each line: it may be a time or a size, and nothing in the line says which.
+/// Says what the guessed format leaves of each line: it may be a time or a size, and nothing in the
+/// line says which.
 fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
         message::note(&format!(

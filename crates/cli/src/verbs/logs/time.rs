@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 
-/// Unix microseconds of a date, a date and time, or either with a zone; UTC unless it says otherwise.
+/// Unix microseconds of a date, a date and time, or either with a zone; UTC unless it says
+/// otherwise.
 pub(crate) fn parse_us(text: &str) -> Result<i64, String> {
     // By hand and not as a `Timestamp`, which ends a day before the year 9999 does.
     let utc_us = |datetime: DateTime| datetime.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_micros() as i64;

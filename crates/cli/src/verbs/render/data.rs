@@ -109,7 +109,8 @@ fn read(path: &Path, name: &str, bytes_max: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// Standard input has no extension: what starts as an object of JSON is JSON, what else is TOML is that, and all the rest YAML.
+/// Standard input has no extension: what starts as an object of JSON is JSON, what else is TOML is
+/// that, and all the rest YAML.
 fn guessed(text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
         return json(text);

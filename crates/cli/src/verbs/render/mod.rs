@@ -112,7 +112,8 @@ impl RenderJob {
             Ok(way) => total.way = Some(way),
             Err(error) => {
                 if self.output.is_stream() {
-                    // What came before an error is for who reads a pipe, as far as that can be written.
+                    // What came before an error is for who reads a pipe, as far as that can be
+                    // written.
                     total.written.add(&file.finish(false).unwrap_or_default());
                 }
                 return Err(error.into());
@@ -212,7 +213,8 @@ pub(crate) fn rendered_bytes(threads: usize) -> u64 {
     (threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX) as u64
 }
 
-/// What a rendering holds beside its rows: parsed templates, data, the longest texts, and what workers have rendered.
+/// What a rendering holds beside its rows: parsed templates, data, the longest texts, and what
+/// workers have rendered.
 fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
     let texts = 2 * TEXT_BYTES_MAX;

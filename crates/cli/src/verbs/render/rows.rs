@@ -23,7 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Batches that wait for the one who renders.
 const BATCHES_AHEAD: usize = 1;
 
-/// Readings of the same rows at a time: those of a loop, and those of a loop in it. They share the blocks.
+/// Readings of the same rows at a time: those of a loop, and those of a loop in it. They share the
+/// blocks.
 const READINGS_MAX: usize = 2;
 
 /// Where rows come from.
@@ -60,7 +61,8 @@ enum RowOrigin {
 enum Reread {
     /// The file is opened again.
     File(PathBuf),
-    /// The query is asked again; what it was asked first for its columns is there for the first time.
+    /// The query is asked again; what it was asked first for its columns is there for the first
+    /// time.
     Query(Option<Input>, Box<Common>, String),
     /// A stream, which is there once.
     Stream(Option<Input>),
@@ -256,7 +258,8 @@ impl ReadCounts {
         Ok(Arc::new(Rendered(columns)))
     }
 
-    /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is at its end.
+    /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is
+    /// at its end.
     fn bad(&self, decoded: &DecodedRecords, chunk: &Chunk) {
         let long = long_offset(chunk, self.separators).filter(|_| decoded.rest.is_none());
         if decoded.bad.is_empty() && long.is_none() {
@@ -280,7 +283,8 @@ fn stopped() -> RenderError {
     RenderError::Rows(ReadError::new(ErrorClass::Stopped, "", "stopped"))
 }
 
-/// Records on their way: decoded and rendered by all workers, or decoded by them for one who renders.
+/// Records on their way: decoded and rendered by all workers, or decoded by them for one who
+/// renders.
 struct TemplateRecords {
     scan: ScanSettings,
     threads: usize,

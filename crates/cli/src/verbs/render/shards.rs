@@ -1,7 +1,7 @@
 //! One template, many files: `--split`.
 //!
-//! The template is rendered once a file, whole: `rows` are the rows of that file, and `shard` says which it is. So each file has a head
-//! and a foot of its own.
+//! The template is rendered once a file, whole: `rows` are the rows of that file, and `shard` says
+//! which it is. So each file has a head and a foot of its own.
 
 use super::{RenderFailure, RenderJob, Total};
 use crate::args::SplitBy;
@@ -144,7 +144,8 @@ impl Source for OutputShard {
 }
 
 impl ShardState {
-    /// How many rows may come at once: those that are left, or one where their text decides. A file has one, whatever its head takes.
+    /// How many rows may come at once: those that are left, or one where their text decides. A file
+    /// has one, whatever its head takes.
     fn most(&self) -> usize {
         let given = self.given.load(Ordering::Relaxed);
         match self.split {

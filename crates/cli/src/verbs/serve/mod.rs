@@ -26,18 +26,22 @@ use tokio::sync::Mutex;
 
 const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Async workers at most: they move bytes and answer, and the analyses have threads of their own. Each is a runtime, over which connections are
-/// spread: workers of one runtime wake one another for every piece that comes in, which costs an upload a sixth of its time.
+/// Async workers at most: they move bytes and answer, and the analyses have threads of their own.
+/// Each is a runtime, over which connections are spread: workers of one runtime wake one another
+/// for every piece that comes in, which costs an upload a sixth of its time.
 const ASYNC_THREADS_MAX: usize = 4;
 
-/// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to spare.
+/// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to
+/// spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
-/// And of all of these, on all runtimes: few run at a time. Beside them each runtime may have as many as files, exports, questions to the store and a
-/// rendering could take on it at once; of their stacks what is touched is in the program's share.
+/// And of all of these, on all runtimes: few run at a time. Beside them each runtime may have as
+/// many as files, exports, questions to the store and a rendering could take on it at once; of
+/// their stacks what is touched is in the program's share.
 const BLOCKING_THREADS_MAX: usize = 64;
 
-/// Settings of the allocator: four arenas that threads share, and no large block kept, as each thread of a decoder would one.
+/// Settings of the allocator: four arenas that threads share, and no large block kept, as each
+/// thread of a decoder would one.
 const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
@@ -214,7 +218,8 @@ fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, Str
     Ok(spill)
 }
 
-/// Opened before anything else, so that a wrong name is told at once. The good ones, and whether there were others.
+/// Opened before anything else, so that a wrong name is told at once. The good ones, and whether
+/// there were others.
 fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>) -> (Vec<StartLog>, bool) {
     let opened = paths.iter().map(|path| open(path)).map(|opened| opened.map_err(|error| message::error(&error)));
     let logs: Vec<StartLog> = opened.flatten().collect();
@@ -258,8 +263,8 @@ async fn reload(mut hangup: Signal, reload: Reload) {
     }
 }
 
-/// Hands the browser a page that leads to the address, and not the address: everybody on this machine can read the
-/// arguments of a process, and the token is in it. Only we can read the page.
+/// Hands the browser a page that leads to the address, and not the address: everybody on this
+/// machine can read the arguments of a process, and the token is in it. Only we can read the page.
 fn open_in_browser(url: &str) -> Option<NamedTempFile> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let page = match redirect_page(url) {

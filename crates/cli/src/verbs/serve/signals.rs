@@ -10,7 +10,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Ctrl-C and `kill` end the server. So does a terminal that was closed, unless SIGHUP makes it read files again.
+    /// Ctrl-C and `kill` end the server. So does a terminal that was closed, unless SIGHUP makes it
+    /// read files again.
     pub(super) fn new(reloads: bool) -> Self {
         // Without a handler the signal ends the process, which is all that is asked.
         let handled = |kind| signal(kind).ok();

@@ -14,7 +14,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-/// How much is copied between two looks at Ctrl-C. The kernel copies: none of it passes through our memory.
+/// How much is copied between two looks at Ctrl-C. The kernel copies: none of it passes through our
+/// memory.
 const STEP_BYTES: u64 = 4 << 20;
 
 /// How an entry is asked for.

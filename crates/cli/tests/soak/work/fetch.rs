@@ -59,7 +59,8 @@ fn serve(content: &GeneratedContent, manner: Manner) -> TestServer {
         let reply = content.answer(request);
         let first = answers.fetch_add(1, Ordering::Relaxed) == 0;
         match manner {
-            // Nothing but the head: an answer to a range that has some of it would bring the file after all.
+            // Nothing but the head: an answer to a range that has some of it would bring the file
+            // after all.
             Manner::CutAlways => reply.cut(0, ResponseEnd::Close),
             Manner::CutOnce if first => reply.cut(content.size_bytes / 2, ResponseEnd::Close),
             _ => reply,

@@ -29,7 +29,8 @@ fn known(kit: &Kit, random: &mut Rng) -> Outcome {
     judge(mishap, result.as_ref().err(), control.stopped(), right, sample)
 }
 
-/// No other program here knows BLAKE3: the tree of the file by all threads against the stream by one.
+/// No other program here knows BLAKE3: the tree of the file by all threads against the stream by
+/// one.
 fn blake3(kit: &Kit, random: &mut Rng) -> Outcome {
     let (sample, control) = (kit.sample(random), Control::default());
     let file = Input::open_stored(&sample.path).expect("it is there");

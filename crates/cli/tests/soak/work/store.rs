@@ -1,4 +1,5 @@
-//! A store that all workers share, too small for everything: entries come, go, are held and are read.
+//! A store that all workers share, too small for everything: entries come, go, are held and are
+//! read.
 
 use super::{Kit, Mishap, Outcome, THREADS, reader};
 use crate::check::Check;
@@ -64,7 +65,8 @@ fn put(kit: &Kit, digest: &Digest, sample: &Sample, random: &mut Rng) -> Result<
     Ok(if sound && held { Outcome::Done } else { Outcome::wrong(format!("sound: {sound}, held: {held}"), sample) })
 }
 
-/// Every entry is whole, nothing is held, and a gc finds nothing that a living process should have cleared away.
+/// Every entry is whole, nothing is held, and a gc finds nothing that a living process should have
+/// cleared away.
 pub(super) fn checks(store: &Store, pool: &BufferPool) -> Vec<Check> {
     let mut damaged = Vec::new();
     let verified = store.verify(false, THREADS, pool, &Control::default(), |checked| {

@@ -14,7 +14,8 @@ use parquet::file::writer::SerializedFileWriter;
 use std::iter::Peekable;
 use std::sync::{Arc, OnceLock};
 
-/// Arrays that are encoded as one take so many bytes; an encoder has them beside what it holds otherwise.
+/// Arrays that are encoded as one take so many bytes; an encoder has them beside what it holds
+/// otherwise.
 const RUN_BYTES_MAX: usize = 1 << 20;
 
 /// A column: a leaf of the schema, or a part that can't be taken apart further (a map).
@@ -99,7 +100,8 @@ impl LeafColumn {
     }
 }
 
-/// The next arrays as one: what an encoder does for an array costs as much as encoding a hundred values.
+/// The next arrays as one: what an encoder does for an array costs as much as encoding a hundred
+/// values.
 fn next_run(arrays: &mut Peekable<impl Iterator<Item = ArrayRef>>) -> Result<Option<ArrayRef>> {
     let Some(first) = arrays.next() else { return Ok(None) };
     let mut bytes = first.get_array_memory_size();

@@ -1,8 +1,10 @@
 //! The file: row groups, their page indexes, and the footer.
 //!
-//! The footer comes last and names every column of every row group, and readers take all page indexes as one stretch before it; so what is
-//! known of them grows with the file. Of a row group that is written only its encoded entry is kept, about 150 bytes a column, and its
-//! encoded page index, as long as that is a quarter of what the footer may take; the library would keep several times as much.
+//! The footer comes last and names every column of every row group, and readers take all page
+//! indexes as one stretch before it; so what is known of them grows with the file. Of a row group
+//! that is written only its encoded entry is kept, about 150 bytes a column, and its encoded page
+//! index, as long as that is a quarter of what the footer may take; the library would keep several
+//! times as much.
 
 use crate::limits::GROUPS_MAX;
 use crate::thrift::{ThriftError, footer_places, push_footer_rows};
@@ -41,7 +43,8 @@ pub(super) struct ParquetFile {
     properties: WriterPropertiesPtr,
     /// What a file without rows says of itself.
     about: FileMetaData,
-    /// What the footer says of each row group, encoded, with the places of its indexes in `indexes`; and where each ends.
+    /// What the footer says of each row group, encoded, with the places of its indexes in
+    /// `indexes`; and where each ends.
     groups: Vec<u8>,
     ends: Vec<usize>,
     indexes: Vec<u8>,

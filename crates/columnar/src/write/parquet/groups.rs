@@ -15,8 +15,8 @@ use rorqual_pipe::{Error, ErrorClass};
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many arrays of a column that are small become one, or fewer when they take much of a group: an array of a few values takes more
-/// than they do.
+/// So many arrays of a column that are small become one, or fewer when they take much of a group:
+/// an array of a few values takes more than they do.
 const SMALL_ARRAYS: usize = 32;
 
 /// Arrays below this mean size are small.

@@ -1,4 +1,5 @@
-//! Questions about the lines of a log: their rows are kept while they are read, and asked when all are there.
+//! Questions about the lines of a log: their rows are kept while they are read, and asked when all
+//! are there.
 
 mod json;
 mod question;

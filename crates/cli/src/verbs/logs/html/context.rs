@@ -43,7 +43,8 @@ struct PlotLimits {
     sources: usize,
 }
 
-/// Percentiles as bars on a scale of doublings: from the half to the largest is often a thousandfold.
+/// Percentiles as bars on a scale of doublings: from the half to the largest is often a
+/// thousandfold.
 #[derive(Debug, Serialize)]
 struct PercentileBars {
     field: &'static str,

@@ -38,8 +38,9 @@ fn share(part: f64, whole: f64) -> String {
     }
 }
 
-/// Log text made visible: control characters as their pictures, and the invisible characters that turn the direction of text as
-/// escapes, so that a line can't pretend to be another. At most `chars_max` characters; what is cut ends in `…`.
+/// Log text made visible: control characters as their pictures, and the invisible characters that
+/// turn the direction of text as escapes, so that a line can't pretend to be another. At most
+/// `chars_max` characters; what is cut ends in `…`.
 fn visible(text: &str, chars_max: Option<usize>) -> String {
     let chars_max = chars_max.unwrap_or(VALUE_CHARS_MAX);
     let mut shown = String::new();

@@ -9,7 +9,8 @@ use rorqual_accesslog::report::TimeHistogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// From the baseline upwards: errors stand where the eye compares heights best, and the many successes ride on top of them.
+/// From the baseline upwards: errors stand where the eye compares heights best, and the many
+/// successes ride on top of them.
 const STACK: [&str; 5] = ["5xx", "4xx", "other", "3xx", "2xx"];
 
 /// A bar of less than this share of the height is hard to see.
@@ -23,7 +24,8 @@ pub(super) struct TimelinePlot {
     width_seconds: i64,
     /// Most requests in one bar.
     most: u64,
-    /// Classes from the baseline upwards, with the sum of their requests; those without any are left out.
+    /// Classes from the baseline upwards, with the sum of their requests; those without any are
+    /// left out.
     classes: Vec<Class>,
     /// Only those with requests.
     columns: Vec<PlotColumn>,

@@ -50,7 +50,8 @@ pub(super) fn plot(out: &mut impl Write, histogram: &TimeHistogram, width: usize
     writeln!(out, "{DIM}{axis}{DIM:#}")
 }
 
-/// One character: how much of this row the column fills, in the colour of the class that fills most of it.
+/// One character: how much of this row the column fills, in the colour of the class that fills most
+/// of it.
 fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
     let unit = highest as f64 / HEIGHT as f64;
     let (low, high) = (row as f64 * unit, (row + 1) as f64 * unit);
@@ -78,7 +79,8 @@ fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
     line.push_str(&format!("{style}{}{style:#}", EIGHTHS[eighths.min(8)]));
 }
 
-/// A label below every 22nd column, with as much of the date as tells it from its neighbours; no label is cut.
+/// A label below every 22nd column, with as much of the date as tells it from its neighbours; no
+/// label is cut.
 fn axis(columns: &TimeColumns, width: usize) -> String {
     let step = columns.span * LABEL_EVERY as i64;
     let mut line = " ".repeat(SCALE);
