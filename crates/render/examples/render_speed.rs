@@ -33,7 +33,7 @@ fn main() {
     let cells: String = (0..8).map(|column| format!("<td>{{{{ row.c{column} }}}}</td>")).collect();
     let text = format!("{{% for row in rows %}}<tr>{cells}</tr>\n{{% endfor %}}");
     let rows = n / 10;
-    measure("rows", "rows.html", &text, "null", rows, Some(Arc::new(Made::new(rows))));
+    measure("rows", "rows.html", &text, "null", rows, Some(Arc::new(MadeRows::new(rows))));
 }
 
 fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Option<Arc<dyn Source>>) {
@@ -99,7 +99,7 @@ fn opened(target: &str) -> (File, Option<JoinHandle<()>>) {
 
 /// Rows like a log's, made of one batch.
 #[derive(Debug)]
-struct Made {
+struct MadeRows {
     batch: Arc<dyn RowBatch>,
     rows: u64,
 }
@@ -110,7 +110,7 @@ struct Log {
     texts: Vec<Vec<String>>,
 }
 
-impl Made {
+impl MadeRows {
     fn new(rows: u64) -> Self {
         let texts = |row: u64| {
             vec![
@@ -129,7 +129,7 @@ impl Made {
     }
 }
 
-impl Source for Made {
+impl Source for MadeRows {
     fn open(&self, _: &Control) -> Result<Box<dyn RowSequence>, RenderError> {
         Ok(Box::new(Left(Arc::clone(&self.batch), self.rows / 1000)))
     }

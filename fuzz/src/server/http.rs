@@ -13,13 +13,13 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// A server with a store, and a session that is looked at.
-struct Server {
+struct FuzzServer {
     surface: Surface,
     session: String,
     _folder: TempDir,
 }
 
-thread_local!(static SERVER: RefCell<Server> = RefCell::new(Server::new()));
+thread_local!(static SERVER: RefCell<FuzzServer> = RefCell::new(FuzzServer::new()));
 
 /// As long as a token, and none.
 const NO_TOKEN: &str = "000000000000000000000000000000000000000000000000";
@@ -51,7 +51,7 @@ pub fn http(data: &[u8]) {
     });
 }
 
-impl Server {
+impl FuzzServer {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let settings = StoreSettings { fsync: false, ..StoreSettings::new(folder.path()) };
@@ -102,7 +102,7 @@ fn upload(surface: &Surface) -> String {
 }
 
 /// An answer, as far as it came.
-struct Answer {
+struct FuzzAnswer {
     status: u16,
     head: String,
     body: Vec<u8>,
@@ -111,8 +111,8 @@ struct Answer {
 
 /// Reads the answers to requests of these methods, behind which there is no HEAD; where these are
 /// not known, the head of the first.
-fn answers(mut bytes: &[u8], methods: Option<&[String]>) -> Vec<Answer> {
-    let mut answers: Vec<Answer> = Vec::new();
+fn answers(mut bytes: &[u8], methods: Option<&[String]>) -> Vec<FuzzAnswer> {
+    let mut answers: Vec<FuzzAnswer> = Vec::new();
     while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
         let head = std::str::from_utf8(&bytes[..end]).expect("heads are ASCII").to_ascii_lowercase();
         let status = head.strip_prefix("http/1.").and_then(|rest| rest.get(2..5)).and_then(|status| status.parse().ok());
@@ -138,7 +138,7 @@ fn answers(mut bytes: &[u8], methods: Option<&[String]>) -> Vec<Answer> {
             (rest[..here].to_vec(), here == length, &rest[here..])
         };
         bytes = behind;
-        answers.push(Answer { status, head, body, whole });
+        answers.push(FuzzAnswer { status, head, body, whole });
     }
     answers
 }
@@ -178,7 +178,7 @@ static DOCUMENTED: LazyLock<HashSet<(u16, String)>> = LazyLock::new(|| {
 /// Statuses of what is no error.
 const GOOD: [u16; 9] = [100, 101, 200, 201, 204, 206, 303, 304, 416];
 
-fn check_known(answers: &[Answer], shown: &dyn Fn() -> String) {
+fn check_known(answers: &[FuzzAnswer], shown: &dyn Fn() -> String) {
     for answer in answers {
         check_head(answer, shown);
         if GOOD.contains(&answer.status) {
@@ -201,13 +201,13 @@ fn check_known(answers: &[Answer], shown: &dyn Fn() -> String) {
 }
 
 /// The two errors that are for people, or for probes.
-fn is_text_of_ours(answer: &Answer) -> bool {
+fn is_text_of_ours(answer: &FuzzAnswer) -> bool {
     let page = answer.status == 404 && answer.body.starts_with(b"This binary was built without its page");
     page || (answer.status == 503 && answer.body == b"not ready\n")
 }
 
 /// All but what is no HTTP at all tells browsers what not to do with it.
-fn check_head(answer: &Answer, shown: &dyn Fn() -> String) {
+fn check_head(answer: &FuzzAnswer, shown: &dyn Fn() -> String) {
     let bare = matches!(answer.status, 100 | 400 | 414 | 431) && answer.body.is_empty();
     assert!(bare || answer.head.contains("x-content-type-options: nosniff"), "{}", shown());
 }
@@ -226,7 +226,7 @@ fn check_frames(mut bytes: &[u8]) {
 }
 
 /// Without the token: refusals alone, and probes; nothing of what the server has.
-fn check_unknown(answers: &[Answer], bytes: &[u8], server: &Server, shown: &dyn Fn() -> String) {
+fn check_unknown(answers: &[FuzzAnswer], bytes: &[u8], server: &FuzzServer, shown: &dyn Fn() -> String) {
     for answer in answers {
         check_head(answer, shown);
         let probe = [&b"ok\n"[..], b"ready\n", b"not ready\n", b""].contains(&&answer.body[..]);

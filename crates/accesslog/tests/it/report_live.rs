@@ -14,12 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LINE_BYTES_MAX: usize = 4096;
 
 /// Gives blocks as they come through a channel.
-struct Trickle {
+struct TricklingLog {
     receiver: Receiver<Vec<u8>>,
     pool: BufferPool,
 }
 
-impl BlockSource for Trickle {
+impl BlockSource for TricklingLog {
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         let Ok(bytes) = self.receiver.recv() else { return Ok(None) };
         let mut lease = self.pool.lease().expect("the system has memory for a test");
@@ -54,7 +54,7 @@ fn what_was_parsed_shows_in_a_silence_on_any_number_of_threads() {
     for threads in [1, 2, 4] {
         let analyzer = Arc::new(analyzer(threads));
         let (sender, receiver) = channel();
-        let source = Trickle { receiver, pool: analyzer.pool().clone() };
+        let source = TricklingLog { receiver, pool: analyzer.pool().clone() };
         let running = Arc::clone(&analyzer);
         let run = std::thread::spawn(move || {
             let input = Input::from_source("trickle", Box::new(source));

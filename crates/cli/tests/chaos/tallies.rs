@@ -11,7 +11,7 @@ const WRONG_MAX: usize = 12;
 
 /// What is known of one kind of fault.
 #[derive(Debug, Default, Clone, serde::Serialize)]
-pub(crate) struct Fate {
+pub(crate) struct FateCounts {
     /// How often it came.
     pub(crate) times: u64,
     /// What was answered on connections that it befell, or while it lasted; `broken` where nothing
@@ -46,7 +46,7 @@ impl Told {
 
 #[derive(Default)]
 pub(crate) struct Tallies {
-    fates: Mutex<BTreeMap<&'static str, Fate>>,
+    fates: Mutex<BTreeMap<&'static str, FateCounts>>,
     /// How operations ended.
     ends: Mutex<BTreeMap<&'static str, BTreeMap<&'static str, u64>>>,
     wrong: Mutex<Told>,
@@ -58,7 +58,7 @@ pub(crate) struct Tallies {
 }
 
 impl Tallies {
-    fn fate(&self, fault: &'static str, change: impl FnOnce(&mut Fate)) {
+    fn fate(&self, fault: &'static str, change: impl FnOnce(&mut FateCounts)) {
         change(self.fates.lock().unwrap().entry(fault).or_default());
     }
 
@@ -121,7 +121,7 @@ impl Tallies {
         self.spilled_bytes.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn fates(&self) -> BTreeMap<&'static str, Fate> {
+    pub(crate) fn fates(&self) -> BTreeMap<&'static str, FateCounts> {
         self.fates.lock().unwrap().clone()
     }
 

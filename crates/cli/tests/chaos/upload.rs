@@ -71,7 +71,7 @@ impl Way {
 }
 
 /// What one step came to.
-enum Step {
+enum UploadStep {
     Again,
     /// The server is busy with what came before, or has no place.
     Wait,
@@ -157,22 +157,22 @@ impl Job<'_> {
         let taken_back = op.one_in(24);
         while Instant::now() < deadline {
             match self.step(op, taken_back) {
-                Step::Again => {}
-                Step::Wait => std::thread::sleep(PAUSE),
-                Step::Over => return "taken back",
-                Step::Finished(live) => return self.finished(op, &live),
+                UploadStep::Again => {}
+                UploadStep::Wait => std::thread::sleep(PAUSE),
+                UploadStep::Over => return "taken back",
+                UploadStep::Finished(live) => return self.finished(op, &live),
             }
         }
         op.wrong(&format!("{:?} of {} bytes: not done in {TIME_MAX:?}, at {}", self.way, self.bytes.len(), self.acknowledged));
         "WRONG"
     }
 
-    fn step(&mut self, op: &mut Op<'_>, taken_back: bool) -> Step {
+    fn step(&mut self, op: &mut Op<'_>, taken_back: bool) -> UploadStep {
         let Some(id) = self.id.clone() else { return self.make(op) };
         if self.life != op.kit.lives.current().number {
             return self.restarted(op, &id);
         }
-        let Some(live) = op.get(format!("/api/sessions/{id}")) else { return Step::Over };
+        let Some(live) = op.get(format!("/api/sessions/{id}")) else { return UploadStep::Over };
         if live.status == 404 {
             return self.gone(op, &id);
         }
@@ -185,51 +185,51 @@ impl Job<'_> {
         }
         self.acknowledged = self.acknowledged.max(offset.min(self.sent));
         match session["state"].as_str().unwrap_or_default() {
-            "receiving" => Step::Wait,
-            "finished" => Step::Finished(live),
+            "receiving" => UploadStep::Wait,
+            "finished" => UploadStep::Finished(live),
             "waiting" | "interrupted" if taken_back && offset > 0 => self.take_back(op, &id),
             "waiting" | "interrupted" => self.go_on(op, &id, offset),
             "failed" if session["error"]["code"] == "displaced" => self.displaced(op),
             other => {
                 op.wrong(&format!("{:?}: the session is {other}: {session}", self.way));
-                Step::Over
+                UploadStep::Over
             }
         }
     }
 
     /// It has to begin anew; that is only right for who was away.
-    fn displaced(&mut self, op: &mut Op<'_>) -> Step {
+    fn displaced(&mut self, op: &mut Op<'_>) -> UploadStep {
         op.kit.tallies.ended(self.way.name(), "(displaced)");
         if self.seen.elapsed() < GRACE && self.life == op.kit.lives.current().number {
             op.wrong(&format!("displaced {:?} after it was seen", self.seen.elapsed()));
         }
         self.anew();
-        Step::Again
+        UploadStep::Again
     }
 
     fn anew(&mut self) {
         (self.id, self.maybe_made, self.acknowledged, self.sent, self.told) = (None, false, 0, 0, None);
     }
 
-    fn gone(&mut self, op: &mut Op<'_>, id: &str) -> Step {
+    fn gone(&mut self, op: &mut Op<'_>, id: &str) -> UploadStep {
         // The server may have ended between the two looks.
         if self.life != op.kit.lives.current().number {
-            return Step::Again;
+            return UploadStep::Again;
         }
         if self.seen.elapsed() < GRACE {
             op.wrong(&format!("{id}: forgotten {:?} after it was seen", self.seen.elapsed()));
         }
         self.anew();
-        Step::Again
+        UploadStep::Again
     }
 
-    fn restarted(&mut self, op: &mut Op<'_>, id: &str) -> Step {
+    fn restarted(&mut self, op: &mut Op<'_>, id: &str) -> UploadStep {
         let life = op.kit.lives.current().number;
         let ends: Vec<End> = op.kit.lives.ends_since(self.life);
         let known = self.known(id, false);
         let fate = state::after_restart(op, &known, &ends);
         if op.kit.lives.current().number != life {
-            return Step::Again;
+            return UploadStep::Again;
         }
         (self.life, self.seen, self.told) = (life, Instant::now(), None);
         // What the server had not kept is sent again; how much that may be was judged.
@@ -237,7 +237,7 @@ impl Job<'_> {
         if matches!(fate, Some(Fate::Gone)) {
             self.anew();
         }
-        Step::Again
+        UploadStep::Again
     }
 
     fn known<'b>(&self, id: &'b str, finished: bool) -> Known<'b> {
@@ -253,27 +253,27 @@ impl Job<'_> {
         }
     }
 
-    fn take_back(&self, op: &mut Op<'_>, id: &str) -> Step {
+    fn take_back(&self, op: &mut Op<'_>, id: &str) -> UploadStep {
         match op.ask(&Call::new("POST", format!("/api/sessions/{id}/cancel"), Body::NONE)) {
-            Some(answer) if matches!(answer.status, 200 | 404) => Step::Over,
+            Some(answer) if matches!(answer.status, 200 | 404) => UploadStep::Over,
             Some(answer) => {
                 op.wrong(&format!("cancel: {}", answer.label()));
-                Step::Over
+                UploadStep::Over
             }
-            None => Step::Over,
+            None => UploadStep::Over,
         }
     }
 
     /// Makes the session, or finds the one that was made without our hearing of it.
-    fn make(&mut self, op: &mut Op<'_>) -> Step {
+    fn make(&mut self, op: &mut Op<'_>) -> UploadStep {
         if self.maybe_made {
-            let Some(list) = op.get("/api/sessions") else { return Step::Over };
+            let Some(list) = op.get("/api/sessions") else { return UploadStep::Over };
             (self.life, self.maybe_made) = (op.kit.lives.current().number, false);
             // What was displaced is listed still, and is of an earlier try.
             self.id = ids_of(&list.json(), &op.name, |state| state != "failed").pop();
             // Of one request it is not known how much went out.
             self.sent = if self.id.is_some() && self.way == Way::One { self.bytes.len() as u64 } else { 0 };
-            return Step::Again;
+            return UploadStep::Again;
         }
         let life = op.kit.lives.current().number;
         let whole = self.way == Way::One;
@@ -288,7 +288,7 @@ impl Job<'_> {
             None => (self.maybe_made, self.broke) = (true, true),
             Some(answer) => return self.made(op, &answer),
         }
-        Step::Again
+        UploadStep::Again
     }
 
     fn creation<'b>(&'b self, name: &str, announced: &'b [u8]) -> Call<'b> {
@@ -304,7 +304,7 @@ impl Job<'_> {
         }
     }
 
-    fn made(&mut self, op: &Op<'_>, answer: &Answer) -> Step {
+    fn made(&mut self, op: &Op<'_>, answer: &Answer) -> UploadStep {
         if self.way == Way::One {
             self.sent = self.bytes.len() as u64;
         }
@@ -314,28 +314,28 @@ impl Job<'_> {
             // Also an upload that broke off says where its session is.
             (200 | 201 | 400 | 408 | 409 | 503, Some(id)) => {
                 self.id = Some(id);
-                Step::Again
+                UploadStep::Again
             }
             (503, None) => {
                 if answer.header("retry-after").is_none() {
                     op.wrong(&format!("{} without Retry-After", answer.label()));
                 }
                 std::thread::sleep(PAUSE);
-                Step::Wait
+                UploadStep::Wait
             }
             // There were no descriptors for it, or no room.
-            (500, None) if answer.code() == "no_temp" => Step::Wait,
+            (500, None) if answer.code() == "no_temp" => UploadStep::Wait,
             // A request that was half-closed has half a body, which may be none of JSON.
-            (400, None) => Step::Again,
+            (400, None) => UploadStep::Again,
             _ => {
                 op.wrong(&format!("{:?}: creation answers {}: {}", self.way, answer.label(), answer.json()));
-                Step::Over
+                UploadStep::Over
             }
         }
     }
 
     /// Sends what is missing, or some of it.
-    fn go_on(&mut self, op: &mut Op<'_>, id: &str, offset: u64) -> Step {
+    fn go_on(&mut self, op: &mut Op<'_>, id: &str, offset: u64) -> UploadStep {
         if op.one_in(6) {
             self.out_of_order(op, id, offset);
         }
@@ -369,7 +369,7 @@ impl Job<'_> {
         }
     }
 
-    fn part_checked(&mut self, op: &mut Op<'_>, id: &str, part: &[u8], offset: u64, fault: ConnectionFault) -> Step {
+    fn part_checked(&mut self, op: &mut Op<'_>, id: &str, part: &[u8], offset: u64, fault: ConnectionFault) -> UploadStep {
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(part);
         let wrong = op.one_in(8);
@@ -405,42 +405,42 @@ impl Job<'_> {
         offset: u64,
         headers: Vec<String>,
         fault: ConnectionFault,
-    ) -> Step {
+    ) -> UploadStep {
         let call = self.request(id, body, offset, headers);
         let begun = Instant::now();
         let answer = op.once(&call, fault);
         self.seen = seen(begun, answer.as_ref().is_some_and(in_time));
         let Some(answer) = answer else {
             self.broke = true;
-            return Step::Again;
+            return UploadStep::Again;
         };
         match (answer.status, answer.code().as_str()) {
             (200 | 204, _) => {
                 self.acknowledged = self.acknowledged.max(offset + part.len() as u64);
-                Step::Again
+                UploadStep::Again
             }
             (409, "offset_mismatch") => {
                 self.told = answer.offset();
-                Step::Again
+                UploadStep::Again
             }
             (413, "part_too_long") => {
                 // The rows have all the memory, and a long part can't be held for its checksum.
                 // Without one it is parsed as it comes.
                 self.way = Way::Tus;
-                Step::Again
+                UploadStep::Again
             }
-            (409 | 423, "busy") | (503, _) => Step::Wait,
-            (400 | 408, "interrupted") | (408, "too_slow") => Step::Again,
+            (409 | 423, "busy") | (503, _) => UploadStep::Wait,
+            (400 | 408, "interrupted") | (408, "too_slow") => UploadStep::Again,
             // The state says why; a life may have ended, or a second sending have brought the rest.
-            (404 | 409 | 410, _) | (460, "checksum_mismatch") => Step::Again,
+            (404 | 409 | 410, _) | (460, "checksum_mismatch") => UploadStep::Again,
             _ => {
                 op.wrong(&format!("{:?} at {offset}: {}: {}", self.way, answer.label(), answer.json()));
-                Step::Over
+                UploadStep::Over
             }
         }
     }
 
-    fn heard(&mut self, op: &Op<'_>, brought: socket::Brought) -> Step {
+    fn heard(&mut self, op: &Op<'_>, brought: socket::Brought) -> UploadStep {
         self.broke |= matches!(brought.said, Said::Broken | Said::Paused);
         match brought.said {
             Said::Done | Said::Paused | Said::Broken => {}
@@ -453,7 +453,7 @@ impl Job<'_> {
         if let Some(taken) = brought.taken.filter(|taken| *taken <= self.sent) {
             self.acknowledged = self.acknowledged.max(taken);
         }
-        Step::Again
+        UploadStep::Again
     }
 
     /// Some bytes from a later or an earlier place: they have to be refused, with the right place.

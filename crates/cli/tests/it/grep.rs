@@ -102,9 +102,9 @@ fn lines_are_the_same_with_every_flag() {
 }
 
 /// A small generator with a seed: what fails can be run again.
-struct Random(u64);
+struct GrepRng(u64);
 
-impl Random {
+impl GrepRng {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
@@ -118,7 +118,7 @@ impl Random {
 #[test]
 fn random_texts_and_patterns_give_the_same() {
     let folder = TestFolder::new();
-    let mut random = Random(20_261_121);
+    let mut random = GrepRng(20_261_121);
     for _ in 0..60 {
         let mut text = Vec::new();
         let pieces = [&b"a"[..], b"b", b"ab", b" ", b"\n", b"\n", b"\0", b"\x7f", b"\r", b"0", b"_"];

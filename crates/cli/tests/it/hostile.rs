@@ -230,9 +230,9 @@ fn an_upload_that_unpacks_without_end_is_ended() {
 }
 
 /// Numbers that look random, the same for the same seed (splitmix64).
-struct Random(u64);
+struct HostileRng(u64);
 
-impl Random {
+impl HostileRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -331,7 +331,7 @@ const BODIES: [&str; 10] = [
 
 /// A request made of parts that mean something here, some of them broken; with the token or without
 /// it.
-fn request(random: &mut Random, server: &Server, id: &str, known: bool) -> Vec<u8> {
+fn request(random: &mut HostileRng, server: &Server, id: &str, known: bool) -> Vec<u8> {
     let port = server.port.to_string();
     let target = random.of(&TARGETS).replace("ID", id);
     let mut head = format!("{} {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n", random.of(&METHODS));
@@ -367,7 +367,7 @@ fn whatever_is_sent_nothing_breaks_and_nothing_stays() {
     const ROUNDS: usize = 3_000;
     let folder = TestFolder::new();
     let server = Server::start(&["--sessions", "2", "--log-level", "warn", "--store", &folder.text("store")]);
-    let mut random = Random(SEED);
+    let mut random = HostileRng(SEED);
     let body = log(500);
     let id = server.session_of(body.len());
     assert_eq!(server.put(&id, 0, &body).status, 200);
@@ -435,7 +435,7 @@ fn connections_that_break_anywhere_leave_nothing() {
     let body = zstd_frame(&log(2_000));
     let id = server.session_of(body.len());
     let before = held(&server);
-    let mut random = Random(11);
+    let mut random = HostileRng(11);
     let head = server.head("PUT", "/api/sessions/none/data?offset=0");
     let whole = [format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(), &body[..]].concat();
     for _ in 0..300 {

@@ -18,7 +18,7 @@ mod source;
 mod stream;
 mod table;
 
-pub(crate) use scan_notes::Tallies;
+pub(crate) use scan_notes::ScanTallies;
 pub(crate) use table::{OnceInput, OpenMode, RecordFile, RecordTable};
 
 use crate::args::BadRecordFlag;
@@ -37,7 +37,7 @@ pub(crate) struct ScanContext {
     pub(crate) blocks: BufferPool,
     /// Counts bytes; nobody is stopped by it.
     pub(crate) control: Control,
-    pub(crate) tallies: Tallies,
+    pub(crate) tallies: ScanTallies,
     /// The fate of records that are no rows, where it was said.
     pub(crate) bad: Option<BadRecordFlag>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct ScanContext {
 impl ScanContext {
     pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>) -> Arc<Self> {
         let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default(), bad })
+        Arc::new(Self { shares, blocks, control: Control::default(), tallies: ScanTallies::default(), bad })
     }
 
     /// With what one input is read by so many threads, with blocks of its own.

@@ -12,7 +12,7 @@ const TOO_LONG: &str = "longer than --record-max";
 /// What the scans of a query met. A query that scans a file twice meets the same records twice, so
 /// each scan counts for itself.
 #[derive(Debug, Default)]
-pub(crate) struct Tallies {
+pub(crate) struct ScanTallies {
     scans: Mutex<Vec<Arc<ScanNotes>>>,
 }
 
@@ -41,7 +41,7 @@ struct FirstSeen {
     reason: &'static str,
 }
 
-impl Tallies {
+impl ScanTallies {
     /// The tally of one more scan.
     pub(crate) fn add(&self) -> Arc<ScanNotes> {
         let tally = Arc::<ScanNotes>::default();

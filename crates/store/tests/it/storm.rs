@@ -38,9 +38,9 @@ fn eight_processes_lose_no_leased_byte_and_tear_no_entry() {
 }
 
 /// SplitMix64.
-struct Random(u64);
+struct StormRng(u64);
 
-impl Random {
+impl StormRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -59,7 +59,7 @@ struct Kept {
 
 pub(crate) fn work(dir: &Path, seed: u64) {
     let store = Store::open(&settings(dir)).unwrap();
-    let mut random = Random(seed);
+    let mut random = StormRng(seed);
     let mut kept = Kept::default();
     for _ in 0..OPERATIONS {
         let number = random.below(CONTENTS);
@@ -86,7 +86,7 @@ fn check(read: &Option<Vec<u8>>, bytes: &[u8]) {
 }
 
 /// One of what is kept is there, whole, and the store knows it.
-fn check_kept(store: &Store, kept: &Kept, random: &mut Random) {
+fn check_kept(store: &Store, kept: &Kept, random: &mut StormRng) {
     if !kept.leases.is_empty() {
         let (number, _) = &kept.leases[random.below(kept.leases.len() as u64) as usize];
         let bytes = content(*number);
