@@ -38,7 +38,7 @@ use std::sync::Arc;
 use tokio::time::timeout;
 
 /// Ten thousand real lines, to try the explorer with.
-const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
+const SAMPLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.log.gz"));
 
 type ServerState = State<Arc<Sessions>>;
 
@@ -186,12 +186,12 @@ async fn create(
 }
 
 async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError> {
-    let session = sessions.begin(NewUpload::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
+    let session = sessions.begin(NewUpload::file("sample.log.gz".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
     let running = Arc::clone(&session);
     tokio::spawn(async move {
         let turn = running.own_turn(true).await;
         let run = move || {
-            running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE))));
+            running.run_input(Input::from_reader("sample.log.gz", Box::new(Cursor::new(SAMPLE))));
             drop(turn);
         };
         // A panic has failed the session.
