@@ -1,6 +1,6 @@
-//! What the engine costs without a program around it: nanoseconds an iteration, by the emitter and
-//! by MiniJinja, JSON on stdout; `cpu_ns` is what its thread had of the processor, which a busy
-//! machine does not change much.
+//! Cost of the engine without a program around it: nanoseconds an iteration, by the emitter and by
+//! MiniJinja, JSON on stdout; `cpu_ns` is the processor time of its thread, which a busy machine
+//! does not change much.
 //!
 //! `render_speed [ITERATIONS]`: the Template of Doom and its twin to /dev/null and into a pipe that
 //! a thread drains, beside a loop that writes the same bytes; and a table of rows with 8 escaped
@@ -60,7 +60,7 @@ fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Optio
     }
 }
 
-/// What this thread has had of the processor.
+/// Processor time that this thread has had.
 fn cpu_nanos() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()

@@ -1,6 +1,5 @@
-//! Expressions that are long without being deep: the parser bounds what is nested, but `1+1+1…` and
-//! `elif` after `elif` become trees as deep as they are long, and whoever walks those takes so much
-//! stack.
+//! Expressions that are long without being deep: the parser bounds nesting, but `1+1+1…` and `elif`
+//! after `elif` become trees as deep as they are long, and a walk over those takes as much stack.
 
 use crate::limits::CHAIN_MAX;
 use minijinja::machinery::{Token, tokenize};
@@ -8,7 +7,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
 /// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s
-/// of `if`s within one another. Of what is no template at all the parser says what is wrong.
+/// of `if`s within one another. A text that is no template at all is left to the parser's message.
 pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
     let mut operators = 0;
     let mut elifs: Vec<usize> = Vec::new();
@@ -37,7 +36,7 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What joins parts of an expression, and so makes its tree deeper.
+/// True if the token joins parts of an expression, and so makes its tree deeper.
 fn is_operator(token: &Token<'_>) -> bool {
     match token {
         Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::FloorDiv | Token::Pow | Token::Mod | Token::Tilde => true,

@@ -1,4 +1,4 @@
-//! What can go wrong, with its place in the template.
+//! Errors of templates, with their place in the template.
 
 use crate::limits::QUOTED_BYTES_MAX;
 use minijinja::ErrorKind;
@@ -6,7 +6,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-/// Why a rendering ended before its end.
+/// The reason for which a rendering ended early.
 #[derive(Debug)]
 pub enum RenderError {
     /// The template: its syntax, a name without a value, a value of the wrong kind.
@@ -17,14 +17,14 @@ pub enum RenderError {
     Rows(rorqual_pipe::Error),
 }
 
-/// What is wrong with a template, or with what it was given, and where.
+/// A fault of a template or of its input, with its place.
 #[derive(Debug)]
 pub struct TemplateError {
-    /// What kind of error it is, as MiniJinja tells them apart.
+    /// Kind of the error, as MiniJinja tells them apart.
     pub kind: ErrorKind,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// Where, if it has a place.
+    /// The place, if it has one.
     pub place: Option<TemplatePosition>,
 }
 
@@ -52,7 +52,7 @@ impl RenderError {
         Self::Rows(rorqual_pipe::Error::new(rorqual_pipe::ErrorClass::Stopped, "", "stopped"))
     }
 
-    /// Whether the reader went away, or somebody asked to stop: not a failure.
+    /// True if the reader went away or a stop was asked for: not a failure.
     #[must_use]
     pub fn is_stop(&self) -> bool {
         match self {
@@ -62,7 +62,7 @@ impl RenderError {
         }
     }
 
-    /// What kind of error of the template it is.
+    /// Kind of the template's error.
     #[must_use]
     pub fn template_kind(&self) -> Option<ErrorKind> {
         match self {
@@ -80,8 +80,7 @@ impl From<io::Error> for RenderError {
 
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
-        // What went wrong in an included template or a block is wrapped in errors about the
-        // including one.
+        // An error in an included template or a block is wrapped in errors about the including one.
         let mut inner = &error;
         let mut place = TemplatePosition::of(inner);
         while let Some(cause) = inner.source().and_then(|cause| cause.downcast_ref::<minijinja::Error>()) {
@@ -140,7 +139,7 @@ impl fmt::Display for TemplateError {
             write!(f, ":{}", place.column)?;
         }
         write!(f, ": {}\n  {} | {}", self.message, place.line, place.text)?;
-        // Not below what was cut off.
+        // Not below the part that was cut off.
         if (1..=place.text.chars().count()).contains(&place.column) {
             let indent = place.line.to_string().len() + 5 + place.column;
             write!(f, "\n{:>indent$}", "^")?;

@@ -18,13 +18,13 @@ pub(crate) fn write<S: Sink + ?Sized>(text: &str, mode: EscapeMode, sink: &mut S
     }
 }
 
-/// Bytes that HTML has no place for as they are; what MiniJinja escapes.
+/// Bytes that HTML can't have as they are, by MiniJinja's list.
 const HTML: [bool; 256] = table(b"<>&\"'/", 0);
 
 /// Bytes that a JSON string can't have as they are.
 const JSON: [bool; 256] = table(b"\"\\", 0x20);
 
-/// Which bytes are escaped: some, and those below `control`.
+/// Set of the bytes to escape: some, and those below `control`.
 const fn table(special: &[u8], control: u8) -> [bool; 256] {
     let mut table = [false; 256];
     let mut place = 0;

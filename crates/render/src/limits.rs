@@ -4,7 +4,7 @@
 /// as much.
 pub const TEMPLATES_BYTES_MAX: usize = 4 << 20;
 
-/// What parsed templates take for each byte of their text; measured at 6 for expressions without a
+/// Memory of a parsed template for each byte of its text; measured at 6 for expressions without a
 /// blank between them.
 pub const PARSED_BYTES_PER_BYTE: u64 = 8;
 
@@ -17,20 +17,20 @@ pub const DEPTH_MAX: usize = 120;
 /// the template is worked on.
 pub const CHAIN_MAX: usize = 500;
 
-/// The longest text that a variable of a template may hold: one is doubled by `x ~ x`, so this is
-/// what bounds it. The emitter sees to it; in a template that MiniJinja renders as a whole, and
-/// within one expression, only the process's memory is a bound.
+/// The longest text that a variable of a template may hold. It bounds `x ~ x`, which doubles a
+/// text. The emitter sees to it; in a template that MiniJinja renders as a whole, and within one
+/// expression, only the process's memory is a bound.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;
 
-/// What a worker renders of a batch before it leaves the rest to the one who writes; each output
-/// that waits holds this much.
+/// Output that a worker renders of a batch before it leaves the rest to the writing thread; each
+/// output that waits holds this much.
 pub const RENDERED_BYTES_MAX: usize = 1 << 20;
 
 /// Iterations of loops between two looks at whether the run was stopped. Costs no memory.
 pub const STOP_CHECK_ITERATIONS: u32 = 1024;
 
-/// Parts of a template as the emitter has it, includes in their places; each takes some 1 KiB.
-/// MiniJinja, which keeps each template once, renders what has more.
+/// Parts of a template as the emitter has it, includes in their places; each takes some 1 KiB. A
+/// template of more is left to MiniJinja, which keeps each template once.
 pub const PLAN_NODES_MAX: usize = 16 << 10;
 
 /// Text of the templates that are in it, each as often as it is included. Takes as much memory at

@@ -1,4 +1,4 @@
-//! What MiniJinja sees of rows, loops and ranges: objects that hold no more than they must.
+//! Rows, loops and ranges for MiniJinja: objects that hold no more than they must.
 
 use crate::error::RenderError;
 use crate::limits::STOP_CHECK_ITERATIONS;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct AllRows {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) control: Control,
-    /// Why reading them ended; what MiniJinja passes on is only its text.
+    /// The error that ended their reading; MiniJinja passes on only its text.
     pub(crate) failed: Arc<Mutex<Option<RenderError>>>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// As `range` in a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
+    /// `range` of a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
     pub(crate) fn value(
         state: &State<'_, '_>,
         first: i64,
@@ -175,7 +175,7 @@ impl Range {
         Ok(Value::from_object(Self { next: start, step, left, control: control.unwrap_or_default() }))
     }
 
-    /// How many numbers there are still.
+    /// Count of the remaining numbers.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
@@ -184,7 +184,7 @@ impl Range {
 impl Iterator for Range {
     type Item = Value;
 
-    /// Who asks may be MiniJinja, which never looks whether to stop: the last number is then an
+    /// The caller may be MiniJinja, which never looks whether to stop: the last number is then an
     /// error.
     fn next(&mut self) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
@@ -212,8 +212,8 @@ impl Object for Range {
     }
 }
 
-/// What a template is given: the context, `rows`, and under a name that no template can write how
-/// it is stopped.
+/// Variables of a template: the context, `rows`, and the stop, under a name that no template can
+/// write.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) context: Value,
@@ -221,7 +221,7 @@ pub(crate) struct Root {
     pub(crate) stop: Value,
 }
 
-/// How a rendering is stopped.
+/// The stop of a rendering.
 #[derive(Debug)]
 pub(crate) struct RenderStop(pub(crate) Control);
 
@@ -252,8 +252,8 @@ impl Object for Root {
 /// The name that rows have in a template.
 pub(crate) const ROWS: &str = "rows";
 
-/// The variables that an expression names, as they are when it is evaluated, over what the template
-/// was given.
+/// The variables that an expression names, as they are when it is evaluated, over those of the
+/// template.
 #[derive(Debug)]
 pub(crate) struct Locals {
     pub(crate) names: Arc<[Box<str>]>,

@@ -25,29 +25,29 @@ pub(crate) enum TemplateNode<'a> {
     If(Box<If<'a>>),
     For(Box<For<'a>>),
     Set(AssignTarget<'a>, Box<DelegatedCode<'a>>),
-    /// What its nodes make becomes a variable, marked as safe or not.
+    /// Captures the output of its nodes in a variable, marked as safe or not.
     Capture(usize, bool, Vec<TemplateNode<'a>>),
     /// Nodes with variables of their own.
     Scope(Range<usize>, Vec<TemplateNode<'a>>),
-    /// Done for what it does to others.
+    /// Run for its effect on others.
     Run(Box<DelegatedCode<'a>>),
     Break,
     Continue,
 }
 
-/// An expression that is written: by the short way, or else by MiniJinja, which also says what is
-/// wrong.
+/// An expression that is written: by the short way, or else by MiniJinja, which also has the
+/// message for a failure.
 pub(crate) struct Emit<'a> {
     pub(crate) path: Option<(VarPath<'a>, EscapeMode)>,
     pub(crate) exact: Box<DelegatedCode<'a>>,
 }
 
-/// How a text is written.
+/// Escaping of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EscapeMode {
-    /// As it is.
+    /// None.
     Plain,
-    /// As it is, if it is a text; anything else becomes one by MiniJinja.
+    /// None for a text; MiniJinja turns anything else into one.
     Safe,
     Html,
     Json,
@@ -61,8 +61,7 @@ pub(crate) struct VarPath<'a> {
     pub(crate) key: Option<usize>,
 }
 
-/// Where a name's value may be, the innermost scope first; behind these what the template was
-/// given.
+/// Slots that may hold a name's value, the innermost scope first; after these the template's input.
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,
     pub(crate) places: Vec<VarSlot>,
@@ -110,7 +109,7 @@ pub(crate) enum Comparison {
     Gte,
 }
 
-/// What is assigned to.
+/// Target of an assignment.
 pub(crate) enum AssignTarget<'a> {
     Slot(usize),
     List(Vec<AssignTarget<'a>>, SourcePosition<'a>),
@@ -134,12 +133,12 @@ pub(crate) struct For<'a> {
     pub(crate) body: Vec<TemplateNode<'a>>,
     pub(crate) otherwise: Vec<TemplateNode<'a>>,
     pub(crate) number: usize,
-    /// What is asked of a row.
+    /// Request for a part of a row.
     pub(crate) keys: Vec<&'a str>,
     pub(crate) uses: Uses,
 }
 
-/// What a loop's body asks for, as far as it matters how the loop runs.
+/// Requests of a loop's body, as far as they decide how the loop runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Uses {
     /// The target is named.
@@ -156,12 +155,12 @@ pub(crate) enum Items<'a> {
     Rows,
     Value {
         value: Box<DelegatedCode<'a>>,
-        /// Says what is wrong with what can't be looped over.
+        /// Refuses a value that can't be looped over, with the reason.
         check: Box<DelegatedCode<'a>>,
     },
 }
 
-/// What MiniJinja does for us, with the variables that it names.
+/// Work that is left to MiniJinja, with the variables that it names.
 pub(crate) struct DelegatedCode<'a> {
     pub(crate) instructions: Instructions<'a>,
     pub(crate) names: Arc<[Box<str>]>,

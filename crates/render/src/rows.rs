@@ -1,4 +1,4 @@
-//! Where rows come from: the few things that a template needs to know of them.
+//! Source of rows: the few things that a template needs to know of them.
 
 use crate::error::RenderError;
 use minijinja::Value;
@@ -22,12 +22,12 @@ pub trait RowSequence: Send {
     /// The next rows, in order; none of these is empty.
     ///
     /// # Errors
-    /// When they can't be read; what came before is what was there.
+    /// When they can't be read; rows before that were there.
     fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError>;
 
-    /// All rows that are left through `body`, which depends on nothing but its row, and what it
-    /// makes of them into `sink`, in order. Returns how many rows that were. Who has threads
-    /// renders on them.
+    /// Sends all remaining rows through `body`, which depends on nothing but its row, and its
+    /// output into `sink`, in order; a source with threads renders on them. Returns the number of
+    /// rows.
     ///
     /// # Errors
     /// The first of reading, rendering and writing, in the order of the rows.
@@ -50,10 +50,10 @@ pub trait LoopBody: Sync {
     fn render(&self, batch: &Arc<dyn RowBatch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), RenderError>;
 
     /// Renders rows from `from` on while `sink` holds no more than `bytes_max`, and returns the
-    /// first row that was not rendered: one that does not fit leaves nothing behind.
+    /// first row that was not rendered: one that does not fit leaves no trace.
     ///
     /// # Errors
-    /// When the template fails; `sink` has what came before.
+    /// When the template fails; `sink` has all that came before.
     fn render_some(
         &self,
         batch: &Arc<dyn RowBatch>,
@@ -65,23 +65,23 @@ pub trait LoopBody: Sync {
 
 /// Some rows with the same columns.
 pub trait RowBatch: Debug + Send + Sync {
-    /// How many there are.
+    /// Number of rows.
     fn rows(&self) -> usize;
 
     /// The columns' names.
     fn columns(&self) -> &[String];
 
-    /// What row `row` has in column `column`; both are below their numbers.
+    /// Value of row `row` in column `column`; both are below their numbers.
     fn cell(&self, row: usize, column: usize) -> RowCell<'_>;
 
-    /// What row `row` has under a name that is no column's.
+    /// Value of row `row` under a name that is no column's.
     fn other(&self, row: usize, name: &str) -> Option<Value> {
         let _ = (row, name);
         None
     }
 }
 
-/// What a row has in a column.
+/// Value of a row in a column.
 #[derive(Debug, Clone)]
 pub enum RowCell<'a> {
     /// A number.
@@ -93,7 +93,7 @@ pub enum RowCell<'a> {
 }
 
 impl RowCell<'_> {
-    /// As a value of its own.
+    /// A value of its own.
     #[must_use]
     pub fn into_value(self) -> Value {
         match self {

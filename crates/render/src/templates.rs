@@ -1,4 +1,4 @@
-//! Templates by name, and what they are rendered with.
+//! Templates by name, and their input.
 
 use crate::chains;
 use crate::compile::{self, Escape, NotCompilable};
@@ -22,28 +22,28 @@ pub struct Templates {
     escape: Escape,
 }
 
-/// How a template is escaped, by its extension: as MiniJinja has it, and SVG, which a browser runs
-/// as it runs HTML.
+/// Escaping of a template, by its extension: MiniJinja's rules, and SVG, which a browser runs as it
+/// runs HTML.
 fn by_extension(name: &str) -> AutoEscape {
     let bare = [".j2", ".jinja2", ".jinja"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name);
     if bare.ends_with(".svg") || bare.ends_with(".xhtml") { AutoEscape::Html } else { default_auto_escape_callback(name) }
 }
 
-/// What a template is rendered with.
+/// Input of a template.
 #[derive(Debug, Clone, Default)]
 pub struct PageInput {
-    /// A map: what the template's variables are.
+    /// Variables of the template: a map.
     pub context: Value,
-    /// What `rows` is.
+    /// The value of `rows`.
     pub rows: Option<Arc<dyn Source>>,
-    /// How the rendering is stopped.
+    /// The stop of the rendering.
     pub control: Control,
 }
 
-/// Who rendered a template.
+/// Renderer of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RenderedBy {
-    /// Our emitter: what the template does has short ways.
+    /// Our emitter: it has short ways for all that the template does.
     Emitter,
     /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that
     /// are worked out.
@@ -110,7 +110,7 @@ impl Templates {
     /// Renders a template into a sink, which is left to be flushed.
     ///
     /// # Errors
-    /// When the template, the rows or the sink fail; the sink has what came before.
+    /// When the template, the rows or the sink fail; the sink has all that came before.
     pub fn render<S: Sink>(&self, name: &str, page: &PageInput, sink: &mut S) -> Result<RenderedBy, RenderError> {
         let failed = Arc::default();
         let root = page.root(&failed);
@@ -127,7 +127,7 @@ impl Templates {
         page.ended(rendered).map(|()| RenderedBy::Emitter)
     }
 
-    /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.
+    /// The same as [`Templates::render`], by MiniJinja alone: the reference for the emitter.
     ///
     /// # Errors
     /// As [`Templates::render`].
@@ -138,7 +138,7 @@ impl Templates {
 }
 
 impl PageInput {
-    /// What names are looked up in.
+    /// The object in which names are looked up.
     fn root(&self, failed: &Arc<Mutex<Option<RenderError>>>) -> Value {
         let rows = self.rows.as_ref().map(|source| {
             let (source, control, failed) = (Arc::clone(source), self.control.clone(), Arc::clone(failed));
@@ -148,7 +148,7 @@ impl PageInput {
         Value::from_object(Root { context: self.context.clone(), rows, stop })
     }
 
-    /// What was stopped is not whole, whatever a template made of the range that ended early.
+    /// A stopped rendering is not whole, whatever a template made of the range that ended early.
     fn ended(&self, rendered: Result<(), RenderError>) -> Result<(), RenderError> {
         match rendered {
             Ok(()) | Err(RenderError::Template(_)) if self.control.stopped() => Err(RenderError::stopped()),

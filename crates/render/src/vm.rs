@@ -1,4 +1,4 @@
-//! Whole templates by MiniJinja: what the emitter does not know.
+//! Whole templates by MiniJinja: those that the emitter does not know.
 
 use crate::error::RenderError;
 use minijinja::{Environment, Value};
@@ -6,7 +6,7 @@ use rorqual_pipe::{Control, Sink};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Renders a template into a sink; what MiniJinja says about rows that failed is replaced by why.
+/// Renders a template into a sink; the reason for failed rows replaces MiniJinja's message.
 pub(crate) fn render(
     env: &Environment<'_>,
     name: &str,
@@ -24,7 +24,7 @@ pub(crate) fn render(
     Err(cause(error.into(), failed))
 }
 
-/// Why rows failed, where an error is about that; what MiniJinja passes on is only its text.
+/// The reason for failed rows, where an error is about that; MiniJinja passes on only its text.
 pub(crate) fn cause(error: RenderError, failed: &Mutex<Option<RenderError>>) -> RenderError {
     failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
 }

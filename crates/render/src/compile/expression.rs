@@ -51,7 +51,7 @@ impl<'a> TemplateCompiler<'a> {
         let exact = self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
-            // Twice: what is left is true or false, or an error where a name has no value.
+            // Twice: the rest is true or false, or an error where a name has no value.
             generator.add(Instruction::Not);
             generator.add(Instruction::Not);
             generator.pop_span();
@@ -162,7 +162,7 @@ impl<'a> VarNames<'a> {
         Self::default().with(expr)
     }
 
-    /// As [`VarNames::of`], of a call.
+    /// The same as [`VarNames::of`], for a call.
     pub(super) fn of_call(call: &Call<'a>) -> Result<Self> {
         let mut names = Self::default();
         names.call(call)?;
@@ -223,7 +223,7 @@ impl<'a> VarNames<'a> {
         self.arguments(&call.args)
     }
 
-    /// An attribute of `loop` is known; what else is done with it is MiniJinja's.
+    /// An attribute of `loop` is known; anything else done with it is MiniJinja's.
     fn attribute(&mut self, expr: &Expr<'a>, name: &str) -> Result<()> {
         match expr {
             Expr::Var(variable) if variable.id == "loop" => {

@@ -13,11 +13,11 @@ use minijinja::{AutoEscape, Environment};
 use scope::Scopes;
 use std::collections::BTreeMap;
 
-/// Templates in one another, of a plan; MiniJinja, which has a limit of its own, does what is
-/// deeper.
+/// Templates in one another, of a plan; anything deeper is left to MiniJinja, which has a limit of
+/// its own.
 const INCLUDES_MAX: usize = 8;
 
-/// Why there is no plan.
+/// The reason for which there is no plan.
 pub(crate) enum NotCompilable {
     /// MiniJinja does it.
     Unknown,
@@ -33,7 +33,7 @@ impl From<minijinja::Error> for NotCompilable {
 
 type Result<T> = std::result::Result<T, NotCompilable>;
 
-/// How a template of a name is escaped.
+/// Escaping of a template, by its name.
 pub(crate) type Escape = fn(&str) -> AutoEscape;
 
 /// The plan of a template; `rows`: there are rows.
@@ -86,7 +86,7 @@ struct TemplateCompiler<'a> {
     template: TemplateText<'a>,
     escape_of: Escape,
     escape: AutoEscape,
-    /// What `{% autoescape true %}` goes back to.
+    /// The mode that `{% autoescape true %}` goes back to.
     initial: AutoEscape,
     in_loop: bool,
     depth: usize,
@@ -96,7 +96,7 @@ struct TemplateCompiler<'a> {
 }
 
 impl<'a> TemplateCompiler<'a> {
-    /// The nodes of the current template. What extends another is that one, with its blocks
+    /// The nodes of the current template. One that extends another is that other, with its blocks
     /// replaced.
     fn template(&mut self, replaced: &TemplateBlocks<'_, 'a>) -> Result<Vec<TemplateNode<'a>>> {
         let TemplateText { name, source } = self.template;
@@ -111,12 +111,12 @@ impl<'a> TemplateCompiler<'a> {
             _ => None,
         });
         let Some(parent) = parents.next() else { return self.nodes(&parsed.children, replaced) };
-        // What else a template does that extends another is seen by the blocks.
+        // The blocks see all else that a template does which extends another.
         let plain = |child: &Stmt<'a>| matches!(child, Stmt::Extends(_) | Stmt::EmitRaw(_) | Stmt::Block(_));
         if parents.next().is_some() || !parsed.children.iter().all(plain) {
             return Err(NotCompilable::Unknown);
         }
-        // What comes before it is written.
+        // Text before it is written.
         for before in parsed.children.iter().take_while(|child| !matches!(child, Stmt::Extends(_))) {
             let Stmt::EmitRaw(raw) = before else { return Err(NotCompilable::Unknown) };
             self.raw.extend_from_slice(raw.raw.as_bytes());
@@ -145,8 +145,8 @@ impl<'a> TemplateCompiler<'a> {
     }
 }
 
-/// All blocks of a template, those in others too; what is there already comes from a template that
-/// extends this one.
+/// All blocks of a template, those in others too; one that is there already comes from a template
+/// that extends this one.
 fn collect_blocks<'b, 'a>(nodes: &'b [Stmt<'a>], template: TemplateText<'a>, blocks: &mut TemplateBlocks<'b, 'a>) {
     for node in nodes {
         match node {

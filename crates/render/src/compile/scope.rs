@@ -1,4 +1,4 @@
-//! Which names are where: the scopes of a template, as MiniJinja has them.
+//! Names and their scopes in a template, as MiniJinja has them.
 
 use crate::plan::{Uses, VarSlot, Variable};
 use std::ops::Range;
@@ -33,7 +33,7 @@ impl Default for Scopes<'_> {
 }
 
 impl<'a> Scopes<'a> {
-    /// How many slots and loops there are.
+    /// Numbers of slots and loops.
     pub(super) fn numbers(&self) -> (usize, usize) {
         (self.slots, self.loops)
     }
@@ -57,7 +57,7 @@ impl<'a> Scopes<'a> {
         scope.first..self.slots
     }
 
-    /// As [`Scopes::close`], with what the body asked for.
+    /// The same as [`Scopes::close`], with the requests of the body.
     pub(super) fn close_loop(&mut self) -> (Range<usize>, Vec<&'a str>, Uses) {
         let (keys, uses) = self.top().looped.take().map(|looped| (looped.keys, looped.uses)).unwrap_or_default();
         (self.close(), keys, uses)
@@ -82,7 +82,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// Where a name's value may be.
+    /// Slots that may hold a name's value.
     pub(super) fn variable(&mut self, name: &'a str) -> Variable<'a> {
         let mut places = Vec::new();
         for scope in self.open.iter_mut().rev() {

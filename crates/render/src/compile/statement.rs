@@ -106,7 +106,7 @@ impl<'a> TemplateCompiler<'a> {
         Ok(())
     }
 
-    /// What a constant becomes is text like any other; `false` when it becomes an error.
+    /// The text of a constant is text like any other; `false` when it is an error.
     fn constant(&mut self, instructions: &Instructions<'a>) -> bool {
         let mut text = String::new();
         let escape = self.escape.clone();
@@ -146,7 +146,7 @@ impl<'a> TemplateCompiler<'a> {
         }
         let over_rows = self.is_rows(&each.iter);
         let items = if over_rows {
-            // Inside of another loop over rows they would have to be rendered by who renders those.
+            // Inside of another loop over rows the renderer of that loop would have to render them.
             self.scopes.carries();
             Items::Rows
         } else {
@@ -175,7 +175,7 @@ impl<'a> TemplateCompiler<'a> {
         let body = self.nodes(&each.body, blocks)?;
         self.in_loop = outer;
         let (slots, keys, uses) = self.scopes.close_loop();
-        // MiniJinja counts what is left before it begins.
+        // MiniJinja counts the remaining rows before it begins.
         if filter.is_some() && uses.number {
             return Err(NotCompilable::Unknown);
         }
@@ -183,7 +183,7 @@ impl<'a> TemplateCompiler<'a> {
         Ok(For { items, target, slots, filter, body, otherwise, number, keys, uses })
     }
 
-    /// Whether an expression is the rows, and no variable of that name.
+    /// True if an expression is the rows, and no variable has that name.
     fn is_rows(&mut self, expr: &Expr<'a>) -> bool {
         matches!(expr, Expr::Var(variable) if variable.id == ROWS && self.rows && self.scopes.variable(ROWS).places.is_empty())
     }
@@ -221,7 +221,7 @@ impl<'a> TemplateCompiler<'a> {
     }
 }
 
-/// What `{% autoescape %}` says, where that is a constant.
+/// The mode of `{% autoescape %}`, where that is a constant.
 fn derived(enabled: &Expr<'_>, initial: &AutoEscape) -> Result<AutoEscape> {
     let value = enabled.as_const().ok_or(NotCompilable::Unknown)?;
     match (value.as_str(), value == Value::from(true)) {

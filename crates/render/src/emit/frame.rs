@@ -22,7 +22,7 @@ pub(super) enum LoopSlot {
     Row(usize),
 }
 
-/// Where a loop is.
+/// Position of a loop.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LoopPosition {
     pub(super) index0: u64,

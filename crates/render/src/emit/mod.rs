@@ -18,11 +18,11 @@ use rorqual_pipe::{Control, Sink, format_size};
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// What a plan is rendered with.
+/// Input of a rendering.
 pub(crate) struct RenderInput<'p> {
     pub(crate) source: Option<&'p Arc<dyn Source>>,
     pub(crate) control: &'p Control,
-    /// What MiniJinja looks names up in: the context, and the rows as an object.
+    /// The object in which MiniJinja looks names up: the context, and the rows.
     pub(crate) root: &'p Value,
 }
 
@@ -40,7 +40,7 @@ struct Emitter<'p, 'a> {
     iterations: u32,
 }
 
-/// Where it goes on after a node.
+/// The step after a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -65,7 +65,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(Flow::Next)
     }
 
-    /// What is not just written.
+    /// The nodes that are not just written.
     fn control<S: Sink + ?Sized>(&mut self, node: &'p TemplateNode<'a>, sink: &mut S) -> Result<Flow, RenderError> {
         match node {
             TemplateNode::Raw(_) | TemplateNode::Emit(_) => {}
@@ -126,7 +126,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(())
     }
 
-    /// What MiniJinja says is wrong with an instruction that fails on a value.
+    /// MiniJinja's message for an instruction that fails on a value.
     fn failure(&self, at: Option<SourcePosition<'a>>, value: &Value, instruction: Instruction<'a>) -> RenderError {
         let mut instructions = Instructions::new(at.map_or("", |at| at.name), at.map_or("", |at| at.source));
         instructions.add(Instruction::LoadConst(value.clone()));

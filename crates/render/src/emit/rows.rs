@@ -15,7 +15,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
     /// A loop over rows; says whether there was none.
     pub(super) fn each_row<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<bool, RenderError> {
         let Some(source) = self.given.source else { return Ok(true) };
-        // Whoever reads what is written need not wait for the first row.
+        // A reader of the output need not wait for the first row.
         sink.flush()?;
         let mut rows = source.open(self.given.control)?;
         if !each.uses.number && !each.uses.carries && each.filter.is_none() {
@@ -35,7 +35,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         let mut index0 = 0;
         let mut next = rows.next()?;
         while let Some(batch) = next {
-            // The last row is known by what comes behind it.
+            // The last row is known by the one after it.
             next = if each.uses.last { rows.next()? } else { None };
             let ends = each.uses.last && next.is_none();
             if self.batch(each, &batch, 0..batch.rows(), ends, &mut index0, sink)?.is_break() {

@@ -34,7 +34,7 @@ impl<'a> Emitter<'_, 'a> {
         Ok(sink.copy(self.run(&emit.exact)?.0.as_bytes())?)
     }
 
-    /// What a path leads to; `None` where that is nothing, or nothing that is known here.
+    /// The value at a path; `None` where there is none, or none that is known here.
     #[inline]
     fn find<'f>(&'f self, path: &VarPath<'_>) -> Option<RowCell<'f>> {
         for place in &path.variable.places {
@@ -77,7 +77,7 @@ impl<'a> Emitter<'_, 'a> {
         Some(RowCell::Value(value.into()))
     }
 
-    /// Whether a condition is met.
+    /// True if a condition is met.
     #[inline]
     pub(super) fn condition(&self, condition: &TemplateCondition<'a>) -> Result<bool, RenderError> {
         match condition.short.as_ref().and_then(|test| self.test(test)) {
@@ -125,7 +125,7 @@ impl<'a> Emitter<'_, 'a> {
         self.run(code).map(|(_, value)| value)
     }
 
-    /// What MiniJinja writes, and what it leaves.
+    /// The text that MiniJinja writes for a value, or `None` where that is its own affair.
     pub(super) fn run(&self, code: &DelegatedCode<'a>) -> Result<(String, Value), RenderError> {
         let values = code.variables.iter().map(|variable| self.variable(variable)).collect();
         let locals = Locals { names: Arc::clone(&code.names), values, root: self.given.root.clone() };
@@ -161,7 +161,7 @@ impl<'a> Emitter<'_, 'a> {
     }
 }
 
-/// Whether MiniJinja would not complain about a value.
+/// True if MiniJinja would not complain about a value.
 fn known(value: &Value) -> bool {
     !matches!(value.kind(), ValueKind::Undefined | ValueKind::Invalid)
 }

@@ -11,7 +11,7 @@ pub(crate) struct Table {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
     batch_rows: usize,
-    /// How many batches were asked for.
+    /// Number of batches asked for.
     pub(crate) batches: Arc<AtomicU64>,
 }
 
@@ -66,7 +66,7 @@ impl RowBatch for Part {
     }
 }
 
-/// What a template made, and the kind and place of the error that ended it.
+/// Output of a template, and the kind and place of the error that ended it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Rendered {
     pub(crate) text: String,

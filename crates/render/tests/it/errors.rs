@@ -1,4 +1,4 @@
-//! What is said of a template that fails: where, what, and the line.
+//! Messages for a template that fails: place, reason, and the line.
 
 use crate::common::{context, page, rendered};
 use rorqual_pipe::Sink;
@@ -46,7 +46,7 @@ fn a_variable_that_doubles_is_stopped() {
     let mut out = Vec::new();
     templates.render("a.txt", &PageInput::default(), &mut out).unwrap();
     assert_eq!(out, b"xxx");
-    // A loop's variables are new in each iteration; a capture and a namespace are what can grow.
+    // A loop's variables are new in each iteration; a capture and a namespace can grow.
     let grows = "{% set x = '0123456789' * 1000000 %}{{ x|length }}";
     templates.add("b.txt", grows).unwrap();
     let error = templates.render("b.txt", &PageInput::default(), &mut Vec::new()).unwrap_err();
@@ -101,7 +101,7 @@ fn a_stop_ends_a_loop_that_writes_nothing() {
     }
 }
 
-/// What is long becomes a deep tree; on the smallest stack there is, one is refused before it
+/// A long expression becomes a deep tree; on the smallest stack there is, one is refused before it
 /// overflows.
 #[test]
 fn long_expressions_are_refused_and_those_at_the_limit_fit_the_stack() {

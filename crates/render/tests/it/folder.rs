@@ -4,7 +4,7 @@ use rorqual_render::{PageInput, Templates};
 use std::fs::{create_dir, write};
 use std::os::unix::fs::symlink;
 
-/// What a template makes that stands in `inside`, beside a secret.
+/// Output of a template in the folder `inside`, beside a secret.
 fn rendered(template: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("inside");

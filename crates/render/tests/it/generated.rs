@@ -100,7 +100,7 @@ fn template() -> impl Strategy<Value = String> {
     })
 }
 
-/// What is said, and the line: of some statements MiniJinja does not know the column, or which name
+/// The message and the line: of some statements MiniJinja does not know the column, or which name
 /// is undefined.
 fn by_line(error: &str) -> String {
     let first = error.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows are read as they are needed, and who renders them is known.
+//! Rows are read as they are needed, and their renderer is known.
 
 use crate::common::{Table, context, page, rows};
 use rorqual_pipe::gather::Gather;
@@ -43,7 +43,7 @@ fn the_last_row_is_known() {
 }
 
 /// Remembers how many batches had been asked for when it was first flushed, and at the first piece
-/// behind that.
+/// after that.
 struct Watching {
     batches: Arc<AtomicU64>,
     flushed_at: Option<u64>,
