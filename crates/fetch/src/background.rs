@@ -1,4 +1,4 @@
-//! What runs beside the transfers, on blocking threads: the digest and the keeper.
+//! Work beside the transfers, on blocking threads: the digest and the keeper.
 
 use crate::error::FetchError;
 use crate::limits::{BLOCK_BYTES, SYNC_BYTES, SYNC_EVERY};
@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Follows the first gap and digests what lies before it, read back from the page cache; `None`
+/// Follows the first gap and digests all bytes before it, read back from the page cache; `None`
 /// when the transfer ended early.
 ///
 /// So one way serves every order in which pieces come, a resumed part is digested from its start,
-/// and what is verified is what is in the file.
+/// and the bytes that are verified are those of the file.
 pub(crate) fn digest(
     board: &RangeBoard,
     file: &File,
@@ -40,8 +40,8 @@ pub(crate) fn digest(
     }
 }
 
-/// Flushes the part and then writes down what it holds, again and again until the end of the
-/// transfer. That also starts the disk early, so that the last flush has little left to do.
+/// Flushes the part and then records its ranges in the sidecar, again and again until the end of
+/// the transfer. That also starts the disk early, so that the last flush has little left to do.
 pub(crate) fn keep(board: &RangeBoard, ledger: &Ledger) -> Result<(), FetchError> {
     while let Some(done) = board.wait_unkept(SYNC_BYTES, SYNC_EVERY) {
         ledger.keep(&done)?;

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a redirect is not followed; found again in the error's chain.
+/// A refused redirect; found again in the error's chain.
 #[derive(Debug)]
 pub(crate) struct RefusedRedirect(String);
 
@@ -46,15 +46,15 @@ pub(crate) fn client(fetch: &Fetch) -> Result<Client, FetchError> {
         .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
 }
 
-/// Whether the environment says that no address is asked for by a proxy. The client takes `*` for
-/// names alone, and not for addresses of numbers.
+/// True if the environment asks for no proxy at all. The client takes `*` for names alone, and not
+/// for addresses of numbers.
 fn proxies_nothing() -> bool {
     let given = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
     given.is_ok_and(|list| list.split(',').any(|part| part.trim() == "*"))
 }
 
-/// Whether a header may meet a redirect to another host: it says nothing that is secret, or reqwest
-/// does not send it on.
+/// True if a header may meet a redirect to another host: it has no secret, or reqwest does not send
+/// it on.
 fn stays_home(name: &str) -> bool {
     let removed = ["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"];
     removed.contains(&name) || name == "user-agent" || name.starts_with("accept")

@@ -1,10 +1,10 @@
-//! How a fetch fails, and what is left of it.
+//! Errors of a fetch, and the part that stays after one.
 
 use rorqual_pipe::escaped_path;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What went wrong, as a script wants to know it.
+/// Kind of a failure, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchErrorKind {
     /// A setting that can't be, or the local file: it exists, no room, no permission, another fetch
@@ -21,7 +21,7 @@ pub enum FetchErrorKind {
     Digest,
     /// A time limit.
     Timeout,
-    /// The one who takes the bytes has enough: a closed pipe.
+    /// The reader of the bytes has enough: a closed pipe.
     Closed,
     /// [`Control::stop`](rorqual_pipe::Control::stop) was called.
     Stopped,
@@ -47,9 +47,9 @@ impl FetchErrorKind {
 /// A fetch that failed. The final name is untouched.
 #[derive(Debug, Clone)]
 pub struct FetchError {
-    /// What went wrong.
+    /// The kind.
     pub kind: FetchErrorKind,
-    /// What went wrong, in words that name the URL or the file.
+    /// The message, which names the URL or the file.
     pub message: String,
     /// The part that is kept, and how many sound bytes it has; the next fetch goes on from there.
     pub kept: Option<(PathBuf, u64)>,

@@ -1,8 +1,8 @@
 //! Certificates that were given to be trusted.
 //!
 //! A server whose certificate is its own authority, as `openssl req -x509` makes them, is refused
-//! by the usual rules: what may sign for others is not to speak for itself. Who gave that very
-//! certificate meant it all the same.
+//! by the usual rules: a certificate that may sign others is not to speak for itself. A user who
+//! gave that very certificate meant it all the same.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
@@ -21,7 +21,7 @@ pub(crate) struct GivenCertificates {
 }
 
 impl GivenCertificates {
-    /// Trusts what `roots` signed, and `given`, which are among them.
+    /// Trusts certificates that `roots` signed, and `given`, which are among them.
     pub(crate) fn new(
         roots: RootCertStore,
         given: Vec<CertificateDer<'static>>,
@@ -32,8 +32,8 @@ impl GivenCertificates {
     }
 }
 
-/// Whether the only thing against a certificate is that it may sign others. Its dates were looked
-/// at before that.
+/// True if the only objection to a certificate is that it may sign others. Its dates were looked at
+/// before that.
 fn is_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

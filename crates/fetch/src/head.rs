@@ -1,4 +1,4 @@
-//! What an answer's head says, and whether it can be believed.
+//! The head of an answer, and whether it can be believed.
 
 use crate::sidecar::Validator;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_RANGE, DATE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, TRANSFER_ENCODING};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseHead {
     pub(crate) partial: bool,
-    /// What the body is of the file; to `u64::MAX` where the end is not told.
+    /// The part of the file that the body has; to `u64::MAX` where the end is not told.
     pub(crate) range: Range<u64>,
     pub(crate) size_bytes: Option<u64>,
     pub(crate) validator: Option<Validator>,
@@ -23,7 +23,7 @@ pub(crate) struct ResponseHead {
 
 impl ResponseHead {
     /// # Errors
-    /// With what is wrong about a 206.
+    /// When a 206 contradicts itself, with the reason.
     pub(crate) fn of(response: &Response) -> Result<Self, String> {
         let (headers, length) = (response.headers(), response.content_length());
         let partial = response.status() == StatusCode::PARTIAL_CONTENT;
@@ -44,7 +44,7 @@ impl ResponseHead {
         })
     }
 
-    /// Whether this is an answer about the same bytes as another one with `validator`.
+    /// True if this is an answer about the same bytes as another one with `validator`.
     pub(crate) fn is_same(&self, validator: &Validator) -> bool {
         match validator {
             // A 206 need not repeat Last-Modified, but has to repeat the ETag.

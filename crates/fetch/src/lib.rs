@@ -1,28 +1,27 @@
 //! HTTP to a file: resumed, verified, whole or not at all, in constant memory.
 //!
 //! ```text
-//!  server ──▶ worker ──▶ FILE.part ──▶ digest          (follows the first gap, reads back from the page cache)
+//! server ──▶ worker ──▶ FILE.part ──▶ digest  (follows the first gap, reads the page cache)
 //!         ──▶ worker ──▶   pwrite  ──▶ keeper          (fdatasync, then FILE.part.json)
 //!             claim ◀── board ──▶ wait
-//!                           all there, digest right ──▶ fsync, rename to FILE, fsync of the directory
+//!                           all there, digest right ──▶ fsync, rename to FILE, fsync the folder
 //! ```
 //!
 //! * **Workers** are futures on the caller's thread, one a connection. Each claims the first
-//!   stretch of the file that nobody has, asks for it, checks that the answer is about that stretch
-//!   of that same file, and writes what comes where it belongs. The body's frames go to the file as
-//!   they are: no queue, no copy, so memory is what the connections hold.
+//!   range of the file that nobody has, asks for it, checks that the answer is about that range of
+//!   that same file, and writes its bytes in their place. The body's frames go to the file as they
+//!   are: no queue, no copy, so memory is that of the connections.
 //! * **The board** knows which bytes are in the file and which are claimed.
-//! * **The digest** follows the first gap on a thread of its own, and reads back what was written.
-//!   So one way serves pieces in any order and resumed parts alike, and what is verified is what is
-//!   in the file.
+//! * **The digest** follows the first gap on a thread of its own, and reads the bytes back. So one
+//!   way serves pieces in any order and resumed parts alike, and the bytes that are verified are
+//!   those of the file.
 //! * **The keeper**, on another thread, flushes the part every so many bytes and only then claims
-//!   them in the sidecar. So what the sidecar says is true after kill -9 and after a power failure,
-//!   and the last flush is short.
+//!   them in the sidecar. So the sidecar is true after kill -9 and after a power failure, and the
+//!   last flush is short.
 //!
-//! Every failure is an `AttemptOutcome`, and what is done about it is decided by one function
-//! (`outcome::decide`): resume, start over or give up. A part is gone on from only with a strong
-//! validator: each request says If-Range, and each answer has to show the same ETag, size and
-//! range.
+//! Every failure is an `AttemptOutcome`, and one function decides on it (`outcome::decide`):
+//! resume, start over or give up. A part is resumed only with a strong validator: each request says
+//! If-Range, and each answer has to show the same ETag, size and range.
 //!
 //! [`Fetch::run`] blocks; it starts a small runtime of its own. This crate prints nothing.
 

@@ -1,24 +1,24 @@
-//! Every limit of a fetch in one place, with what it costs.
+//! Every limit of a fetch in one place, with its cost.
 
 use std::time::Duration;
 
-/// What one range request asks for. Small enough that the digest, which follows the first gap, is
-/// never far behind, large enough that the round trip between two requests costs little. Costs no
-/// memory: pieces lie in the file.
+/// Bytes of one range request. Small enough that the digest, which follows the first gap, is never
+/// late, large enough that the round trip between two requests costs little. Costs no memory:
+/// pieces lie in the file.
 pub const PIECE_BYTES: u64 = 16 << 20;
 
 /// The buffer through which the digest reads the file back.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// What one connection holds at most: the HTTP/1 read buffer of 417,792 bytes twice, one being
+/// Memory of one connection at most: the HTTP/1 read buffer of 417,792 bytes twice, one being
 /// filled and one being written, and the records of TLS.
 pub const CONNECTION_BYTES: u64 = 1 << 20;
 
-/// What one HTTP/2 stream may send ahead of us, in bytes; held in memory until it is written.
+/// Bytes that one HTTP/2 stream may send ahead of us; held in memory until they are written.
 pub const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
-/// What all streams of one HTTP/2 connection may send ahead of us, in bytes; held in memory until
-/// it is written.
+/// Bytes that all streams of one HTTP/2 connection may send ahead of us; held in memory until they
+/// are written.
 pub const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 
 /// The largest HTTP/2 frame; one is held whole before it is written.
@@ -28,13 +28,14 @@ pub const FRAME_BYTES_MAX: u32 = 256 << 10;
 /// one `fdatasync`, which runs beside the transfer and keeps the last one short.
 pub const SYNC_BYTES: u64 = 32 << 20;
 
-/// After this time, too, when there are new bytes: what kill -9 can cost.
+/// After this time, too, when there are new bytes: the loss of a kill -9.
 pub const SYNC_EVERY: Duration = Duration::from_millis(250);
 
 /// Requests at the same time, when not said otherwise. Costs a connection each.
 pub const PARALLEL_DEFAULT: usize = 4;
 
-/// How long the first connection is watched before others join it, in the command line's fetches.
+/// Time for which the first connection is watched before others join it, in the command line's
+/// fetches.
 pub const HELP_AFTER: Duration = Duration::from_millis(250);
 
 /// A connection that is faster than this alone gets no company.
@@ -47,12 +48,12 @@ pub const PARALLEL_MAX: usize = 16;
 /// bounds.
 pub const PROGRESS_BYTES: u64 = 1 << 20;
 
-/// How often a fetch begins again from nothing, because the file changed or the server's ranges are
+/// Number of new beginnings from nothing, because the file changed or the server's ranges are
 /// wrong.
 pub const START_OVERS_MAX: u32 = 3;
 
-/// How many bytes are taken from a rate limit at once: short, so that a slow limit does not hide
-/// the clock, and long enough that what each sleep lasts too long does not count.
+/// Bytes that are taken from a rate limit at once: few, so that a slow limit does not hide the
+/// clock, and enough that the oversleep of each pause does not count.
 pub const THROTTLE_BYTES: usize = 32 << 10;
 
 /// The longest pause between two attempts, unless the server asks for a longer one.
@@ -61,7 +62,7 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// The longest wait that a server may ask for by Retry-After.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
-/// How often Ctrl-C and the clock are looked at.
+/// Pause between two looks at Ctrl-C and the clock.
 pub const WATCH_EVERY: Duration = Duration::from_millis(20);
 
 /// The most that a sidecar may hold; a larger file is none of ours.

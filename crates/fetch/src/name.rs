@@ -4,7 +4,7 @@ use crate::error::{FetchError, FetchErrorKind};
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
-/// The longest name that common file systems take is 255 bytes; `.part.json.new` comes behind it.
+/// The longest name that common file systems take is 255 bytes; `.part.json.new` comes after it.
 const NAME_BYTES_MAX: usize = 240;
 
 /// The last segment of the URL's path, decoded: a plain name that can't lead out of a directory.

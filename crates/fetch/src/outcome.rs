@@ -1,4 +1,4 @@
-//! How one attempt ends, and what is done about it: [`decide`] is the whole policy.
+//! Ends of one attempt, and the next step: [`decide`] is the whole policy.
 
 use crate::client::RefusedRedirect;
 use crate::error::{FetchError, FetchErrorKind, reason};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// Why an attempt did not bring what it was for.
+/// The reason for which an attempt failed.
 #[derive(Debug, Clone)]
 pub(crate) enum AttemptOutcome {
     /// The file system refused, or a setting can't be.
@@ -45,7 +45,7 @@ pub(crate) enum AttemptOutcome {
     GivenAway(String),
 }
 
-/// What is done about an outcome.
+/// The next step after an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextStep {
     /// Again after a pause, from where it stands.
@@ -56,7 +56,7 @@ pub(crate) enum NextStep {
     GiveUp,
 }
 
-/// What was tried so far, which bounds what is tried still.
+/// Attempts so far, which bound the further ones.
 #[derive(Debug, Clone)]
 pub(crate) struct AttemptLimits {
     retries: u32,
@@ -64,7 +64,7 @@ pub(crate) struct AttemptLimits {
     /// Failures since the last progress.
     row: u32,
     start_overs: u32,
-    /// Failures that threw away what had come.
+    /// Failures that threw away received bytes.
     losses: u32,
     pub(crate) failures: u32,
     /// Bytes that had arrived when the row began.
@@ -73,8 +73,8 @@ pub(crate) struct AttemptLimits {
 
 /// Retry, resume, start over or give up: one clause for each outcome.
 ///
-/// `resumable` says that what has arrived can be gone on from: there is a strong validator, and the
-/// server did not refuse ranges.
+/// `resumable`: the received bytes can be kept, as there is a strong validator, and the server did
+/// not refuse ranges.
 pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut AttemptLimits, resumable: bool) -> NextStep {
     match outcome {
         // Trying again changes nothing about these.
@@ -100,10 +100,10 @@ pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut AttemptLimits, resuma
         AttemptOutcome::Idle(_) | AttemptOutcome::Broken(_) => {
             tries.pause_after_loss().map_or(NextStep::GiveUp, |after| NextStep::StartOver { whole: false, after })
         }
-        // What an earlier run left may have gone bad; what came now is what the server has.
+        // The bytes of an earlier run may have gone bad; those of this one are the server's.
         AttemptOutcome::Mismatch { resumed: false, .. } => NextStep::GiveUp,
         AttemptOutcome::Mismatch { resumed: true, .. } => NextStep::StartOver { whole: false, after: Duration::ZERO },
-        // What is there is of no use.
+        // The received bytes are of no use.
         AttemptOutcome::Changed(_) if tries.starts_over() => NextStep::StartOver { whole: false, after: Duration::ZERO },
         AttemptOutcome::NoRanges(_) if tries.starts_over() => NextStep::StartOver { whole: true, after: Duration::ZERO },
         AttemptOutcome::Changed(_) | AttemptOutcome::NoRanges(_) => NextStep::GiveUp,
@@ -136,7 +136,8 @@ impl AttemptLimits {
         Some(pause.mul_f64(0.5 + fastrand::f64()))
     }
 
-    /// The same, where what had come is lost: that was no progress, and does not begin a new row.
+    /// The same, where the received bytes are lost: that was no progress, and does not begin a new
+    /// row.
     fn pause_after_loss(&mut self) -> Option<Duration> {
         self.losses += 1;
         if self.losses > self.retries {
@@ -154,7 +155,7 @@ impl AttemptLimits {
 }
 
 impl AttemptOutcome {
-    /// What `send` failed with.
+    /// The outcome of a `send` that failed.
     pub(crate) fn of_request(error: &reqwest::Error, connect_timeout: Duration) -> Self {
         if let Some(refused) = in_chain::<RefusedRedirect>(error) {
             return Self::Refused(refused.to_string());
@@ -175,7 +176,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// What a body broke off with.
+    /// The outcome of a body that broke off.
     pub(crate) fn of_body(error: &reqwest::Error) -> Self {
         Self::Broken(deepest(error))
     }
@@ -233,7 +234,7 @@ impl fmt::Display for AttemptOutcome {
     }
 }
 
-/// What is wrong with a certificate, and what it lacks where it has no names at all.
+/// The fault of a certificate, and the extension it lacks where it has no names at all.
 fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let nameless = matches!(

@@ -1,6 +1,6 @@
 //! `FILE.part`, which becomes `FILE` or stays to be gone on from.
 //!
-//! Whoever works on it holds its lock. A part that lies there without a sidecar is somebody else's
+//! The process that works on it holds its lock. A part without a sidecar belongs to another program
 //! and is not touched.
 
 use crate::error::{FetchError, FetchErrorKind};
@@ -24,7 +24,7 @@ pub(crate) struct PartFile {
     pub(crate) ledger: Arc<Ledger>,
 }
 
-/// The part's file, and what is written down of it.
+/// The part's file and its sidecar.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) file: File,
@@ -37,7 +37,7 @@ impl Ledger {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what is being fetched, before any byte of it is.
+    /// Writes the sidecar, before any byte of the file.
     pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), FetchError> {
         let mut record = self.record();
         record.validator = validator.cloned();
@@ -79,7 +79,7 @@ impl PartFile {
         };
         let fresh = record.is_none();
         let mut record = record.unwrap_or_else(|| SidecarRecord::new(url));
-        // What was cut off since is not there any more.
+        // Bytes that were cut off since are not there any more.
         let mut done = record.done();
         done.remove(&(length.min(record.size_bytes.unwrap_or(u64::MAX))..u64::MAX));
         record.set_done(&done);
@@ -153,7 +153,7 @@ impl PartFile {
         flushed.map_err(|cause| cannot("flush", directory, &cause))
     }
 
-    /// What is left after a failure: the part and how much of it is claimed, or nothing at all when
+    /// The rest after a failure: the part and how much of it is claimed, or nothing at all when
     /// nothing is.
     pub(crate) fn leave(&self) -> Option<(PathBuf, u64)> {
         let kept_bytes = self.ledger.record().done().bytes();
@@ -204,7 +204,7 @@ fn lock(path: &Path, target: &Path) -> Result<File, FetchError> {
             }
             Err(TryLockError::Error(cause)) => return Err(cannot("lock", path, &cause)),
         }
-        // The one who had the lock may have renamed or removed the file meanwhile.
+        // The former holder of the lock may have renamed or removed the file meanwhile.
         let ours = file.metadata().map_err(|cause| cannot("read", path, &cause))?;
         let same = |there: Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
         if std::fs::symlink_metadata(path).is_ok_and(same) {

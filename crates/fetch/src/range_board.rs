@@ -1,4 +1,4 @@
-//! What is done, what is claimed, and who waits to hear of it.
+//! Ranges of a file that are done or claimed, and the threads that wait for them.
 
 use crate::ranges::Ranges;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct RangeBoard {
     state: Mutex<BoardState>,
-    /// For the digest: the prefix has grown to what it waits for.
+    /// For the digest: the prefix has grown to the size it waits for.
     grown: Condvar,
     /// For the keeper: there is enough to write down.
     unkept: Condvar,
@@ -28,7 +28,7 @@ struct BoardState {
     ended: bool,
 }
 
-/// What a waiting reader of the prefix gets.
+/// Answer to a waiting reader of the prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrefixAnswer {
     /// Everything below this offset is there.
@@ -58,7 +58,7 @@ impl RangeBoard {
         Some(claim)
     }
 
-    /// Gives up what is left of a claim.
+    /// Gives up the rest of a claim.
     pub(crate) fn release(&self, claim: &Range<u64>) {
         self.lock().claimed.remove(claim);
     }
@@ -94,7 +94,7 @@ impl RangeBoard {
         self.lock().done.clone()
     }
 
-    /// Everyone who waits is told that nothing more comes.
+    /// Tells all waiters that nothing more comes.
     pub(crate) fn end(&self) {
         self.lock().ended = true;
         self.grown.notify_all();

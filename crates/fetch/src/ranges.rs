@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Which bytes of a file are meant.
+/// Set of byte ranges of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<Range<u64>>);
 
@@ -36,7 +36,7 @@ impl Ranges {
         self.0 = left.filter(|stretch| !stretch.is_empty()).collect();
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.iter().map(|stretch| stretch.end - stretch.start).sum()
     }

@@ -27,12 +27,12 @@ use tokio::sync::SetOnce;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 impl Fetch {
-    /// Fetches, and comes back when the file is there or can't be had. Takes a turn at `gate`.
-    /// `control` counts and limits what is received, and stops it; `observe` hears of what happens
+    /// Fetches, and returns when the file is there or can't be had. Takes a permit of `gate`.
+    /// `control` counts and limits the received bytes, and stops it; `observe` hears of the events
     /// on the way.
     ///
     /// # Errors
-    /// With what went wrong, and what is kept to go on from. The final name then is as it was.
+    /// With the reason, and the part that is kept to be resumed. The final name then is as it was.
     pub fn run(
         mut self,
         gate: &Semaphore,
@@ -77,7 +77,7 @@ impl Fetch {
     }
 }
 
-/// What a round starts from.
+/// Starting point of a round.
 #[derive(Default)]
 struct Start {
     done: Ranges,
@@ -98,7 +98,7 @@ impl Start {
     }
 }
 
-/// What a round brings.
+/// Target of a round.
 struct RoundTarget {
     source: RemoteFile,
     size_bytes: u64,
@@ -134,7 +134,7 @@ async fn to_file(job: &FetchJob<'_>, path: &Path, replace: bool) -> Result<Fetch
     }
 }
 
-/// Throws away what there is, tells, and pauses.
+/// Throws the received bytes away, tells, and pauses.
 async fn start_over(
     job: &FetchJob<'_>,
     why: &AttemptOutcome,
@@ -150,7 +150,7 @@ async fn start_over(
     watched(job, pause).await
 }
 
-/// One round into a part. Whatever its end, what has arrived is flushed and written down.
+/// One round into a part. At any end the received bytes are flushed and recorded.
 async fn file_round(
     job: &FetchJob<'_>,
     part: &PartFile,
@@ -272,7 +272,7 @@ fn fetched(job: &FetchJob<'_>, whole: RoundTarget, resumed_bytes: u64) -> FetchR
     }
 }
 
-/// What `work` gives, unless Ctrl-C or the clock comes first.
+/// The result of `work`, unless Ctrl-C or the clock comes first.
 async fn watched<T, E: From<AttemptOutcome>>(job: &FetchJob<'_>, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let watch = async {
         loop {

@@ -1,4 +1,4 @@
-//! What is to be fetched, and how.
+//! Settings of a fetch.
 
 use crate::limits::{BLOCK_BYTES, CONNECTION_BYTES, CONNECTION_WINDOW_BYTES};
 use rorqual_digest::{Algorithm, Digest};
@@ -10,25 +10,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be fetched, and how. There are no defaults here: those are the command line's.
+/// Settings of a fetch. There are no defaults here: those are the command line's.
 #[derive(Debug)]
 pub struct Fetch {
     /// `http` or `https`; a user and password in it become Basic authentication.
     pub url: String,
-    /// Where the bytes go.
+    /// Target of the bytes.
     pub target: FetchTarget,
-    /// Digests to compute along the way, and what they must be.
+    /// Digests to compute along the way, with their expected values.
     pub digests: Vec<ExpectedDigest>,
     /// Further request headers. Credentials among them are not sent on to another host.
     pub headers: Vec<(String, String)>,
     /// Range requests at the same time, where the server offers them; 1 to
     /// [`PARALLEL_MAX`](crate::limits::PARALLEL_MAX).
     pub parallel: usize,
-    /// What one of several range requests asks for; [`PIECE_BYTES`](crate::limits::PIECE_BYTES)
-    /// unless a test wants less.
+    /// Bytes of one of several range requests; [`PIECE_BYTES`](crate::limits::PIECE_BYTES) unless a
+    /// test wants less.
     pub piece_bytes: u64,
-    /// How long the first of several connections is watched before the others join it, if it is
-    /// slow.
+    /// Time for which the first of several connections is watched before the others join it, if it
+    /// is slow.
     pub help_after: Duration,
     /// For the name's resolution, the connection and TLS.
     pub connect_timeout: Duration,
@@ -50,16 +50,16 @@ pub struct Fetch {
     pub keep_encoding: bool,
 }
 
-/// Where the bytes go.
+/// Target of the bytes.
 pub enum FetchTarget {
     /// A file that appears whole or not at all.
     File {
-        /// Its final name. The part is `path` with `.part` behind it.
+        /// Its final name. The part is `path` with `.part` after it.
         path: PathBuf,
-        /// Whether a plain file of that name is replaced.
+        /// True to replace a plain file of that name.
         replace: bool,
     },
-    /// Somebody who takes the bytes in order; what was given can't be taken back.
+    /// A writer that takes the bytes in order; they can't be taken back.
     Writer(Box<dyn Write + Send>),
 }
 
@@ -75,14 +75,14 @@ impl fmt::Debug for FetchTarget {
 /// A digest to compute.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpectedDigest {
-    /// Which one.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// What it must be; otherwise the target is not made.
+    /// The expected value; with another one the target is not made.
     pub expected: Option<Digest>,
 }
 
 impl Fetch {
-    /// Names what a fetch holds at most in `budget`.
+    /// Reserves the memory of a fetch in `budget`.
     pub fn reserve(&self, budget: &mut Budget) {
         let connections = self.parallel as u64;
         budget.reserve(format!("{connections} connections"), connections * CONNECTION_BYTES);
@@ -91,28 +91,28 @@ impl Fetch {
     }
 }
 
-/// What happens on the way.
+/// Events on the way.
 #[derive(Debug, Clone)]
 pub enum FetchEvent {
     /// The first answer is there.
     Started {
         /// The size of the whole file, where it is known.
         size_bytes: Option<u64>,
-        /// What an earlier fetch has left.
+        /// Bytes that an earlier fetch has left.
         resumed_bytes: u64,
     },
     /// It will be tried again.
     Retry {
-        /// What went wrong.
+        /// The reason.
         why: String,
         /// In how long.
         after: Duration,
-        /// Whether what has arrived is kept.
+        /// True if the received bytes are kept.
         resumes: bool,
     },
-    /// What has arrived was thrown away.
+    /// The received bytes were thrown away.
     StartOver {
-        /// What makes it useless.
+        /// The reason for which they are of no use.
         why: String,
     },
 }
@@ -120,7 +120,7 @@ pub enum FetchEvent {
 /// A fetch that is done.
 #[derive(Debug, Clone)]
 pub struct FetchResult {
-    /// Where the redirects led; without a password.
+    /// The last address after all redirects; without a password.
     pub url: String,
     /// The size of the file.
     pub size_bytes: u64,
@@ -136,7 +136,7 @@ pub struct FetchResult {
     pub etag: Option<String>,
     /// The server's Last-Modified, where it has one.
     pub last_modified: Option<String>,
-    /// Whether the pieces came by several requests side by side.
+    /// True if the pieces came by several requests side by side.
     pub ranges: bool,
     /// The server told where the file ends. Without that a cut transfer looks like a whole one,
     /// unless there is a digest.
@@ -144,7 +144,7 @@ pub struct FetchResult {
     /// Attempts that failed.
     pub failures: u32,
     /// The file, where it was fetched into one, with the exclusive `flock` that it was written
-    /// under: whoever goes on with it by its path sees by this that it is still the one that the
-    /// digests are of.
+    /// under: a caller that goes on with it by its path sees by this that it is still the one that
+    /// the digests are of.
     pub file: Option<Arc<File>>,
 }

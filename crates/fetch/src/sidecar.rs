@@ -1,4 +1,4 @@
-//! `FILE.part.json`: what is known of `FILE.part`, so that another process can go on.
+//! `FILE.part.json`: the record of `FILE.part`, by which another process can resume it.
 //!
 //! Its claims are true at any moment, after kill -9 and after a power failure: bytes are named only
 //! once they have been flushed, the file is replaced and never written over, and before a part is
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "rorqual.fetch.part/1";
 
-/// What says that the server's file is still the same; sent as If-Range.
+/// Validator of the server's file; sent as If-Range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Validator {
@@ -33,14 +33,14 @@ impl Validator {
     }
 }
 
-/// What is written down.
+/// The record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SidecarRecord {
     schema: String,
     pub(crate) url: String,
     pub(crate) validator: Option<Validator>,
     pub(crate) size_bytes: Option<u64>,
-    /// Stretches of the part that are sound: first byte, and the one behind the last.
+    /// Ranges of the part that are sound: first byte, and the one after the last.
     done: Vec<(u64, u64)>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Sidecar {
     new_path: PathBuf,
 }
 
-/// What is found there.
+/// State of a sidecar that was found.
 pub(crate) enum SidecarState {
     Nothing,
     /// It is ours by its name, and can't be read.

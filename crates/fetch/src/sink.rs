@@ -1,4 +1,4 @@
-//! Where received bytes go.
+//! Targets of received bytes.
 
 use crate::error::{FetchError, FetchErrorKind};
 use crate::part::PartFile;
@@ -15,7 +15,7 @@ pub(crate) enum FetchSink {
     Writer(RefCell<HashedWriter>),
 }
 
-/// What a writer has been given, and its digests.
+/// A writer, and the digests of all bytes given to it.
 pub(crate) struct HashedWriter {
     pub(crate) writer: Box<dyn Write + Send>,
     pub(crate) hashers: Vec<Hasher>,

@@ -1,11 +1,10 @@
-//! One round: from the first request until everything is there, or until what is there is of no
-//! use.
+//! One round: from the first request until everything is there, or until the received bytes are of
+//! no use.
 //!
-//! The first worker's first answer tells what is being fetched (its [`RemoteFile`]). When it was a
-//! range of something with a strong validator the other workers join in; each claims the first
-//! stretch that nobody has, asks for it, and checks that the answer is about the same file. A
-//! worker that fails gives its claim back and pauses, so that its stretch is the next to be
-//! claimed.
+//! The first worker's first answer describes the file (its [`RemoteFile`]). When it was a range of
+//! something with a strong validator the other workers join in; each claims the first range that
+//! nobody has, asks for it, and checks that the answer is about the same file. A worker that fails
+//! gives its claim back and pauses, so that its range is the next to be claimed.
 
 use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
@@ -24,7 +23,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use tokio::sync::SetOnce;
 
-/// What does not change from round to round.
+/// State that stays from round to round.
 pub(crate) struct FetchJob<'a> {
     pub(crate) fetch: &'a Fetch,
     pub(crate) url: Url,
@@ -66,7 +65,7 @@ impl<'a> FetchJob<'a> {
         (self.observe.borrow_mut())(event);
     }
 
-    /// What `work` gives, unless the server is silent for too long while we listen.
+    /// The result of `work`, unless the server is silent for too long while we listen.
     async fn patiently<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Result<T, AttemptOutcome> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -80,15 +79,15 @@ impl<'a> FetchJob<'a> {
     }
 }
 
-/// What is being fetched, as the first answer told.
+/// The file on the server, by its first answer.
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
     pub(crate) head: ResponseHead,
-    /// Where the redirects led.
+    /// The last address after all redirects.
     pub(crate) url: Url,
 }
 
-/// Why a round ended without the file.
+/// The reason for which a round ended without the file.
 pub(crate) enum RoundEnd {
     Failed(AttemptOutcome),
     StartOver { why: AttemptOutcome, whole: bool, after: Duration },
@@ -181,7 +180,7 @@ impl RoundState<'_, '_> {
         self.source.get().map_or(self.resumed.as_ref(), |source| source.head.validator.as_ref())
     }
 
-    /// One request for `claim`; what it brings is in the file and on the board.
+    /// One request for `claim`; its bytes are in the file and on the board.
     async fn attempt(&self, claim: &Range<u64>, failed_before: bool) -> Result<(), AttemptOutcome> {
         let mut response = self.request(claim, failed_before).await?;
         let head = self.check_status(&response, claim)?;
@@ -254,7 +253,7 @@ impl RoundState<'_, '_> {
         }
     }
 
-    /// Believes the first answer, if it fits what is there already, and tells the other workers.
+    /// Believes the first answer, if it fits the received bytes, and tells the other workers.
     fn adopt(&self, head: ResponseHead, response: &Response, claim: &Range<u64>) -> Result<Range<u64>, AttemptOutcome> {
         if self.board.done_bytes() > 0 || claim.start > 0 {
             self.check_resumed(&head)?;
@@ -311,7 +310,7 @@ impl RoundState<'_, '_> {
     }
 }
 
-/// Whether a later answer is about the same file, and what of the claim it brings.
+/// The part of the claim that a later answer has, if it is about the same file.
 fn check_piece(head: &ResponseHead, source: &RemoteFile, claim: &Range<u64>) -> Result<Range<u64>, AttemptOutcome> {
     if !source.head.validator.as_ref().is_some_and(|validator| head.is_same(validator)) {
         return Err(AttemptOutcome::Changed("it has another ETag or Last-Modified".to_owned()));

@@ -1,4 +1,4 @@
-//! What the tests share: settings with small limits, and what has to be true afterwards.
+//! Shared by the tests: settings with small limits, and checks for the state afterwards.
 
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchResult, FetchTarget};

@@ -67,7 +67,7 @@ fn a_failed_fetch_keeps_what_came_and_the_next_goes_on() {
         for cut in 1..8 {
             let folder = Folder::new();
             let served = content.clone();
-            // Everything behind some byte is out of reach.
+            // Everything after some byte is out of reach.
             let broken = TestServer::start(move |request| {
                 let reply = served.answer(request);
                 let left = (cut * PIECE + 123).saturating_sub(reply.range.start);

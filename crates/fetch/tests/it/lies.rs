@@ -1,4 +1,4 @@
-//! Servers that do not mean what they say.
+//! Servers that lie.
 
 use crate::common::{Folder, PIECE, run, settings, sha256, wrong_digest};
 use rorqual_fetch::FetchErrorKind;
@@ -184,7 +184,7 @@ fn an_encoding_is_refused_unless_wanted() {
     folder.has_only(&content);
 }
 
-/// The client below undoes chunks alone: what is coded beside that is not the file.
+/// The client below undoes chunks alone: a body with another coding is not the file.
 #[test]
 fn a_coding_of_the_transfer_is_refused() {
     for coding in ["gzip", "gzip, chunked", "deflate"] {

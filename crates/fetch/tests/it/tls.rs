@@ -1,4 +1,4 @@
-//! TLS by an authority of our own, HTTP/2 by ALPN, and what is refused.
+//! TLS by an authority of our own, HTTP/2 by ALPN, and refusals.
 
 use crate::common::{Folder, PIECE, run, settings, sha256};
 use bytes::Bytes;
@@ -172,7 +172,7 @@ fn a_certificate_that_is_its_own_authority_is_trusted_where_it_is_the_one_that_w
     assert!(folder.names().is_empty());
 }
 
-/// What `openssl req -x509` makes, and what it makes with `CA:FALSE`.
+/// The certificate that `openssl req -x509` makes, and the one it makes with `CA:FALSE`.
 #[test]
 fn certificates_as_openssl_makes_them_are_taken() {
     let content = GeneratedContent::new(2 * PIECE, 1);

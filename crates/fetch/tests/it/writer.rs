@@ -1,4 +1,4 @@
-//! Bytes in order to somebody who takes them.
+//! Bytes in order to a writer.
 
 use crate::common::{Folder, PIECE, Ran, run, run_with, settings, sha256, wrong_digest};
 use rorqual_fetch::{Fetch, FetchErrorKind, FetchTarget};
