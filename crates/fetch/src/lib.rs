@@ -1,7 +1,7 @@
 //! HTTP to a file: resumed, verified, whole or not at all, in constant memory.
 //!
 //! ```text
-//! server ──▶ worker ──▶ FILE.part ──▶ digest  (follows the first gap, reads the page cache)
+//!  server ──▶ worker ──▶ FILE.part ──▶ digest  (follows the first gap, reads the page cache)
 //!         ──▶ worker ──▶   pwrite  ──▶ keeper          (fdatasync, then FILE.part.json)
 //!             claim ◀── board ──▶ wait
 //!                           all there, digest right ──▶ fsync, rename to FILE, fsync the folder

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// the step's own failure. Tests fail or end the process there.
 pub type StepHook = Arc<dyn Fn(&'static str) -> io::Result<()> + Send + Sync>;
 
-/// Where a store is, and how its files are changed.
+/// Folder of a store, and the changes of its files.
 #[derive(Clone)]
 pub(crate) struct Disk {
     dir: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Disk {
     hook: Option<StepHook>,
 }
 
-/// What became of the wish for a file's exclusive lock.
+/// Result of asking for a file's exclusive lock.
 pub(crate) enum Lock {
     Held(File),
     /// Somebody else holds it.
@@ -63,7 +63,7 @@ impl Disk {
         self.dir.join("lock")
     }
 
-    /// Everybody who has the store open holds its shared lock.
+    /// Every process that has the store open holds its shared lock.
     pub(crate) fn in_use(&self) -> PathBuf {
         self.dir.join("in-use")
     }
@@ -150,8 +150,8 @@ impl Disk {
     }
 }
 
-/// Opens a file or a folder for reading. What may be there instead would keep the opener waiting (a
-/// FIFO) or never end.
+/// Opens a file or a folder for reading, and nothing that would keep the opener waiting (a FIFO) or
+/// never end.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -182,17 +182,17 @@ pub(crate) fn try_exclusive(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Which file it is, whatever its name.
+/// Device and inode of an open file, whatever its name.
 fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Which file is at `path`, if any.
+/// Device and inode of the file at `path`, if any.
 pub(crate) fn identity_at(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|metadata| identity(&metadata))
 }
 
-/// Whether `path` names this open file.
+/// True if `path` names this open file.
 pub(crate) fn same_file(file: &File, path: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(identity(&metadata) == identity(&file.metadata()?)),

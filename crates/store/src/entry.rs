@@ -1,28 +1,28 @@
-//! What is known of an entry, and of a store.
+//! Listed facts of an entry, and of a store.
 
 use rorqual_digest::{Algorithm, Digest};
 
 /// One entry as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreEntry {
-    /// What it is addressed by.
+    /// Its digest, which is its address.
     pub digest: Digest,
     /// Its length.
     pub bytes: u64,
-    /// When it was first put, in milliseconds since 1970 by the clock of then.
+    /// Time of the first put, in milliseconds since 1970 by the clock of then.
     pub stored_ms: u64,
-    /// When it was last put or read, coarsely, by the clock of then.
+    /// Time of the last put or read, coarsely, by the clock of then.
     pub accessed_ms: u64,
     /// The first of its names, sorted; at most [`NAMES_SHOWN_MAX`](crate::limits::NAMES_SHOWN_MAX).
     pub names: Vec<String>,
-    /// How many leases on it are running.
+    /// Number of running leases on it.
     pub leases: u64,
 }
 
-/// What a store holds.
+/// Totals of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// What its entries are addressed by.
+    /// Algorithm of its digests.
     pub algorithm: Algorithm,
     /// Number of entries.
     pub entries: u64,
@@ -38,6 +38,6 @@ pub struct Usage {
     pub leases: u64,
     /// Number of names.
     pub names: u64,
-    /// What puts in flight have reserved.
+    /// Bytes that puts in flight have reserved.
     pub reserved_bytes: u64,
 }

@@ -5,7 +5,7 @@ use rusqlite::ErrorCode;
 use std::io;
 use std::path::Path;
 
-/// A failure of SQLite while doing `what` ("cannot read the index").
+/// Error of SQLite during the step `what` ("cannot read the index").
 pub(crate) fn of_index(path: &Path, what: &str, cause: rusqlite::Error) -> Error {
     let name = path.to_string_lossy();
     match cause.sqlite_error_code() {

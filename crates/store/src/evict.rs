@@ -10,7 +10,7 @@ use rorqual_pipe::{Error, ErrorClass, Operation, format_size};
 use rusqlite::params;
 use std::fs::File;
 
-/// What was evicted.
+/// Evicted entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EvictionResult {
     /// Number of entries.
@@ -43,8 +43,8 @@ struct EvictionScan {
 }
 
 impl ExclusiveLock<'_> {
-    /// Evicts until `bytes` more fit under the bound. What goes for the file `temp` in `tmp/`
-    /// leaves its names with it: its bytes may turn out to be an entry that had to go for them.
+    /// Evicts until `bytes` more fit under the bound. Entries that go for the file `temp` in `tmp/`
+    /// leave their names with it: its bytes may turn out to be an entry that had to go for them.
     ///
     /// # Errors
     /// [`ErrorClass::Limit`] when that is impossible; then nothing was evicted, unless a file was
@@ -62,10 +62,10 @@ impl ExclusiveLock<'_> {
         result.map(|()| evicted)
     }
 
-    /// Refuses what could have no room, whatever went: what is leased or open stays.
+    /// Refuses bytes that could have no room even with all evicted: leased and open entries stay.
     ///
     /// # Errors
-    /// [`ErrorClass::Limit`] with what is in the way.
+    /// [`ErrorClass::Limit`] with the entries that are in the way.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Error> {
         if self.excess(bytes)? == 0 {
             return Ok(());
@@ -147,7 +147,7 @@ impl ExclusiveLock<'_> {
         self.disk.unlink(&blob).map_err(|cause| Error::io(blob.to_string_lossy(), "cannot remove", cause))
     }
 
-    /// Why there is no room, in numbers.
+    /// The reason for which there is no room, in numbers.
     fn full(&self, bytes: u64, open: EvictionResult) -> Result<Error, Error> {
         let usage = self.usage(self.now_ms)?;
         let message = format!(

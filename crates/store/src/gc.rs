@@ -1,4 +1,4 @@
-//! Clearing away what nobody needs.
+//! Removal of files and rows that nobody needs.
 
 use crate::disk::Lock;
 use crate::evict::EvictionResult;
@@ -12,7 +12,7 @@ use std::fs::{DirEntry, ReadDir};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// What a gc removed.
+/// Files and rows that a gc removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GcResult {
     /// Entries above the bound, where that was lowered.
@@ -32,14 +32,14 @@ pub struct GcResult {
 }
 
 impl Store {
-    /// Removes what was left behind by processes that were killed, forgets leases that have
-    /// expired, and evicts down to the bound. Others may go on using the store meanwhile. Memory
-    /// and open files are bounded, whatever there is to remove.
+    /// Removes the files of processes that were killed, forgets leases that have expired, and
+    /// evicts down to the bound. Others may go on using the store meanwhile. Memory and open files
+    /// are bounded, whatever there is to remove.
     ///
     /// # Errors
-    /// When a folder can't be read or something can't be removed; what was removed by then stays
-    /// removed. [`ErrorClass::Limit`](rorqual_pipe::Kind::Limit) when more than the bound is leased
-    /// or open.
+    /// When a folder can't be read or something can't be removed; all that was removed by then
+    /// stays removed. [`ErrorClass::Limit`](rorqual_pipe::ErrorClass::Limit) when more than the
+    /// bound is leased or open.
     pub fn gc(&self) -> Result<GcResult, Error> {
         let mut collected = GcResult::default();
         {

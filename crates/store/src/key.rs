@@ -1,4 +1,4 @@
-//! How an entry is named by people: a digest, a name, or the start of a digest.
+//! Keys by which people name an entry: a digest, a name, or the start of a digest.
 
 use crate::index::Index;
 use crate::limits::{NAME_BYTES_MAX, PREFIX_DIGITS_MIN};
@@ -6,12 +6,12 @@ use crate::store::Store;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Error, ErrorClass};
 
-/// What a key stands for.
+/// Entries that match a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyMatch {
     /// This entry.
     One(Digest),
-    /// Several entries, whose digests start alike.
+    /// Several entries: the digests of all of them start alike.
     Many,
     /// No entry.
     None,
@@ -55,7 +55,7 @@ fn prefix_range(algorithm: Algorithm, prefix: &str) -> Option<(Digest, Digest)> 
     if is_prefix { filled("0").zip(filled("f")) } else { None }
 }
 
-/// Whether `name` may name an entry of a store with `algorithm`.
+/// True if `name` may name an entry of a store with `algorithm`.
 ///
 /// # Errors
 /// When it is empty, longer than [`NAME_BYTES_MAX`], has control characters, or reads as a digest.

@@ -8,32 +8,32 @@ use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::{Row, params};
 use std::time::Duration;
 
-/// What is asked for with a lease.
+/// Terms of a lease that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseTerms<'a> {
-    /// How long it runs, in whole milliseconds; at most [`LEASE_MAX`].
+    /// Its duration, in whole milliseconds; at most [`LEASE_MAX`].
     pub ttl: Duration,
-    /// Who holds it, for people to read; at most [`HOLDER_BYTES_MAX`] bytes.
+    /// Its holder, for people to read; at most [`HOLDER_BYTES_MAX`] bytes.
     pub holder: &'a str,
 }
 
 /// A promise that an entry stays until it expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryLease {
-    /// What it is renewed and released by.
+    /// The number that renews and releases it.
     pub id: String,
     /// The entry.
     pub digest: Digest,
-    /// Who holds it.
+    /// Its holder.
     pub holder: String,
-    /// When it was taken, in milliseconds since 1970.
+    /// Time at which it was taken, in milliseconds since 1970.
     pub taken_ms: u64,
-    /// When it expires.
+    /// Time at which it expires.
     pub expires_ms: u64,
 }
 
 impl LeaseTerms<'_> {
-    /// Whether a lease is given on these terms.
+    /// Checks the terms of a lease.
     ///
     /// # Errors
     /// [`ErrorClass::Limit`] when they are longer than allowed, or have control characters.
@@ -131,7 +131,7 @@ pub(crate) fn add_lease(index: &Index<'_>, digest: &Digest, terms: &LeaseTerms<'
     made.ok_or_else(|| index.write_failed(rusqlite::Error::QueryReturnedNoRows))
 }
 
-/// How many leases on an entry are running.
+/// Number of running leases on an entry.
 pub(crate) fn running(index: &Index<'_>, digest: &Digest, now_ms: u64) -> Result<u64, Error> {
     index.number("SELECT count(*) FROM lease WHERE digest = ?1 AND expires_ms > ?2", params![digest.as_bytes(), now_ms])
 }

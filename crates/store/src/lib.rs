@@ -1,30 +1,30 @@
 //! Content-addressed files of bounded size, with leases that eviction honours.
 //!
 //! ```text
-//! DIR/index.sqlite       what is known of each entry: size, age, names, leases; settings; space that puts have reserved
+//! DIR/index.sqlite       size, age, names and leases of each entry; settings; reserved space
 //! DIR/blobs/sha256/ab/   the files, each named by its digest, read-only, never changed
-//! DIR/tmp/               files that are being written, each locked by who writes it
+//! DIR/tmp/               files that are being written, each locked by its writer
 //! DIR/parts/             downloads that may go on later, for [`Store::adopt`]
-//! DIR/lock               held by whoever changes any of this: a *turn*
+//! DIR/lock               held for each change of any of this: the *exclusive lock*
 //! ```
 //!
 //! An algorithm belongs to a store: digests of one store have one meaning, one length and unique
 //! prefixes.
 //!
-//! # What may be relied on
-//! * **A row has its bytes.** A put writes to `tmp/`, syncs, and then in one turn renames the file,
-//!   syncs the folder and commits the row. An eviction commits the row's end first and unlinks
-//!   after it, in one turn. A kill at any point leaves at worst a file without a row, which the
-//!   next [`Store::gc`] removes.
+//! # Guarantees
+//! * **A row has its bytes.** A put writes to `tmp/`, syncs, and then under one exclusive lock
+//!   renames the file, syncs the folder and commits the row. An eviction commits the row's end
+//!   first and unlinks after it, under one lock. A kill at any point leaves at worst a file without
+//!   a row, which the next [`Store::gc`] removes.
 //! * **A leased or open entry stays.** Leases are rows, checked in the transaction that ends the
-//!   entry. A [`EntryReader`] holds a shared `flock` of the file, in whatever process; who evicts
-//!   must get the exclusive one first, without waiting. A lease is taken in a turn as well, so it
+//!   entry. An [`EntryReader`] holds a shared `flock` of the file, in any process; an eviction must
+//!   get the exclusive one first, without waiting. A lease is taken under the lock as well, so it
 //!   comes before the check or finds the entry gone.
-//! * **Temporary files end with their writer.** A file in `tmp/` whose lock is free has lost its
+//! * **Temporary files end with their writer.** A file in `tmp/` with a free lock has lost its
 //!   writer and is removed, and so is the space that was reserved for it. No age is guessed.
-//! * **The bound holds.** A put reserves what it writes, 1 MiB at first free of charge, and evicts
-//!   for it before it writes. So the bytes of all entries never exceed the bound, nor do those on
-//!   the disk by more than that 1 MiB for each put in flight.
+//! * **The bound holds.** A put reserves its bytes, 1 MiB at first free of charge, and evicts for
+//!   them before it writes. So the bytes of all entries never exceed the bound, nor do those on the
+//!   disk by more than that 1 MiB for each put in flight.
 //! * **Clocks may jump.** The order of use is a counter. Only leases end by the wall clock, as
 //!   processes and restarts share no other: one that is set back lengthens them, one that is set
 //!   forward ends them early.
@@ -34,8 +34,8 @@
 //! survives being killed at any point.
 //!
 //! # Why a lock file beside SQLite's own lock?
-//! Renames and unlinks belong into the same turn as the commit, but SQLite ends its lock with the
-//! commit. And who waits for `flock` is woken, who waits for SQLite polls.
+//! Renames and unlinks belong under the same lock as the commit, but SQLite ends its lock with the
+//! commit. And a waiter for `flock` is woken, where one for SQLite polls.
 //!
 //! # Why `flock`?
 //! It belongs to the open file, not to the process: closing another handle does not drop it,

@@ -1,18 +1,18 @@
-//! Every limit of the store in one place, with what it costs.
+//! Every limit of the store in one place, with its cost.
 
 use std::time::Duration;
 
 /// Bytes that are read at once of an entry that is open while the same is put again.
 pub(crate) const CHECKED_BYTES: usize = 64 << 10;
 
-/// What a store may hold unless it is told otherwise, in bytes of its entries.
+/// Default bound of a store, in bytes of its entries.
 pub const STORE_BYTES_MAX_DEFAULT: u64 = 10 << 30;
 
-/// How much a put may write before it has to reserve room. So much may lie on the disk beyond the
+/// Bytes that a put may write before it has to reserve room. So much may lie on the disk beyond the
 /// bound for each put in flight; in return a small put needs one turn and not two.
 pub const UNRESERVED_BYTES_MAX: u64 = 1 << 20;
 
-/// How much room a put of unknown length reserves at a time. A smaller step means more turns, a
+/// Room that a put of unknown length reserves at a time. A smaller step means more locking, a
 /// larger one evicts more than is needed.
 pub const RESERVE_STEP_BYTES: u64 = 64 << 20;
 
@@ -40,12 +40,11 @@ pub const PREFIX_DIGITS_MIN: usize = 4;
 /// long.
 pub const LEASE_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// How old the last use on record may be before a read writes it anew; what a read costs otherwise
-/// is no write at all.
+/// Age of the recorded last use from which a read records it anew; any other read writes nothing.
 pub const TOUCH_AFTER: Duration = Duration::from_secs(60);
 
-/// How long SQLite waits for a program that holds its lock without taking turns, such as a shell of
-/// `sqlite3`.
+/// Time for which SQLite waits for a program that holds its lock without the store's, such as a
+/// shell of `sqlite3`.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Age after which a download that nobody works on is removed by a gc.

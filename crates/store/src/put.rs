@@ -19,11 +19,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is to be known of a put beside its bytes.
+/// Options of a put.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PutOptions<'a> {
-    /// A name for the entry. One that is in use is pointed at it; what it named before stays under
-    /// its digest and its other names.
+    /// A name for the entry. One that is in use is pointed at it; its former entry stays under its
+    /// digest and its other names.
     pub name: Option<&'a str>,
     /// A lease, taken in the same transaction.
     pub lease: Option<LeaseTerms<'a>>,
@@ -31,16 +31,16 @@ pub struct PutOptions<'a> {
     pub expected: &'a [Digest],
 }
 
-/// What a put did.
+/// Result of a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutResult {
-    /// What the entry is addressed by.
+    /// Digest of the entry.
     pub digest: Digest,
     /// Its length.
     pub bytes: u64,
     /// It was not there before. Otherwise it is now the one that was used last.
     pub new: bool,
-    /// What had to go for it.
+    /// Entries evicted for it.
     pub evicted: EvictionResult,
     /// The lease that was asked for.
     pub lease: Option<EntryLease>,
@@ -57,23 +57,22 @@ fn check_digest(name: &str, digest: &Digest, options: &PutOptions<'_>) -> Result
 }
 
 impl Store {
-    /// Takes in `input`, as it is stored; `size_bytes` is what it is expected to have, if that is
-    /// known.
+    /// Takes in `input`, as it is stored; `size_bytes` is its expected length, if that is known.
     ///
     /// The calling thread reads and writes, another one hashes. `pool` lends the blocks, which must
     /// be at least [`BLOCK_BYTES`](rorqual_pipe::limits::BLOCK_BYTES). Blocks of zeros become holes
     /// on the disk.
     ///
-    /// What is there already keeps its names and leases and becomes the one that was used last; its
-    /// file is replaced, so that damage to it is mended. A file that is as long as some entry and
-    /// does not fit beside them all is therefore read once more at the start, for its digest, and
-    /// so is the entry. A stream can't be; should the entry have to go for its own bytes, it gets
-    /// its names back.
+    /// An entry of the same digest keeps its names and leases and becomes the one that was used
+    /// last; its file is replaced, so that damage to it is mended. A file that is as long as some
+    /// entry and does not fit beside them all is therefore read once more at the start, for its
+    /// digest, and so is the entry. A stream can't be; should the entry have to go for its own
+    /// bytes, it gets its names back.
     ///
     /// # Errors
     /// When reading or writing fails; [`ErrorClass::Mismatch`] when it has not the digest expected;
-    /// [`ErrorClass::Limit`] when it does not fit beside what is leased, open or being written;
-    /// [`ErrorClass::Stopped`] when `control` asked to stop. Nothing is left then.
+    /// [`ErrorClass::Limit`] when it does not fit beside all that is leased, open or being written;
+    /// [`ErrorClass::Stopped`] when `control` asked to stop. Nothing stays then.
     pub fn put(
         &self,
         input: Input,
@@ -121,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Where downloads may be written that are adopted later: on the store's file system, and kept
+    /// Folder for downloads that are adopted later: on the store's file system, and kept
     /// for [`PART_AGE_MAX`](crate::limits::PART_AGE_MAX) after their last change, or while somebody
     /// holds their `flock`.
     #[must_use]
@@ -166,7 +165,7 @@ impl Store {
             hash(&file, input.name(), Hasher::new(self.algorithm()), &mut block, control)?
         };
         check_digest(input.name(), &digest, options)?;
-        // The entry may be damaged, and what is put takes its place then. Open, it is not evicted
+        // The entry may be damaged, and this file takes its place then. Open, it is not evicted
         // meanwhile.
         let reader = match self.open_reader(&digest) {
             Err(error) if error.kind() == ErrorClass::Corrupt => return Ok(None),
@@ -208,8 +207,8 @@ impl Store {
             evicted: sender,
         };
         if let Some(bytes) = size_bytes.filter(|bytes| *bytes > UNRESERVED_BYTES_MAX) {
-            // A file has its bytes. What a stream announces may never come: nothing goes for it
-            // yet, but what can't fit is told.
+            // A file has its bytes. The announced bytes of a stream may never come: nothing is
+            // evicted for them yet, but too many are refused.
             if is_file { writing.reserve(bytes)? } else { writing.check_room(bytes)? }
         }
         let input = Input::from_source(name, Box::new(writing)).stored();
@@ -238,7 +237,7 @@ impl Store {
         match self.inner.disk.try_lock(blob) {
             Ok(Lock::Busy) => {}
             Ok(Lock::Held(file)) => return Ok(PublishState { turn, row, stays: false, _lock: Some(file) }),
-            // What is not there, or can't even be opened, is replaced.
+            // A file that is not there, or can't even be opened, is replaced.
             Ok(Lock::Missing) | Err(_) => return Ok(PublishState { turn, row, stays: false, _lock: None }),
         }
         // Reading may take long, and others wait for their turns.
@@ -250,7 +249,7 @@ impl Store {
         Ok(PublishState { turn, row, stays, _lock: None })
     }
 
-    /// Whether an entry is there and its bytes have its digest.
+    /// True if an entry is there and its bytes have its digest.
     fn is_sound(&self, digest: &Digest) -> Result<bool, Error> {
         let reader = match self.open_reader(digest) {
             Err(error) if error.kind() == ErrorClass::Corrupt => return Ok(false),
@@ -263,7 +262,7 @@ impl Store {
     }
 
     /// Makes a written file an entry. Where it is one already it takes that one's place, unless
-    /// that is open and sound. Who reads the file that was there goes on with it.
+    /// that is open and sound. A reader of the old file goes on with it.
     fn publish(
         &self,
         temp: &mut Temp,
@@ -291,7 +290,7 @@ impl Store {
     }
 }
 
-/// What a file that becomes an entry finds.
+/// State of an entry at the moment when a file becomes it.
 struct PublishState<'a> {
     turn: ExclusiveLock<'a>,
     row: Option<EntryRow>,
@@ -301,8 +300,8 @@ struct PublishState<'a> {
     _lock: Option<File>,
 }
 
-/// Writes down that a file is in its place, with all that was asked for beside it. What is `known`
-/// becomes the one that was used last.
+/// Records that a file is in its place, with its name and lease. An entry that is `known` becomes
+/// the one that was used last.
 fn record(
     turn: &ExclusiveLock<'_>,
     digest: &Digest,
@@ -363,7 +362,7 @@ struct WriteStage {
     temp: String,
     file: Arc<File>,
     written: u64,
-    /// What is expected in all.
+    /// Bytes expected in all.
     announced: Option<u64>,
     reserved: u64,
     evicted: std::sync::mpsc::Sender<EvictionResult>,
@@ -394,7 +393,7 @@ impl WriteStage {
         }
     }
 
-    /// Refuses what could have no room whatever went for it.
+    /// Refuses bytes that could have no room even with all evicted.
     fn check_room(&self, bytes: u64) -> Result<(), Error> {
         let turn = self.store.lock_exclusive()?;
         self.check_bound(&turn, bytes)?;

@@ -14,7 +14,7 @@ pub struct EntryReader {
     pub file: File,
     /// Its length.
     pub bytes: u64,
-    /// What it is addressed by.
+    /// Digest of the entry.
     pub digest: Digest,
     /// The lease that was asked for.
     pub lease: Option<EntryLease>,
@@ -104,8 +104,8 @@ impl Store {
         Error::new(ErrorClass::Corrupt, self.path(digest).to_string_lossy(), message)
     }
 
-    /// Writes down that an entry is used, if what is written is old, by a clock that may have
-    /// jumped either way.
+    /// Records that an entry is used, if the record is old, by a clock that may have jumped either
+    /// way.
     fn note_use(&self, digest: &Digest) -> Result<(), Error> {
         let now_ms = self.now_ms();
         let age_ms = self.index().row(digest)?.map_or(0, |row| row.accessed_ms.abs_diff(now_ms));

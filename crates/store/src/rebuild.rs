@@ -13,11 +13,11 @@ use rustix::fs::FlockOperation;
 use std::fs::DirEntry;
 use std::time::UNIX_EPOCH;
 
-/// Makes a new index from the files of a store, for when the old one is damaged; gives what the
-/// store holds then. Names and leases are lost. The bound is `bytes_max`; without one it is
-/// [`STORE_BYTES_MAX_DEFAULT`] or what all the files have, if that is more: what the bound was is
-/// not known any more, and the next gc must not evict for it. The order of use is that of the
-/// files' times. Contents are not looked at: [`Store::verify`] does that.
+/// Makes a new index from the files of a store, for when the old one is damaged; returns the totals
+/// of the store. Names and leases are lost. The bound is `bytes_max`; without one it is
+/// [`STORE_BYTES_MAX_DEFAULT`] or the size of all files, if that is more: the old bound is not
+/// known any more, and the next gc must not evict for it. The order of use is that of the files'
+/// times. Contents are not looked at: [`Store::verify`] does that.
 ///
 /// # Errors
 /// When another process has the store open, or files or folders can't be read or written.

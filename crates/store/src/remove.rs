@@ -6,7 +6,7 @@ use crate::store::{ExclusiveLock, Store};
 use rorqual_digest::Digest;
 use rorqual_pipe::Error;
 
-/// What became of the wish to remove an entry.
+/// Result of removing an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removed {
     /// It is gone, with its names and leases.
@@ -20,8 +20,8 @@ pub enum Removed {
 }
 
 impl Store {
-    /// Removes an entry, unless it is leased or open. With `force` leases don't keep it; who has it
-    /// open always does.
+    /// Removes an entry, unless it is leased or open. With `force` leases don't keep it; an open
+    /// reader always does.
     ///
     /// # Errors
     /// When the index or the file can't be changed.

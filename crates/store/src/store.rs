@@ -18,18 +18,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Gives the milliseconds since 1970.
 pub type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// How a store is used by this process.
+/// Settings of a store in this process.
 #[derive(Clone)]
 pub struct StoreSettings {
-    /// Where it is.
+    /// Its folder.
     pub dir: PathBuf,
-    /// Wait until what was put is on the disk. Without it a put is faster, and entries may be gone
-    /// or damaged after a power cut (never after a kill); [`Store::verify`] finds them. Default:
-    /// true.
+    /// Wait until each put is on the disk. Without it a put is faster, and entries may be gone or
+    /// damaged after a power cut (never after a kill); [`Store::verify`] finds them. Default: true.
     pub fsync: bool,
     /// Puts and verifications at the same time. Default: 16.
     pub operations_max: usize,
-    /// How old the last use on record may be before a read writes it anew. Default: a minute.
+    /// Age of the recorded last use from which a read records it anew. Default: a minute.
     pub touch_after: Duration,
     /// The wall clock, for tests.
     pub clock: Option<StoreClock>,
@@ -65,12 +64,13 @@ pub(crate) struct StoreInner {
     clock: Option<StoreClock>,
     index_path: PathBuf,
     connection: Mutex<Connection>,
-    /// Threads of this process take turns before they wait for other processes, whose `flock` they
-    /// would share.
+    /// Threads of this process wait here before they wait for other processes: they would share one
+    /// `flock`.
     order: Mutex<()>,
     /// `None` where we may only read.
     lock: Option<File>,
-    /// Shared by all who have the store open, so that nobody puts another index in its place.
+    /// Shared by all processes that have the store open, so that none puts another index in its
+    /// place.
     in_use: File,
 }
 
@@ -156,13 +156,13 @@ impl Store {
         Ok(store)
     }
 
-    /// What its entries are addressed by.
+    /// Algorithm of its digests.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.inner.algorithm
     }
 
-    /// Where it is.
+    /// Its folder.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.inner.disk.dir()
@@ -211,7 +211,7 @@ impl Store {
         Ok((entries, page.last().map(|(last, _)| *last)))
     }
 
-    /// What the store holds.
+    /// Totals of the store.
     ///
     /// # Errors
     /// When the index can't be read.
@@ -219,7 +219,7 @@ impl Store {
         self.index().usage(self.now_ms())
     }
 
-    /// Whether this process may only read.
+    /// True if this process may only read.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.inner.lock.is_none()

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Tells the temporary files of one process apart.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A locked file of `tmp/`; removed when dropped, with what was reserved for it.
+/// A locked file of `tmp/`; removed when dropped, with its reserved room.
 pub(crate) struct Temp {
     store: Store,
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Temp {
     pub(crate) file: Arc<File>,
     /// It was renamed: nothing is left to remove.
     pub(crate) placed: bool,
-    /// It belongs to somebody else, who may want it again after a failure.
+    /// Kept after a failure, for its owner.
     keep: bool,
 }
 
@@ -79,7 +79,7 @@ impl Drop for Temp {
         if self.placed || self.keep {
             return;
         }
-        // What fails here is left to the next gc, or to whoever needs the space first.
+        // A failure here is left to the next gc, or to the next put that needs the space.
         if same_file(&self.file, &self.path).unwrap_or(false) {
             let _ = self.store.inner.disk.unlink(&self.path);
         }

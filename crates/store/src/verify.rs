@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
-/// What was found out about an entry.
+/// Result of verifying one entry.
 #[derive(Debug)]
 pub enum Verdict {
     /// Its bytes have its digest.
@@ -27,18 +27,18 @@ pub enum Verdict {
 pub struct VerifyResult {
     /// The entry.
     pub digest: Digest,
-    /// How many of its bytes were read.
+    /// Number of its bytes that were read.
     pub bytes: u64,
-    /// Whether they are right.
+    /// True if they have its digest.
     pub verdict: Verdict,
-    /// What became of a damaged one that was to be removed.
+    /// Result of removing a damaged one.
     pub removed: Option<Removed>,
 }
 
 impl Store {
-    /// Reads every entry again, on `threads` threads, and gives what it finds to `visit` in the
-    /// order of the digests; with `repair`, damaged entries are removed unless they are leased or
-    /// open. Entries that are evicted meanwhile are not among them.
+    /// Reads every entry again, on `threads` threads, and gives the results to `visit` in the order
+    /// of the digests; with `repair`, damaged entries are removed unless they are leased or open.
+    /// Entries that are evicted meanwhile are not among them.
     ///
     /// `pool` lends a block to each thread.
     ///
@@ -64,7 +64,7 @@ impl Store {
         if control.stopped() { Err(stopped()) } else { Ok(()) }
     }
 
-    /// Whether an open entry's bytes have its digest. The file's position does not change.
+    /// True if an open entry's bytes have its digest. The file's position does not change.
     ///
     /// # Errors
     /// When it can't be read, and [`ErrorClass::Stopped`].

@@ -1,4 +1,4 @@
-//! The index: what is asked of it and written to it, in the store's terms.
+//! The index: queries and changes, in the store's terms.
 
 mod rows;
 pub(crate) mod schema;

@@ -7,7 +7,7 @@ use rorqual_digest::Digest;
 use rorqual_pipe::Error;
 use rusqlite::params;
 
-/// What decides about an entry.
+/// Columns that decide about an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EntryRow {
     pub(crate) bytes: u64,
@@ -90,8 +90,7 @@ impl Index<'_> {
         self.execute(sql, params![temp, bytes]).map(drop)
     }
 
-    /// Ends an entry for what is written to `temp`, which gets its names back should it be the same
-    /// bytes.
+    /// Ends an entry for the file `temp`, which gets its names back should it be the same bytes.
     pub(crate) fn end_entry_for(&self, temp: &str, digest: &Digest) -> Result<(), Error> {
         let params = params![temp, digest.as_bytes()];
         // They end with the reservation, which there may not be yet.
@@ -113,7 +112,7 @@ impl Index<'_> {
         Ok(wanted.saturating_sub(self.bytes_max()?))
     }
 
-    /// Whether some entry has exactly so many bytes.
+    /// True if some entry has exactly that many bytes.
     pub(crate) fn has_length(&self, bytes: u64) -> Result<bool, Error> {
         Ok(self.number("SELECT EXISTS (SELECT 1 FROM entry WHERE bytes = ?1)", params![bytes])? > 0)
     }
@@ -128,7 +127,7 @@ impl Index<'_> {
         self.all(sql, params![after, PAGE_ROWS], |row| row.get(0))
     }
 
-    /// What is reserved for a file in `tmp/`; `None` when the index knows nothing of it.
+    /// Bytes reserved for a file in `tmp/`; `None` when the index knows nothing of it.
     pub(crate) fn reserved_for(&self, temp: &str) -> Result<Option<u64>, Error> {
         self.first("SELECT bytes FROM reservation WHERE temp = ?1", params![temp], |row| row.get(0))
     }

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 const VERSION: i64 = 1;
 
 /// `used` is a counter, not a time. `total` spares every put a sum over all entries. `evicted_name`
-/// has the names that ended for a put in flight, which gets them back if what it puts is what they
-/// named.
+/// has the names that ended for a put in flight, which gets them back if it puts their bytes.
 const SCHEMA: &str = "
     CREATE TABLE setting (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
     CREATE TABLE entry (digest BLOB PRIMARY KEY, bytes INTEGER NOT NULL, stored_ms INTEGER NOT NULL,
@@ -36,8 +35,7 @@ const SCHEMA: &str = "
     CREATE TRIGGER entry_goes AFTER DELETE ON entry BEGIN
         UPDATE total SET entries = entries - 1, bytes = bytes - OLD.bytes; END;";
 
-/// Makes a new index at `path`; what an earlier try left there is removed. The caller has the
-/// store's lock.
+/// Makes a new index at `path`; one of an earlier try is removed. The caller has the store's lock.
 pub(crate) fn create(path: &Path, algorithm: Algorithm, bytes_max: u64, fsync: bool) -> Result<(), Error> {
     remove_journals(path)?;
     remove(path)?;
@@ -56,7 +54,7 @@ pub(crate) fn create(path: &Path, algorithm: Algorithm, bytes_max: u64, fsync: b
     make().map_err(|cause| of_index(path, "cannot make the index", cause))
 }
 
-/// Removes what SQLite keeps beside an index.
+/// Removes the files that SQLite keeps beside an index.
 pub(crate) fn remove_journals(path: &Path) -> Result<(), Error> {
     remove(&beside(path, "-wal"))?;
     remove(&beside(path, "-shm"))

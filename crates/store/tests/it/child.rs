@@ -42,7 +42,7 @@ impl Child {
         self.process.wait().unwrap();
     }
 
-    /// Whether it ended by itself and well; what it said otherwise.
+    /// Its standard error, unless it ended by itself and well.
     pub(crate) fn wait(mut self) -> Result<(), String> {
         let mut said = String::new();
         self.lines.read_to_string(&mut said).unwrap();

@@ -1,5 +1,4 @@
-//! What the tests share: stores in temporary folders, puts and reads, and what a clean store looks
-//! like.
+//! Shared by the tests: stores in temporary folders, puts and reads, and the look of a clean store.
 
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
@@ -86,8 +85,7 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// After whatever happened: every entry is sound, and what a gc leaves is the entries' files and
-/// nothing else.
+/// After any events: every entry is sound, and a gc leaves the entries' files and nothing else.
 pub(crate) fn check_clean(store: &Store) {
     let mut sum = 0;
     let pool = BufferPool::new(BLOCK_BYTES, 2);

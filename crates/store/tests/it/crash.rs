@@ -13,7 +13,7 @@ const TASKS: [&str; 7] = ["init", "put", "large", "again", "itself", "remove", "
 const LEASED: &[u8] = &[9; 500];
 const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: Duration::from_secs(600), holder: "crash" };
 
-/// A full store with a leased entry, an orphan and a temporary file that was left behind.
+/// A full store with a leased entry, an orphan and an old temporary file.
 fn prepare(dir: &Path) {
     let store = store(dir, 3 << 20);
     put_with(&store, LEASED, &PutOptions { name: Some("leased"), lease: Some(TERMS), ..PutOptions::default() }).unwrap();
@@ -48,7 +48,7 @@ fn task(settings: &StoreSettings, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Counts steps, and does something at the one with number `at`; what that step is called is kept.
+/// Counts steps, and does something at the one with number `at`; the name of that step is kept.
 fn hook(at: u64, then: fn() -> std::io::Result<()>) -> (StepHook, Arc<OnceLock<&'static str>>) {
     let (steps, reached) = (AtomicU64::new(0), Arc::new(OnceLock::new()));
     let shared = Arc::clone(&reached);
@@ -64,7 +64,7 @@ pub(crate) fn work(dir: &Path, name: &str, at: u64) {
 }
 
 fn check_after(dir: &Path, name: &str, place: &str) {
-    // What was begun anew is whole; what was leased is there.
+    // An entry begun anew is whole; a leased one is there.
     let store = Store::init(&settings(dir), None, None).unwrap();
     if name != "init" {
         assert_eq!(get(&store, &crate::common::digest(LEASED)).expect(place), LEASED, "{place}");
@@ -123,7 +123,7 @@ fn failing_at_any_step_nothing_is_lost_and_it_is_said() {
                 assert!(result.is_ok(), "{place}: {result:?}");
                 break;
             };
-            // What was put is there; only its temporary file stays until the next gc.
+            // The entry is there; only its temporary file stays until the next gc.
             if (name, *step) == ("again", "unlink") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Files and indexes that are not what they were.
+//! Files and indexes that were changed from outside.
 
 use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, settings, store};
 use rorqual_pipe::{Control, ErrorClass, Input};
@@ -48,7 +48,7 @@ fn verify_finds_each_kind_of_damage_and_repairs_it() {
     check_clean(&store);
 }
 
-/// What can't be read may be sound: a link to itself stands for a disk that fails.
+/// An unreadable file may be sound: a link to itself stands for a disk that fails.
 #[test]
 fn what_can_not_be_read_is_reported_and_not_removed() {
     let dir = folder();
@@ -91,7 +91,7 @@ fn a_put_mends_an_entry_that_is_damaged() {
         assert_eq!((stored.digest, stored.new), (digest, false));
         assert_eq!(get(&store, &digest).unwrap(), b"abcdef");
         assert!(verdicts(&store, false).is_empty(), "{damage:?}");
-        // Who had it open reads on in what there was.
+        // An open reader goes on with the old file.
         let mut read = Vec::new();
         std::io::Read::read_to_end(&mut reader.file, &mut read).unwrap();
         assert_eq!(read, damage);
@@ -100,7 +100,7 @@ fn a_put_mends_an_entry_that_is_damaged() {
     assert_eq!(store.find("n").unwrap(), rorqual_store::KeyMatch::One(digest), "its names stay");
 }
 
-/// Where a file would not fit beside all others it is looked for before it is written.
+/// A file that would not fit beside all others is looked for before it is written.
 #[test]
 fn a_put_mends_a_damaged_entry_in_a_full_store() {
     let dir = folder();
@@ -150,7 +150,7 @@ fn a_damaged_index_is_named_and_made_anew() {
     assert!(error.contains("files but no index") && error.contains("gc --rebuild"), "{error}");
 }
 
-/// What the bound was is lost with the index; a gc must not take the default for it.
+/// The bound is lost with the index; a gc must not take the default for it.
 #[test]
 fn a_new_index_has_room_for_all_files() {
     let dir = folder();

@@ -1,4 +1,4 @@
-//! One process, one store: what goes in comes out, under every name it has.
+//! One process, one store: each file that goes in comes out, under every name it has.
 
 use crate::common::{MIB, check_clean, digest, files, folder, found, get, pool, put, put_with, settings, store};
 use rorqual_digest::{Algorithm, Digest};
@@ -169,7 +169,7 @@ fn a_part_is_adopted_without_a_copy() {
     assert!(part.exists(), "a gc leaves downloads of less than a week");
 }
 
-/// Before it is asked for, and at the last moment: what lies there is somebody else's, and stays.
+/// Before it is asked for, and at the last moment: a file of another program stays.
 #[test]
 fn a_part_that_was_replaced_is_not_adopted() {
     for at in ["before", "rename"] {

@@ -1,4 +1,4 @@
-//! What is leased or open stays; for how long a lease runs.
+//! Leased and open entries stay; durations of leases.
 
 use crate::child::Child;
 use crate::common::{MIB, check_clean, folder, get, put, put_with, settings, store};

@@ -1,5 +1,4 @@
-//! Random operations beside a model of what a store is: a list in the order of use, with leases and
-//! names.
+//! Random operations beside a model of a store: a list in the order of use, with leases and names.
 
 use crate::common::{check_clean, digest, digests, folder, found, get, put_with, settings};
 use proptest::prelude::*;
@@ -46,7 +45,7 @@ fn bytes_of(content: u8) -> Vec<u8> {
     vec![content; 90 + usize::from(content) * 30]
 }
 
-/// What the store should be.
+/// Model of the store.
 #[derive(Default)]
 struct Model {
     /// The one that was used longest ago first.

@@ -1,4 +1,4 @@
-//! The bound, and room for what is being written.
+//! The bound, and room for files that are being written.
 
 use crate::child::Child;
 use crate::common::{MIB, check_clean, digest, files, folder, found, get, pool, put, put_with, settings, store};
@@ -31,8 +31,8 @@ fn a_growing_put_evicts_before_it_writes() {
     for byte in 0..8 {
         put(&store, &vec![byte; MIB as usize]);
     }
-    // At every block: what lies on the disk never exceeds the bound by more than what is free of
-    // charge.
+    // At every block: the files on the disk never exceed the bound by more than the room that is
+    // free of charge.
     let blobs = dir.path().to_owned();
     let mut most = 0;
     let reader = std::io::repeat(9).take(7 * MIB + 5);
@@ -119,7 +119,7 @@ fn a_file_that_is_put_again_keeps_names_leases_and_all_others() {
     check_clean(&store);
 }
 
-/// What a stream is shows at its end, when the entry has gone for it.
+/// A stream shows its digest at its end, when the entry has gone for it.
 #[test]
 fn a_stream_that_is_put_again_keeps_its_names() {
     for size_bytes in [None, Some(6 * MIB)] {
@@ -175,7 +175,7 @@ fn what_a_killed_put_had_reserved_is_given_to_who_needs_it() {
     check_clean(&store);
 }
 
-/// What it would go for can't come, or has not come yet.
+/// The stream that it would go for can't come, or has not come yet.
 #[test]
 fn nothing_goes_for_a_stream_that_is_refused_or_only_announced() {
     let dir = folder();

@@ -50,7 +50,7 @@ impl StormRng {
     }
 }
 
-/// What one process keeps from being evicted.
+/// Entries that one process keeps from being evicted.
 #[derive(Default)]
 struct Kept {
     leases: Vec<(u64, String)>,
@@ -85,7 +85,7 @@ fn check(read: &Option<Vec<u8>>, bytes: &[u8]) {
     assert!(read.as_deref().is_none_or(|read| read == bytes), "a torn entry");
 }
 
-/// One of what is kept is there, whole, and the store knows it.
+/// One of the kept entries is there, whole, and the store knows it.
 fn check_kept(store: &Store, kept: &Kept, random: &mut StormRng) {
     if !kept.leases.is_empty() {
         let (number, _) = &kept.leases[random.below(kept.leases.len() as u64) as usize];
