@@ -5,14 +5,14 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// When calls fail, and how.
+/// Plan of failing calls.
 #[derive(Debug, Clone)]
 pub struct FaultPlan {
     /// The first call that fails, from 0.
     pub at: u64,
-    /// Whether later calls fail as well.
+    /// True if later calls fail as well.
     pub for_ever: bool,
-    /// What they fail with.
+    /// The error.
     pub kind: ErrorKind,
     calls: Arc<AtomicU64>,
 }
@@ -30,7 +30,7 @@ impl FaultPlan {
         Self::new(u64::MAX, false, ErrorKind::Other)
     }
 
-    /// Whether a call has failed yet. A loop over `at` ends when this stays false.
+    /// True if a call has failed yet. A loop over `at` ends when this stays false.
     #[must_use]
     pub fn reached(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > self.at
@@ -61,7 +61,7 @@ impl<T> FaultyIo<T> {
         Self { inner, bytes_max, fault: fault.clone() }
     }
 
-    /// What it was made from.
+    /// The inner reader or writer.
     pub fn into_inner(self) -> T {
         self.inner
     }

@@ -18,7 +18,7 @@ impl TestFolder {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()

@@ -112,7 +112,7 @@ impl GeneratedContent {
     }
 }
 
-/// What a client asked for.
+/// Request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Of this server, from 0.
@@ -140,7 +140,7 @@ impl Request {
     }
 }
 
-/// How a reply's body ends.
+/// End of a reply's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseEnd {
     /// The connection stays open for the next request.
@@ -153,16 +153,16 @@ pub enum ResponseEnd {
     Stall,
 }
 
-/// What the server sends.
+/// Reply of the server.
 #[derive(Debug, Clone)]
 pub struct HttpReply {
     /// The status.
     pub status: u16,
     /// Headers beside the length.
     pub headers: Vec<(String, String)>,
-    /// What the body is of.
+    /// Content of the body.
     pub content: GeneratedContent,
-    /// Which bytes of it.
+    /// Its byte range.
     pub range: Range<u64>,
     /// The Content-Length that is told; `None` for none.
     pub length: Option<u64>,
@@ -170,7 +170,7 @@ pub struct HttpReply {
     pub chunked: bool,
     /// At most so many bytes of the body are sent.
     pub bytes_max: u64,
-    /// What happens then.
+    /// The end after it.
     pub end: ResponseEnd,
     /// A pause before each 64 KiB.
     pub pause: Duration,
@@ -273,7 +273,7 @@ impl TestServer {
         format!("http://{}{path}", self.address)
     }
 
-    /// What was asked for so far.
+    /// Requests so far.
     ///
     /// # Panics
     /// When a script has panicked.
@@ -348,7 +348,7 @@ fn send(shared: &HttpShared, mut stream: &TcpStream, reply: &HttpReply) -> std::
         ResponseEnd::Keep | ResponseEnd::Close => {}
         ResponseEnd::Reset => {
             let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-            // What was sent has to arrive first, or its amount would be anybody's guess.
+            // The sent bytes have to arrive first, or their number would be anybody's guess.
             std::thread::sleep(Duration::from_millis(20));
             nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger)?;
         }

@@ -1,4 +1,4 @@
-//! Development only: what the tests and the benchmark need and the product must not carry.
+//! Development only: tools of the tests and the benchmark that the product must not carry.
 //!
 //! * [`generate`]: logs of any size, and hostile files, made the same way every time.
 //! * [`paths`]: every path that the same bytes can take, which must give one answer.

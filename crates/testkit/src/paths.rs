@@ -76,7 +76,7 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// One xz stream with a dictionary of 8 MiB, one lz4 frame of blocks of 4 MiB, linked, and one
-/// bzip2 stream: what needs the most memory that the default budget allows, by name.
+/// bzip2 stream: the decoders with the most memory that the default budget allows, by name.
 ///
 /// # Panics
 /// Never: a `Vec` takes everything.

@@ -2,10 +2,10 @@
 //!
 //! # How the peak is read
 //! `VmHWM` of `/proc/PID/status` is the truth, but is gone when the process is; polling it can miss
-//! what the last milliseconds took. `ru_maxrss` of `wait4` misses nothing, but starts at the size
-//! of whoever spawned the process (Linux keeps the larger of both over `exec`). So the latter is
-//! taken when it is above our own peak at the spawn, which makes it the program's own, and the
-//! polled one otherwise, when the program was smaller than ourselves anyway.
+//! the last milliseconds. `ru_maxrss` of `wait4` misses nothing, but starts at the size of the
+//! parent process (Linux keeps the larger of both over `exec`). So the latter is taken when it is
+//! above our own peak at the spawn, which makes it the program's own, and the polled one otherwise,
+//! when the program was smaller than ourselves anyway.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't start its program has failed")]
 
 use std::ffi::OsStr;
@@ -20,12 +20,12 @@ use wait4::Wait4;
 /// A program that takes longer has hung, unless a test says otherwise.
 const TIME_MAX_DEFAULT: Duration = Duration::from_secs(120);
 
-/// How often a program is looked at.
+/// Pause between two looks at a program.
 const POLL: Duration = Duration::from_millis(3);
 
 type Feeder = Box<dyn FnOnce(&mut ChildStdin) -> io::Result<()> + Send>;
 
-/// What to run, and how.
+/// A program to run, with its environment.
 pub struct ProcessRun {
     command: Command,
     shown: String,
@@ -33,7 +33,7 @@ pub struct ProcessRun {
     time_max: Duration,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Debug)]
 pub struct ProcessEnd {
     /// Everything it printed.
@@ -43,7 +43,7 @@ pub struct ProcessEnd {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
     /// Its peak resident size, exactly where it is above that of the tests when they started it;
-    /// else what was seen of it every few milliseconds.
+    /// else the largest of the sizes polled every few milliseconds.
     pub peak_bytes: u64,
 }
 
@@ -104,7 +104,7 @@ impl ProcessRun {
         self
     }
 
-    /// How long it may take.
+    /// Longest time that it may take.
     #[must_use]
     pub fn time_max(mut self, time_max: Duration) -> Self {
         self.time_max = time_max;
@@ -114,7 +114,7 @@ impl ProcessRun {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When it can't be started or takes too long; the message has what it printed until then.
+    /// When it can't be started or takes too long; the message has its output until then.
     #[must_use]
     pub fn run(self) -> ProcessEnd {
         self.start().wait()
@@ -129,7 +129,7 @@ impl ProcessRun {
         let stdin = if self.feeder.is_some() { Stdio::piped() } else { Stdio::null() };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Our peak starts again from our present size: a test that needed much before must not blur
-        // what comes now.
+        // this one.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.shown));
         let parent_peak_bytes = status_bytes("self", "VmHWM:").unwrap_or(u64::MAX);
@@ -181,7 +181,7 @@ impl RunningProcess {
         field.trim().parse().expect("a number")
     }
 
-    /// What it has printed once that satisfies `enough`.
+    /// Its output once that satisfies `enough`.
     ///
     /// # Panics
     /// When that does not happen in time.
@@ -250,7 +250,7 @@ impl RunningProcess {
         nix::sys::signal::kill(id, signal).expect("it is our child");
     }
 
-    /// What it has said on standard error so far.
+    /// Its standard error so far.
     #[must_use]
     pub fn stderr_so_far(&self) -> String {
         self.stderr.text()
@@ -259,7 +259,7 @@ impl RunningProcess {
     /// Waits for its end.
     ///
     /// # Panics
-    /// When it takes too long; the message has what it printed until then.
+    /// When it takes too long; the message has its output until then.
     #[must_use]
     pub fn wait(mut self) -> ProcessEnd {
         loop {
@@ -368,7 +368,7 @@ pub fn in_time<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Se
     }
 }
 
-/// What a pipe gave so far; read by a thread, so that the program never waits for us.
+/// Output of a pipe so far; read by a thread, so that the program never waits for us.
 struct PipeOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,

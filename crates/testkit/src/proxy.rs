@@ -1,5 +1,5 @@
-//! A TCP proxy that does to a connection what networks and proxies do: cuts, stalls, trickles,
-//! delays, half-closes, and sends it twice.
+//! A TCP proxy with the faults of networks and proxies: cuts, stalls, trickles, delays,
+//! half-closes, and a request sent twice.
 //!
 //! Each connection is told its [`ConnectionFault`] when it is made, and says afterwards whether the
 //! fault has [`struck`](Through::struck).
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is passed on at once.
+/// Bytes that are passed on at once.
 pub const PIECE_BYTES: usize = 16 << 10;
 
 /// A request that is sent twice is held; of a longer one this much.
@@ -31,23 +31,23 @@ pub enum ProxyDirection {
     Down,
 }
 
-/// What befalls a connection.
+/// Fault of a connection.
 #[allow(missing_docs, reason = "the variants name their fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionFault {
     /// Nothing.
     None,
-    /// Both ends are closed behind byte `at` of that side; `reset` or in order.
+    /// Both ends are closed after byte `at` of that side; `reset` or in order.
     Cut { side: ProxyDirection, at: u64, reset: bool },
-    /// Nothing is passed on behind byte `at` of that side for so long.
+    /// Nothing is passed on after byte `at` of that side for so long.
     Stall { side: ProxyDirection, at: u64, time: Duration },
-    /// Nothing is passed on behind byte `at` of that side until the client leaves.
+    /// Nothing is passed on after byte `at` of that side until the client leaves.
     Hang { side: ProxyDirection, at: u64 },
     /// Behind byte `at` of that side so many bytes go one by one.
     Trickle { side: ProxyDirection, at: u64, bytes: u64 },
     /// Each piece that goes up waits for so long.
     Delay { each: Duration },
-    /// The server is told of the end of what comes behind byte `at`, and may still answer.
+    /// The server is told of an end after byte `at`, and may still answer.
     HalfClose { at: u64 },
     /// All that goes up is sent a second time over another connection: at the same time, or once
     /// the first answer has come to its end.
@@ -56,7 +56,7 @@ pub enum ConnectionFault {
 
 /// Makes connections with faults.
 pub struct Proxy {
-    // Who connects also accepts, so that both ends are known.
+    // The connecting thread also accepts, so that both ends are known.
     listener: Mutex<TcpListener>,
     address: SocketAddr,
 }
@@ -70,7 +70,7 @@ pub struct ProxyConnection {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The proxy's own ends, closed with the threads that pass on what comes.
+/// The proxy's own ends, closed with the threads that pass bytes on.
 struct ProxyEnds {
     client: TcpStream,
     server: TcpStream,
@@ -142,13 +142,13 @@ impl Proxy {
 }
 
 impl ProxyConnection {
-    /// Whether the fault has come.
+    /// True if the fault has come.
     #[must_use]
     pub fn struck(&self) -> bool {
         self.shared.struck.load(Ordering::SeqCst)
     }
 
-    /// What the server answered to the second sending; the first one's answer was read to its end.
+    /// Answer of the server to the second sending; the first one's answer was read to its end.
     ///
     /// # Panics
     /// Never.
@@ -232,7 +232,7 @@ impl ProxyShared {
             let _ = stream.shutdown(Shutdown::Write);
         }
         self.end(&ends.server);
-        // Who still sends is not held up: there may be an answer to read.
+        // A side that still sends is not held up: there may be an answer to read.
         drop(std::io::copy(&mut &ends.client, &mut std::io::sink()));
         if let Some(answer) = answer {
             *self.duplicate.lock().unwrap() = answer.join().ok();
@@ -267,7 +267,7 @@ impl ProxyShared {
         }
     }
 
-    /// Passes on what `from` says, with the fault where it is this side's.
+    /// Passes the bytes of `from` on, with the fault where it is this side's.
     fn pass(&self, side: ProxyDirection, ends: &ProxyEnds, mut from: &TcpStream, mut to: impl FnMut(&[u8]) -> bool) {
         let mut buffer = vec![0; PIECE_BYTES];
         let mut passed = 0;
@@ -284,7 +284,7 @@ impl ProxyShared {
         }
     }
 
-    /// How many of the next bytes are passed on now; `None` when no more are.
+    /// Number of the next bytes that are passed on now; `None` when no more are.
     fn befall(&self, side: ProxyDirection, ends: &ProxyEnds, passed: u64, length: usize) -> Option<usize> {
         let before = |at: u64| length.min(at.saturating_sub(passed) as usize);
         match self.fault {
@@ -338,7 +338,7 @@ impl ProxyShared {
 fn answer_of(mut stream: TcpStream) -> Vec<u8> {
     let _ = stream.set_read_timeout(Some(ANSWER_TIME_MAX));
     let mut answer = Vec::new();
-    // What broke off is as long as it is.
+    // A broken transfer has any length.
     let _ = stream.read_to_end(&mut answer);
     answer
 }
@@ -347,8 +347,8 @@ fn answer_of(mut stream: TcpStream) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A server that reads to the end of what comes and answers with how much it was, with
-    /// connections that were reset as 0.
+    /// A server that reads to the end and answers with the number of bytes, connections that were
+    /// reset as 0.
     fn counting() -> (SocketAddr, JoinHandle<Vec<usize>>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -368,7 +368,7 @@ mod tests {
         (address, thread)
     }
 
-    /// What the server answers to 100 bytes through a fault, and what it has seen at all.
+    /// Answer of the server to 100 bytes through a fault, and the bytes it has seen at all.
     fn sent(fault: ConnectionFault) -> (String, bool, Option<Vec<u8>>, Vec<usize>) {
         let (address, server) = counting();
         let mut through = Proxy::new().connect(address, fault).unwrap();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// What a browser says to open one, with the key of RFC 6455's example.
+/// A browser's request to open one, with the key of RFC 6455's example.
 pub const UPGRADE: [&str; 4] =
     ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
 
@@ -19,7 +19,7 @@ pub const CLOSE: u8 = 0x88;
 /// The mask of frames whose mask does not matter.
 const MASK: [u8; 4] = [0x11, 0xe4, 0x07, 0x90];
 
-/// What a server says.
+/// Frame of a server.
 #[derive(Debug, PartialEq)]
 pub enum ServerFrame {
     /// A message, which is JSON.
@@ -94,12 +94,12 @@ fn unknown(what: String) -> io::Error {
 
 /// One that is open.
 pub struct WebSocket {
-    /// What is below it.
+    /// The stream below it.
     pub stream: TcpStream,
 }
 
 impl WebSocket {
-    /// Opens one behind a request that asked for it.
+    /// Opens one after a request that asked for it.
     ///
     /// # Panics
     /// When the server does not take it.
@@ -149,7 +149,7 @@ impl WebSocket {
         std::iter::from_fn(|| self.hear()).collect()
     }
 
-    /// The last words and the code behind them.
+    /// The last words and the code after them.
     ///
     /// # Panics
     /// When the server leaves without.

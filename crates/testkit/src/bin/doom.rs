@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 const LINE: &[u8] = b"DOOM DOOM DOOM DOOM\n";
 const LINES: usize = 14;
-/// As rorqual writes.
+/// Writes as rorqual does.
 const WRITE_BYTES: usize = 256 << 10;
 const PIPE_BYTES: usize = 1 << 20;
 
@@ -28,7 +28,7 @@ fn run(args: &[String]) -> Result<(), Box<dyn Error>> {
     let write_bytes = args.get(1).map_or(Ok(WRITE_BYTES), |text| text.parse())?;
     let piece = LINE.repeat(LINES);
     let mut out = io::stdout().lock();
-    // As rorqual does; what is no pipe keeps its size.
+    // The same as in rorqual; an output that is no pipe keeps its size.
     let _ = rustix::pipe::fcntl_setpipe_size(&out, PIPE_BYTES);
     let mut buffer = vec![0; write_bytes.max(piece.len())];
     let mut used = 0;

@@ -1,7 +1,7 @@
 //! `drain`: reads standard input to its end as fast as it comes, and prints how many bytes and
 //! newlines there were.
 //!
-//! The other end of the pipe for everyone whose output is measured.
+//! The other end of the pipe for every program with a measured output.
 #![allow(clippy::print_stdout, reason = "a development tool; printing is its interface")]
 
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! `many`: many slow uploads into one server at once, and viewers beside them; prints what came of
-//! it as JSON.
+//! `many`: many slow uploads into one server at once, and viewers beside them; prints the results
+//! as JSON.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -1,8 +1,9 @@
-//! `timed REPORT PROGRAM ARG…`: runs a program and writes what it took to the file REPORT, as JSON.
+//! `timed REPORT PROGRAM ARG…`: runs a program and writes its time and memory to the file REPORT,
+//! as JSON.
 //!
-//! Why not `wait4` from the benchmark itself? Linux keeps the peak of a process over `exec`, so a
-//! child of a Python starts with Python's 15 MiB and more as its "peak". This parent is small, and
-//! so is what it passes on.
+//! `wait4` from the benchmark itself would mislead: Linux keeps the peak of a process over `exec`,
+//! so a child of a Python starts with Python's 15 MiB and more as its "peak". This parent is small,
+//! and so is its child's beginning.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use nix::sys::resource::{UsageWho, getrusage};

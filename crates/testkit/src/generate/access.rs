@@ -12,7 +12,7 @@ pub const NEEDLE: &str = "zq7needle";
 /// Every so many lines the path starts with [`NEEDLE`].
 pub const NEEDLE_EVERY_LINES: u64 = 1_000_003;
 
-/// What varies in a line: the last octet, the time and the size, in bytes, about.
+/// Varying part of a line: the last octet, the time and the size, in bytes, about.
 const VARYING_BYTES: f64 = 2.6 + 26.0 + 5.2;
 
 /// The sample's lines in order, over and over. The time advances over 90 days from 2025-01-01, the
@@ -43,7 +43,7 @@ impl AccessLog {
         }
     }
 
-    /// As [`AccessLog::new`] with the usual seed.
+    /// The same as [`AccessLog::new`] with the usual seed.
     #[must_use]
     pub fn of_bytes(bytes: u64) -> Self {
         Self::new(bytes, SEED_DEFAULT)

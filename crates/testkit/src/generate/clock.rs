@@ -62,7 +62,7 @@ pub(super) struct DailyClock {
 }
 
 impl DailyClock {
-    /// `lines` over so many days; those beyond go on behind them.
+    /// `lines` over so many days; those beyond go on after them.
     pub(super) fn new(lines: u64, days: u32) -> Self {
         let parts = f64::from(DAY_PARTS.iter().sum::<u32>() * days);
         Self { lines_expected: lines as f64, parts, lines: 0, hour: 0, before: 0.0, clock: LogClock::new(1.0) }
@@ -83,7 +83,7 @@ impl DailyClock {
         }
     }
 
-    /// As a log writes it.
+    /// The time as a log writes it.
     pub(super) fn stamp(&mut self, seconds: i64) -> &[u8] {
         self.clock.show(seconds);
         &self.clock.stamp

@@ -2,8 +2,7 @@
 //!
 //! A third of the hits go to the real paths and clients of the sample, as often as they are there;
 //! the rest is a tail most of which is seen once. At 1.5 GiB that is over 5 million paths and over
-//! 2 million clients: more than a counter for each has room in a small budget, which is what this
-//! log is for.
+//! 2 million clients: a counter for each does not fit into a small budget, as the tests want it.
 
 use super::GeneratedLines;
 use super::clock::LogClock;
@@ -18,16 +17,16 @@ const HOT_ONE_IN: usize = 3;
 /// Of the other lines, this share names a path nobody has seen before.
 const PATH_NEW_SHARE: f64 = 0.95;
 
-/// The same for clients, who come back more often than paths do.
+/// The same for clients: they come back more often than paths do.
 const CLIENT_NEW_SHARE: f64 = 0.38;
 
 /// Longer agents are left out, so that 1.5 GiB has room for enough lines.
 const AGENT_BYTES_MAX: usize = 110;
 
-/// What a line takes, about; it only paces the clock.
+/// Bytes of a line, about; they only pace the clock.
 const LINE_BYTES_MEAN: f64 = 187.0;
 
-/// How many of the most frequent values the truth lists.
+/// Number of the most frequent values that the truth lists.
 const TOP_MAX: usize = 1000;
 
 /// First octets that no address of the sample has.
@@ -35,7 +34,7 @@ const NETWORKS_UNUSED: [u8; 16] = [3, 4, 6, 7, 9, 11, 13, 16, 17, 18, 19, 21, 22
 
 const SECTIONS: [&str; 8] = ["books", "music", "films", "games", "tools", "shoes", "bikes", "lamps"];
 
-/// The endless log; [`DistinctLog::truth`] tells what is in it so far.
+/// The endless log; [`DistinctLog::truth`] has its counts so far.
 pub struct DistinctLog {
     paths: Population,
     clients: Population,
@@ -46,7 +45,7 @@ pub struct DistinctLog {
     lines: u64,
 }
 
-/// What is in the log, counted where it was decided and not by reading it.
+/// Counts of the log, made where a line was decided and not by reading it.
 #[derive(Debug, Serialize)]
 pub struct Truth {
     /// Lines so far.
@@ -69,7 +68,7 @@ pub struct TruthOf {
 /// A value and how many lines have it.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct ValueRank {
-    /// As in the log.
+    /// The value as in the log.
     pub value: String,
     /// Lines.
     pub hits: u32,
@@ -93,7 +92,7 @@ impl DistinctLog {
         }
     }
 
-    /// What is in the lines made so far.
+    /// Counts of the lines made so far.
     #[must_use]
     pub fn truth(&self) -> Truth {
         Truth { lines: self.lines, paths: self.paths.truth(), clients: self.clients.truth() }
@@ -234,7 +233,7 @@ mod tests {
         (String::from_utf8(out).expect("this log is ASCII"), log.truth())
     }
 
-    /// Counts what the log really has, by reading it.
+    /// Counts a log by reading it.
     fn counted<'a>(values: impl Iterator<Item = &'a str>) -> TruthOf {
         let mut hits: HashMap<&str, u32> = HashMap::new();
         values.for_each(|value| *hits.entry(value).or_default() += 1);

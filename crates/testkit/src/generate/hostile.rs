@@ -76,8 +76,8 @@ pub fn write_gzip_bomb(bytes: u64, out: &mut impl Write) -> io::Result<Generated
     Ok(GeneratedSummary { lines: 0, bytes })
 }
 
-/// Half a log, what `middle` writes and a newline, the other half. `middle` answers how many bytes
-/// that was.
+/// Half a log, the output of `middle` and a newline, the other half. `middle` returns its number of
+/// bytes.
 fn write_log_around<W: Write>(
     log_bytes: u64,
     out: &mut W,

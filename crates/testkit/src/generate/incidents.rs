@@ -7,7 +7,7 @@ use super::random::Rng;
 use super::site::{Site, SiteHit, push};
 use serde::Serialize;
 
-/// nginx's way to say what a line has.
+/// nginx's format of the lines.
 const FORMAT: &str = r#"$host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#;
 
 const DAYS: u32 = 7;
@@ -22,7 +22,7 @@ const QUIET_MINUTES: [i64; 6] = [10, 15, 30, 60, 120, 180];
 /// Changes a request, or leaves it and says so.
 type RequestChange = fn(&mut SiteHit, &mut Rng) -> bool;
 
-/// What goes wrong.
+/// An incident.
 struct IncidentKind {
     name: &'static str,
     minutes: i64,
@@ -45,14 +45,14 @@ pub struct IncidentLog {
     next: usize,
 }
 
-/// What is in the log.
+/// Counts of the log.
 #[derive(Debug, Serialize)]
 pub struct IncidentTruth<'a> {
-    /// As `log_format` writes it.
+    /// The value as `log_format` writes it.
     pub format: &'static str,
     /// Of the log.
     pub lines: u64,
-    /// What was planted.
+    /// The planted incidents.
     pub incidents: &'a [Incident],
     /// Spans in which nothing was.
     pub quiet: Vec<IncidentSpan>,
@@ -72,7 +72,7 @@ pub struct IncidentSpan {
 pub struct Incident {
     /// For people.
     pub name: &'static str,
-    /// When.
+    /// Its time.
     #[serde(flatten)]
     pub span: IncidentSpan,
     /// Names and values of fields; all of any one list name it.
@@ -96,7 +96,7 @@ impl IncidentLog {
         Self { site, rhythm, hit: SiteHit::default(), digits: itoa::Buffer::new(), random, lines: 0, seed, incidents, next: 0 }
     }
 
-    /// What is in the lines made so far.
+    /// Counts of the lines made so far.
     #[must_use]
     pub fn truth(&self) -> IncidentTruth<'_> {
         let mut random = Rng::new(self.seed ^ 0xca1f);
@@ -138,7 +138,7 @@ impl GeneratedLines for IncidentLog {
     }
 }
 
-/// When a slot begins.
+/// Begin of a slot.
 fn slot(number: u32) -> i64 {
     START_SECONDS + i64::from(number) * SLOT_SECONDS
 }

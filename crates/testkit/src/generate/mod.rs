@@ -39,7 +39,7 @@ pub trait GeneratedLines {
     fn line(&mut self, out: &mut Vec<u8>);
 }
 
-/// What was written, so that a test knows the answer without counting.
+/// Counts of the written lines, so that a test knows the answer without counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GeneratedSummary {
     /// Newlines.
@@ -51,7 +51,7 @@ pub struct GeneratedSummary {
 /// Writes whole lines up to the first line end at or past `bytes_min`.
 ///
 /// # Errors
-/// Whatever `out` answers; what was written until then is in `out`.
+/// Any error of `out`; all lines written until then are in `out`.
 pub fn write_lines(lines: &mut impl GeneratedLines, bytes_min: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     let mut written = GeneratedSummary::default();
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
@@ -68,7 +68,7 @@ pub fn write_lines(lines: &mut impl GeneratedLines, bytes_min: u64, out: &mut im
 /// Writes so many lines.
 ///
 /// # Errors
-/// Whatever `out` answers; what was written until then is in `out`.
+/// Any error of `out`; all lines written until then are in `out`.
 pub fn write_count(lines: &mut impl GeneratedLines, count: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     let mut written = GeneratedSummary::default();
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);

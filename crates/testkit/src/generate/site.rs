@@ -20,7 +20,7 @@ const ITEMS: f64 = 200_000.0;
 /// others of its client in the same hour, and 74 in all.
 const REQUESTS: usize = 8;
 
-/// What the site's programs answer: method, path, parts in a thousand of all requests.
+/// Answers of the site's programs: method, path, parts in a thousand of all requests.
 const ROUTES: [(&str, &str, usize); 14] = [
     ("GET", "/search", 60),
     ("GET", "/cart", 40),
@@ -61,7 +61,7 @@ pub(super) struct SiteHit {
     pub(super) micros: u64,
 }
 
-/// What the sample says of one request.
+/// The sample's values of one request.
 struct SitePage {
     method: &'static str,
     path: &'static str,
@@ -87,7 +87,7 @@ pub(super) struct Site {
     pub(super) random: Rng,
 }
 
-/// A log in the combined format: what [`Site`] is asked for in 90 days, by day more than by night.
+/// A log in the combined format: 90 days of requests to [`Site`], by day more than by night.
 pub struct SiteLog {
     site: Site,
     rhythm: DailyClock,
@@ -141,7 +141,7 @@ impl Site {
         let crawler = self.random.below(50) == 0;
         let times = if crawler { 10 } else { 1 };
         let client = address(skewed(&mut self.random, CLIENTS));
-        // Who comes back comes with the same program.
+        // A visitor who comes back has the same program.
         let agent = self.pages[Rng::new(u32::from_be_bytes(client).into()).below(self.pages.len())].agent;
         let host = if self.random.below(3) == 0 { "shop.example.com" } else { "www.example.com" };
         let user = if self.random.below(50) == 0 { ["ann", "bob", "eve", "joe"][self.random.below(4)] } else { "-" };
@@ -157,7 +157,7 @@ impl Site {
         hit.path.extend_from_slice(page.path.as_bytes());
     }
 
-    /// Instead of it, often, an item or what a program answers.
+    /// Instead of it, often, an item or a program's answer.
     fn target(&mut self, hit: &mut SiteHit) {
         let mut roll = self.random.below(1000);
         if roll < ITEM_PARTS {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// What takes longer does not come.
+/// A later answer is taken for none.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A head that is longer is none of this server's.
@@ -15,7 +15,7 @@ pub(super) struct HttpClient<'a> {
     stream: TcpStream,
     address: &'a str,
     token: &'a str,
-    /// What was read behind an answer.
+    /// Bytes that were read after an answer.
     rest: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl HttpAnswer {
         format!("{} {}", self.status, self.json()["error"]["code"].as_str().unwrap_or("no_code"))
     }
 
-    /// When the server wants to be asked again.
+    /// Time after which the server wants to be asked again.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         self.header("retry-after")?.parse().ok().map(Duration::from_secs)
     }
@@ -88,7 +88,7 @@ impl<'a> HttpClient<'a> {
         }
     }
 
-    /// What came, up to the size of `buffer`; 0 at the end of the connection.
+    /// Reads up to the size of `buffer`; 0 at the end of the connection.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
             return self.stream.read(buffer);
@@ -114,7 +114,7 @@ impl<'a> HttpClient<'a> {
         Ok(answer)
     }
 
-    /// Its head alone: what follows comes by [`HttpClient::read`].
+    /// Reads the head alone: the body comes by [`HttpClient::read`].
     pub(super) fn head(&mut self) -> io::Result<HttpAnswer> {
         self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
         let mut bytes = std::mem::take(&mut self.rest);

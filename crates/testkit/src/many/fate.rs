@@ -1,4 +1,4 @@
-//! What became of uploads and of views.
+//! Results of uploads and of views.
 
 use super::{LoadOutcome, LoadShared, MeasuredTimes};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) struct ViewerFate {
     pub(super) live_events: u64,
 }
 
-/// How often what went wrong.
+/// Counts of each failure.
 #[derive(Debug, Default)]
 pub(super) struct Errors(Mutex<BTreeMap<String, u64>>);
 

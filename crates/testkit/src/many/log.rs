@@ -1,4 +1,4 @@
-//! The lines that are sent, and what is true of each stretch of them.
+//! The lines that are sent, and the true totals of each range of them.
 
 use crate::generate::{GeneratedLines, SEED_DEFAULT, SiteLog};
 use std::ops::Range;
@@ -7,19 +7,18 @@ use std::ops::Range;
 /// they do not meet soon.
 const STRIDE_LINES: usize = 7_919;
 
-/// As a client of a WebSocket has to mask what it sends; masked once, as masking is no work that is
-/// measured here.
+/// Mask of a WebSocket client's frames; applied once, as masking is no work that is measured here.
 const MASK: [u8; 4] = [0x5a, 0xc3, 0x99, 0x3c];
 
 /// Lines of a busy site, twice as many bytes as an upload has.
 pub(super) struct LoadLog {
     bytes: Vec<u8>,
     masked: Vec<u8>,
-    /// Where each line ends, and how many bytes its answer and all before it had.
+    /// Ends of the lines, and the bytes of all answers up to each.
     lines: Vec<(usize, u64)>,
 }
 
-/// What one upload sends.
+/// Lines of one upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogSlice {
     pub(super) range: Range<usize>,
@@ -67,7 +66,7 @@ impl LoadLog {
     }
 }
 
-/// The size of the answer: the second word behind the request's closing quote.
+/// The size of the answer: the second word after the request's closing quote.
 fn answer_bytes(line: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(line);
     let behind = text.splitn(3, '"').nth(2).unwrap_or_default();

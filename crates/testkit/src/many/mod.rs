@@ -1,8 +1,8 @@
 //! Many uploads at once, each as slow as somebody's line, and people who look at them meanwhile.
 //!
 //! A thread each, on blocking sockets: most of their time they sleep, so that they leave the cores
-//! to the server. The bytes are made once, and each upload sends a stretch of its own. What the
-//! server makes of it is held against what the lines say by themselves.
+//! to the server. The bytes are made once, and each upload sends a range of its own. The server's
+//! totals are held against those of the lines.
 
 mod client;
 mod fate;
@@ -21,26 +21,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a thread needs of its stack, with room to spare: its buffers are on the heap.
+/// Stack of a thread, with room to spare: its buffers are on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Who has come to no end so long after the time its bytes take is lost.
+/// An upload without an end so long after the time its bytes take is lost.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is asked of a server.
+/// Load on a server.
 #[derive(Debug, Clone)]
 pub struct LoadPlan {
     /// `127.0.0.1:8631`
     pub address: String,
     /// Its token.
     pub token: String,
-    /// How many at once; every other one is a WebSocket, the rest are PUTs.
+    /// Number of uploads at once; every other one is a WebSocket, the rest are PUTs.
     pub uploads: usize,
     /// Of each.
     pub bytes_per_second: u64,
     /// Of each, to the end of the line.
     pub bytes: u64,
-    /// Who look at an upload each: they follow its live events, and ask for a view of another one
+    /// Viewers of an upload each: they follow its live events, and ask for a view of another one
     /// again and again.
     pub viewers: usize,
     /// Between two views of a viewer.
@@ -49,16 +49,16 @@ pub struct LoadPlan {
     pub ramp: Duration,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct LoadOutcome {
-    /// As planned.
+    /// Number of planned uploads.
     pub uploads: usize,
-    /// Uploads whose totals are those of their lines.
+    /// Uploads with the totals of their lines.
     pub finished: usize,
     /// Uploads that came to no end, by reason.
     pub lost: BTreeMap<String, u64>,
-    /// What is wrong with the totals of others.
+    /// Differences in the totals of others.
     pub wrong: Vec<String>,
     /// Attempts that had to be made again.
     pub retries: u64,
@@ -76,18 +76,18 @@ pub struct LoadOutcome {
     pub view_seconds: MeasuredTimes,
     /// Live events that came to viewers.
     pub live_events: u64,
-    /// What failed and was seen, by status and code.
+    /// Failures, by status and code.
     pub errors: BTreeMap<String, u64>,
 }
 
 /// Of many measured times.
 #[derive(Debug, Default, Serialize)]
 pub struct MeasuredTimes {
-    /// How many.
+    /// Their number.
     pub count: usize,
     /// The median.
     pub p50: f64,
-    /// What 95 in 100 do not exceed.
+    /// The 95th percentile.
     pub p95: f64,
     /// The slowest.
     pub max: f64,
@@ -105,7 +105,7 @@ impl MeasuredTimes {
     }
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct LoadShared<'a> {
     plan: &'a LoadPlan,
     log: LoadLog,

@@ -1,26 +1,26 @@
-//! What a sender of a log hears on a WebSocket, without waiting for it.
+//! Messages of the server on a WebSocket, read without waiting.
 
 use super::client::HttpClient;
 use serde_json::Value;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// What the server said.
+/// Message of the server.
 pub(super) enum ServerMessage {
     /// A text, as JSON.
     Text(Value),
-    /// That it closes.
+    /// Its close.
     Close,
 }
 
-/// What comes from the server, frame by frame.
+/// Bytes from the server, frame by frame.
 #[derive(Default)]
 pub(super) struct IncomingFrames {
     bytes: Vec<u8>,
 }
 
 impl IncomingFrames {
-    /// What the server says next, if it does so within `time`; its pings are answered.
+    /// The next message of the server, if it comes within `time`; pings are answered.
     pub(super) fn next(&mut self, client: &mut HttpClient<'_>, time: Duration) -> io::Result<Option<ServerMessage>> {
         loop {
             let Some((opcode, payload)) = self.frame()? else {
@@ -50,7 +50,7 @@ impl IncomingFrames {
         }
     }
 
-    /// The first whole frame of what came.
+    /// The first whole frame of the received bytes.
     fn frame(&mut self) -> io::Result<Option<(u8, Vec<u8>)>> {
         let [first, second, rest @ ..] = &self.bytes[..] else { return Ok(None) };
         let (length, head) = match second & 0x7f {
@@ -58,7 +58,7 @@ impl IncomingFrames {
                 [high, low, ..] => (usize::from(u16::from_be_bytes([*high, *low])), 4),
                 _ => return Ok(None),
             },
-            // What this server says is short.
+            // Messages of this server are short.
             127 => return Err(ErrorKind::InvalidData.into()),
             short => (usize::from(short), 2),
         };

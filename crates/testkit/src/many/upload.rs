@@ -20,10 +20,10 @@ const PIECES_PER_SECOND: u64 = 10;
 /// Before another attempt, where the server says no time.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What is waited for of a WebSocket comes sooner, or never.
+/// An awaited message of a WebSocket comes sooner, or never.
 const MESSAGE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Why an attempt ended before the upload did.
+/// The reason for which an attempt ended before the upload did.
 enum UploadFailure {
     /// The server says no, for now.
     Later(String, Option<Duration>),
@@ -71,7 +71,7 @@ pub(super) fn upload(crowd: &LoadShared<'_>, number: usize) -> Fate {
 }
 
 impl LogSlice {
-    /// What of a report is not what the lines say.
+    /// Differences between a report and its lines.
     fn problem(&self, report: &Value) -> Option<String> {
         let checks = [
             ("lines", &report["lines"]["total"], self.lines),
@@ -152,7 +152,7 @@ impl<'u> Upload<'u> {
         if answer.status == 200 { Ok(answer.json()) } else { Err(UploadFailure::of(&answer)) }
     }
 
-    /// Where it goes on.
+    /// Offset to go on from.
     fn offset(&self, client: &mut HttpClient<'_>, id: &str) -> Result<u64, UploadFailure> {
         let session = &self.live(client, id)?["session"];
         if session["state"] == "failed" {
@@ -161,7 +161,7 @@ impl<'u> Upload<'u> {
         Ok(session["offset"].as_u64().unwrap_or(0))
     }
 
-    /// The connection it may go on with is the same, or another one behind a WebSocket.
+    /// The connection it may go on with is the same, or another one after a WebSocket.
     fn send(&self, mut client: HttpClient<'u>, id: &str, offset: u64) -> Result<HttpClient<'u>, UploadFailure> {
         if self.number.is_multiple_of(2) {
             self.put(&mut client, id, offset)?;
@@ -206,7 +206,7 @@ impl<'u> Upload<'u> {
         Ok(())
     }
 
-    /// From `offset` on, and when each is due. Who is behind does not catch up: the line has no
+    /// Pieces from `offset` on, with their times. A late sender does not catch up: the line has no
     /// more.
     fn pieces(&self, offset: u64) -> impl Iterator<Item = (Instant, Range<usize>)> {
         let rate = self.crowd.plan.bytes_per_second.max(1);
@@ -232,7 +232,7 @@ struct SocketReplies<'c, 'a> {
 }
 
 impl SocketReplies<'_, '_> {
-    /// Listens until it is time, and until there is room for more behind `sent`.
+    /// Listens until it is time, and until there is room for more after `sent`.
     fn wait(&mut self, due: Instant, sent: u64) -> Result<(), UploadFailure> {
         loop {
             let full = sent >= self.taken + self.window_bytes;
@@ -247,7 +247,7 @@ impl SocketReplies<'_, '_> {
         if self.heard(time)? { Ok(()) } else { Err(io::Error::from(ErrorKind::TimedOut).into()) }
     }
 
-    /// Whether something was said within that time.
+    /// True if a message came within that time.
     fn heard(&mut self, time: Duration) -> Result<bool, UploadFailure> {
         let Some(said) = self.incoming.next(self.client, time)? else { return Ok(false) };
         let ServerMessage::Text(text) = said else { return Err(io::Error::from(ErrorKind::ConnectionAborted).into()) };

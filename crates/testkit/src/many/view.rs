@@ -1,4 +1,4 @@
-//! Who looks on: at the live events of one upload, and at views of others.
+//! Viewers: of the live events of one upload, and of views of others.
 
 use super::LoadShared;
 use super::client::HttpClient;
@@ -8,13 +8,13 @@ use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// As the page asks.
+/// The page's question.
 const VIEW: &str = r#"{"from": null, "to": null, "where": "", "stack": "class", "buckets": 400, "top": 20}"#;
 
-/// Where there is nothing to look at yet.
+/// Answer while there is nothing to look at yet.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What an event begins with; another one ends the events of a session.
+/// Begin of an event; another one ends the events of a session.
 const EVENT: &[u8] = b"event: live";
 const EVENT_END: &[u8] = b"event: end";
 
@@ -33,8 +33,7 @@ pub(super) fn viewer(crowd: &LoadShared<'_>, number: usize) -> ViewerFate {
     viewer.seen
 }
 
-/// What was read of the live events of a session, of which the last bytes may be the first of a
-/// line.
+/// Live events of a session as read so far; the last bytes may be the first of a line.
 struct LiveReader<'a> {
     client: HttpClient<'a>,
     tail: Vec<u8>,
@@ -48,7 +47,7 @@ struct Viewer<'a> {
 }
 
 impl<'a> Viewer<'a> {
-    /// What an act on a connection leaves of it; none where it broke.
+    /// The connection after a step; none where it broke.
     fn noted<T>(&mut self, before: Option<T>, act: impl FnOnce(&mut Self, Option<T>) -> io::Result<Option<T>>) -> Option<T> {
         act(self, before).unwrap_or_else(|error| {
             self.crowd.errors.note(&format!("viewer: {:?}", error.kind()));
@@ -121,7 +120,7 @@ impl<'a> Viewer<'a> {
 }
 
 impl LiveReader<'_> {
-    /// Events that begin in what came.
+    /// Events that begin in the received bytes.
     fn count(&mut self, bytes: &[u8]) -> u64 {
         self.tail.extend_from_slice(bytes);
         let mut count = 0;
