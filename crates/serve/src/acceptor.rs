@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What every connection needs.
+/// State that every connection needs.
 #[derive(Clone)]
 pub(crate) struct Acceptor {
     pub(crate) gate: Arc<RequestGate>,
@@ -175,8 +175,8 @@ async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<ConnectionSlot>) 
     std::future::pending::<()>().await;
 }
 
-/// What a connection is told that gives way before it has asked for anything: its client may be
-/// about to, and comes again.
+/// Answer to a connection that gives way before it has asked for anything: its client may be about
+/// to, and comes again.
 fn gave_way() -> String {
     let refused =
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "strangers_full", "others came while this connection asked for nothing");
@@ -187,7 +187,8 @@ fn gave_way() -> String {
     )
 }
 
-/// What is dropped without its end is no whole answer to its client, and an upload is interrupted.
+/// Counts a broken connection. An answer without its end is not whole to its client, and an upload
+/// is interrupted.
 fn cut_off() {
     counter!("rorqual_connections_broken_total", "why" => "token").increment(1);
     tracing::debug!("a connection was cut off: its token was changed");
@@ -202,7 +203,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// How many there were since that was last told, where it is to be told again.
+    /// Number since the last message, where it is time for another.
     fn worth_telling(&mut self) -> Option<u64> {
         self.untold += 1;
         if self.told.is_some_and(|told| told.elapsed() < UNACCEPTED_SAID_EVERY) {

@@ -1,11 +1,11 @@
-//! Where a server is reached, under which names, and what keeps others from reading along.
+//! Address and names of a server, and its protection from others on the way.
 
 use axum::http::Uri;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a server is reached, and by whom.
+/// Address of a server, and the clients that may reach it.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// The address to listen on. One that is not of this machine alone takes a certificate, or a
@@ -17,11 +17,11 @@ pub struct Access {
     pub behind_proxy: bool,
     /// The address that browsers see: `https://name` or `https://name:port`.
     pub public_url: Option<String>,
-    /// Where the token is kept; without it there is a fresh one at each start.
+    /// File of the token; without it there is a fresh one at each start.
     pub token_file: Option<PathBuf>,
     /// `/healthz` and `/readyz` need no token.
     pub open_probes: bool,
-    /// How long requests may still run once the server is asked to end.
+    /// Time for which requests may still run once the server is asked to end.
     pub grace: Duration,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct HostNames {
     origins: Vec<String>,
     /// Browsers come by `https://` alone.
     pub(crate) secure: bool,
-    /// Where to open it.
+    /// Address to open it by.
     pub(crate) url: String,
 }
 
 impl Access {
-    /// Whether more than this machine can reach it.
+    /// True if others than this machine can reach it.
     pub(crate) fn remote(&self) -> bool {
         !self.bind.is_loopback() || self.behind_proxy
     }

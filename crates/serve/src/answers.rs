@@ -88,8 +88,8 @@ struct LatencyAnswer {
 }
 
 impl ViewAnswer {
-    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with
-    /// the log's clock and `top` rows a panel.
+    /// A view that was counted in `seconds`, of rows to which more come unless they are `complete`,
+    /// with the log's clock and `top` rows a panel.
     pub(crate) fn new(viewed: ViewResult, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
         let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
@@ -197,11 +197,11 @@ pub(crate) struct RowsAnswer {
     pub(crate) rows: Vec<NumberedRow>,
 }
 
-/// How the lines of rows are rebuilt: not as they were byte for byte.
+/// Rules by which the lines of rows are rebuilt: not as they were byte for byte.
 #[derive(Serialize)]
 pub(crate) struct Rebuilt {
     format: Option<String>,
-    /// What they have `-` for in every line.
+    /// Variables that are `-` in every line.
     unkept: Vec<String>,
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct ExplainAnswer {
     inside: u64,
     outside: u64,
     statistic: &'static str,
-    /// What a finding has at least.
+    /// Least values of a finding.
     least: &'static str,
     tried: usize,
     exact: bool,
@@ -318,7 +318,7 @@ pub(crate) struct FindingRow {
     g: f64,
     dispersion: f64,
     q: f64,
-    /// What most of its rows have too, or only they have, as filters are written.
+    /// Filters that most of its rows match too, or only they do.
     companions: Vec<String>,
 }
 
@@ -366,7 +366,7 @@ pub(crate) struct RatesAnswer {
     exact: bool,
     /// Lines of clients that there was no room for: they are in no other number here.
     unknown: u64,
-    /// Why nothing was counted, where nothing was.
+    /// The reason for which nothing was counted, where nothing was.
     reason: Option<&'static str>,
     pub(crate) rows: Vec<RateRow>,
     blocked: Option<Blocked>,
@@ -380,7 +380,7 @@ pub(crate) struct RateRow {
     peak_second_at: i64,
     peak_minute: u32,
     peak_minute_at: i64,
-    /// Where there is a limit.
+    /// The limit, where there is one.
     blocked: Option<u64>,
 }
 

@@ -102,7 +102,7 @@ impl FromRequestParts<Arc<Sessions>> for PathSession {
     }
 }
 
-/// What a path names, which has to be UTF-8.
+/// The name in a path, which has to be UTF-8.
 pub(crate) struct PathKey(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathKey {
@@ -114,7 +114,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathKey {
     }
 }
 
-/// Who asks about rows: a connection that may leave, and may have tickets.
+/// The client that asks about rows: a connection that may leave, and may have tickets.
 pub(crate) struct Requester {
     pub(crate) twin: DisconnectWatch,
     pub(crate) holder: PermitOwner,
@@ -130,7 +130,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Requester {
     }
 }
 
-/// What the query asks for.
+/// Parameters of the query.
 pub(crate) struct SessionQuery<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for SessionQuery<T> {
@@ -142,7 +142,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for SessionQuery<T> {
     }
 }
 
-/// What a body of JSON asks for, and the ticket that it has for as long as it is there.
+/// Reads a body of JSON; the ticket is for its memory, as long as that is held.
 pub(crate) async fn body_json<T: DeserializeOwned>(holder: &PermitOwner, body: Body) -> Result<(T, BodyTicket), ApiError> {
     let ticket = holder.body_ticket(body.size_hint().exact()).await;
     let late = |_elapsed| {
@@ -235,7 +235,7 @@ async fn forget(State(sessions): ServerState, PathSession(session): PathSession)
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Where an upload goes on.
+/// Offset from which an upload goes on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UploadOffset {

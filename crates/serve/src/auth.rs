@@ -1,5 +1,5 @@
-//! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and
-//! Sec-Fetch-Site against other pages in the same browser.
+//! Authorisation of requests: a token against other users of the machine, Host against DNS
+//! rebinding, Origin and Sec-Fetch-Site against other pages in the same browser.
 
 use crate::access::HostNames;
 use crate::connections::{ConnectionSlot, Connections};
@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use std::sync::Arc;
 
-/// What a request must show.
+/// Conditions that a request must meet.
 #[derive(Debug)]
 pub(crate) struct Auth {
     pub(crate) token: AccessToken,
@@ -23,7 +23,7 @@ pub(crate) struct Auth {
     open_probes: bool,
 }
 
-/// How a request showed that it may ask.
+/// The credential of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Credential {
     /// The token, in a header that only programs and scripts of our own page set.
@@ -113,7 +113,7 @@ impl Auth {
         Ok(())
     }
 
-    /// Whether the browser says so. That no other page asks was seen to before.
+    /// True if the browser says so. Other pages were refused before.
     fn is_of_our_page(&self, headers: &HeaderMap) -> bool {
         headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
     }
@@ -162,8 +162,8 @@ impl Auth {
         Some((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())]).into_response())
     }
 
-    /// Whether browsers may be told to come by https alone. Of `localhost` that would be said for
-    /// all servers of a machine.
+    /// True if browsers may be told to come by https alone. For `localhost` that would hold for all
+    /// servers of a machine.
     fn is_strict(&self, request: &Request) -> bool {
         let host = text(request.headers(), header::HOST).unwrap_or_default();
         let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
@@ -177,15 +177,16 @@ fn is_probe(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD) && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-/// Whether it may change something: all but reading, what begins as reading and goes on as
-/// something else, and reading that takes a lease.
+/// True if it may change something: all but reading, an upgrade that begins as reading, and reading
+/// that takes a lease.
 fn changes(request: &Request) -> bool {
     let headers = request.headers();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     !reads || headers.contains_key(header::UPGRADE) || headers.contains_key("lease-seconds")
 }
 
-/// What stands before every request: the guard, and the places of those that it let through.
+/// The layer before every request: the authorisation, and the slots of requests that it let
+/// through.
 pub(crate) struct RequestGate {
     pub(crate) guard: Auth,
     pub(crate) connections: Arc<Connections>,
@@ -219,7 +220,7 @@ pub(crate) async fn guard(State(gate): State<Arc<RequestGate>>, mut request: Req
     response
 }
 
-/// Whether a request may be answered; the answer itself where it is the one that opens the page.
+/// Admits a request; returns the answer itself where the request opens the page.
 async fn admit(gate: &RequestGate, request: &mut Request) -> Result<Option<Response>, ApiError> {
     let Some(pass) = gate.guard.check(request)? else { return Ok(None) };
     if let Some(place) = request.extensions().get::<Arc<ConnectionSlot>>().cloned() {
@@ -239,7 +240,7 @@ fn no_token() -> ApiError {
     ApiError::new(StatusCode::UNAUTHORIZED, "no_token", message)
 }
 
-/// Whether a browser asks for a page to show, and not a program or a page for something of its own.
+/// True if a browser asks for a page to show, and not a program or a page for something of its own.
 fn is_navigation(request: &Request) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
     let mut types = accepted.flat_map(|line| line.split(',')).filter_map(|part| part.split(';').next());

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 /// it gets on all the same, if in small parts.
 pub(crate) type ChecksumBuffer = Arc<Semaphore>;
 
-/// Whose memory a part has.
+/// Owner of a part's memory.
 enum ChecksumMemory {
     /// Of the session's rows.
     Lent { _lent: Reservation },
@@ -37,7 +37,7 @@ pub(crate) struct ChecksummedPart {
     room: ChecksumMemory,
 }
 
-/// Why a part is not taken.
+/// The reason for which a part is not taken.
 pub(crate) enum PartError {
     /// It is not what its checksum says.
     Mismatch,
@@ -113,7 +113,7 @@ impl ChecksummedPart {
     }
 }
 
-/// Why a part may have less than usual.
+/// The reason for which a part may have less than usual.
 const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
@@ -146,8 +146,8 @@ impl Transport for ChecksummedPart {
         TransferEnd::Part
     }
 
-    /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare
-    /// must not wait for the turn.
+    /// A body with a permit to the end of a log waits for the spare memory in each part, so one
+    /// with the spare memory must not wait for the permit.
     fn waits(&self) -> bool {
         matches!(self.room, ChecksumMemory::Lent { .. })
     }

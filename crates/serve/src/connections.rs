@@ -17,7 +17,7 @@ pub(crate) struct Connections {
     wide: Arc<Semaphore>,
     /// Connections that have not shown the token yet, oldest first.
     strangers: Mutex<VecDeque<Arc<ConnectionSlot>>>,
-    /// Those that have, and are asked over and over; not those that became a socket.
+    /// Connections that have shown it, and are asked over and over; not those that became a socket.
     welcomed: Mutex<Vec<Arc<ConnectionSlot>>>,
     /// So long a stranger may stay when all places are wanted, and so long a known one may have
     /// nothing to ask.
@@ -28,7 +28,7 @@ pub(crate) struct Connections {
 
 /// One connection's place.
 pub(crate) struct ConnectionSlot {
-    /// When it was first looked at: what came before waits for us, and not we for it.
+    /// Time of the first look at it: before that it waited for us, and not we for it.
     since: OnceLock<Instant>,
     known: OnceLock<OwnedSemaphorePermit>,
     /// It reads in large pieces.
@@ -39,7 +39,7 @@ pub(crate) struct ConnectionSlot {
     leave: Notify,
 }
 
-/// What a connection is asked for.
+/// Requests of a connection.
 struct AnswerKind {
     /// Requests whose answers are not sent yet.
     open: usize,
@@ -199,7 +199,7 @@ impl ConnectionSlot {
         RequestInFlight(Arc::clone(self))
     }
 
-    /// Whether it was never asked for anything.
+    /// True if it was never asked for anything.
     pub(crate) fn is_unasked(&self) -> bool {
         !lock(&self.answers).begun
     }
@@ -209,7 +209,7 @@ impl ConnectionSlot {
         lock(&self.answers).pass = Some(pass);
     }
 
-    /// Whether it is answering to a token that is none any longer.
+    /// True if it is answering to a token that is none any longer.
     pub(crate) fn is_revoked(&self) -> bool {
         let answers = lock(&self.answers);
         answers.open > 0 && answers.pass.as_ref().is_some_and(AccessGrant::is_revoked)
@@ -221,7 +221,7 @@ impl ConnectionSlot {
         (answers.open == 0 && !answers.leaves).then_some(answers.since)
     }
 
-    /// Whether it is among those that have shown the token.
+    /// True if it is among those that have shown the token.
     pub(crate) fn is_known(&self) -> bool {
         self.known.get().is_some()
     }
@@ -235,7 +235,7 @@ impl ConnectionSlot {
         self.wide.is_some()
     }
 
-    /// What it may read at once.
+    /// Bytes that it may read at once.
     pub(crate) fn buffer_bytes(&self) -> usize {
         if self.is_wide() { CONNECTION_BUFFER_BYTES } else { NARROW_BUFFER_BYTES }
     }
@@ -246,7 +246,7 @@ impl SlotGuard {
         &self.place
     }
 
-    /// Whether it has shown the token.
+    /// True if it has shown the token.
     pub(crate) fn is_known(&self) -> bool {
         self.place.is_known()
     }

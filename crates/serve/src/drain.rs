@@ -26,7 +26,7 @@ impl Drain {
         DrainGuard { ending: self.ending.subscribe() }
     }
 
-    /// Whether the server is about to end.
+    /// True if the server is about to end.
     pub(crate) fn ending(&self) -> bool {
         *self.ending.borrow()
     }

@@ -1,4 +1,4 @@
-//! What of a view is taken away: its rows, all values of a panel, one page.
+//! Parts of a view as files: its rows, all values of a panel, one page.
 //!
 //! The memory that it takes is the session's: its rows give way to the file while it runs. It has a
 //! thread, and holds the rows but not the turn of those who ask: a slow reader keeps nobody from
@@ -118,7 +118,7 @@ pub(crate) async fn rows(
     Ok((files::head(media_type, &name), body).into_response())
 }
 
-/// How a file is written in a share of that memory, or in less.
+/// Settings of a file in a share of that memory, or in less.
 fn settings(target: WriteTarget, memory_bytes: u64) -> Vec<WriteSettings> {
     let (least, most) = EXPORT_GROUP_BYTES;
     let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
@@ -353,7 +353,7 @@ fn nothing_read() -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "nothing_read", "nothing of this log was read yet, so it has no rows")
 }
 
-/// Why an answer has no first piece.
+/// The answer instead of a first piece.
 fn refusal(error: &RenderError) -> ApiError {
     if error.is_stop() {
         return ApiError::bad_request("the client closed its sending half, which ends its export");

@@ -26,7 +26,7 @@ pub(crate) struct Feed {
     /// The formats in question, until what came tells one: the run takes the format from its first
     /// block alone.
     formats: Option<Formats>,
-    /// What came until then.
+    /// Bytes until then.
     head: Vec<u8>,
     /// The place of a head, or of the start of a line, that is longer than any session may hold.
     held: Option<OwnedSemaphorePermit>,
@@ -43,7 +43,7 @@ struct WorkSlice {
     begun: Instant,
     current: Option<FillingBlock>,
     taken: u64,
-    /// What is not paid yet of a limited rate.
+    /// Part of a limited rate that is not paid yet.
     debt: Duration,
 }
 
@@ -51,18 +51,18 @@ struct WorkSlice {
 struct FillingBlock {
     lease: Lease,
     used: usize,
-    /// When to hand it on although it is not full.
+    /// Time to hand it on although it is not full.
     due: Instant,
 }
 
-/// What a run is fed.
+/// Item for a run.
 enum FeedItem {
     Block(FilledBlock),
     /// The log ends here.
     End,
 }
 
-/// Where a source finds what it is fed, a turn at a time.
+/// Source of the items of a run, a slice at a time.
 #[derive(Clone, Default)]
 pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<FeedItem>>>>);
 
@@ -74,7 +74,7 @@ pub(crate) struct FeedSource {
     ended: bool,
 }
 
-/// Why a body was not taken to its end.
+/// The reason for which a body was not taken to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Interruption {
     /// The connection broke, or the client ended it.
@@ -83,7 +83,7 @@ pub(crate) enum Interruption {
     Idle,
     /// Too little came while another session waits for the place.
     Slow,
-    /// More came than was announced; what was announced is taken.
+    /// More came than was announced; the announced bytes are taken.
     TooLong,
     /// The run has ended and takes no more.
     RunEnded,
@@ -91,13 +91,13 @@ pub(crate) enum Interruption {
     NoMemory,
     /// There is no place to hold the start of a line while others have their turn.
     NoPlace,
-    /// As many logs are decoded as there may be at a time, and this one can't wait for its turn.
+    /// There are as many decoders as there may be, and this body can't wait for one.
     NoTurn,
-    /// What came is no part of an upload as its transport has them.
+    /// The bytes are no part of an upload by its transport's rules.
     Protocol(&'static str),
 }
 
-/// Why a lap takes no more.
+/// The reason for which a slice takes no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FeedStop {
     /// The transport came to its end.
@@ -414,26 +414,26 @@ fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Whether the first block of a stream is enough for a run to tell its format by, or more would not
+/// True if the first block of a stream is enough for a run to tell its format by, or more would not
 /// help.
 pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
     newlines(head) >= SAMPLE_LINES_MAX || tells_format(head, formats)
 }
 
-/// Whether the lines of this head are in a format for sure, so that more of them would give the
+/// True if the lines of this head are in a format for sure, so that more of them would give the
 /// same.
 fn tells_for_sure(head: &[u8], formats: &Formats) -> bool {
     formats.given.is_some() || is_encoded(head) || detect(head, &formats.candidates).is_ok_and(|detection| detection.sure)
 }
 
-/// Whether a run would find a format by this head. Compressed data it decodes a block of first,
+/// True if a run would find a format by this head. Compressed data it decodes a block of first,
 /// however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
     let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
     formats.given.is_some() || is_encoded(head) || detect(lines, &formats.candidates).is_ok()
 }
 
-/// How long an upload may be silent, for messages.
+/// Time for which an upload may be silent, for messages.
 pub(crate) const fn idle_max() -> Duration {
     UPLOAD_IDLE_MAX
 }

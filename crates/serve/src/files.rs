@@ -1,4 +1,4 @@
-//! What is downloaded as a file: its name and its head.
+//! Downloads as files: name and head.
 
 use crate::limits::FILE_NAME_CHARS_MAX;
 use crate::session::Session;

@@ -1,4 +1,4 @@
-//! What the fuzz targets (`fuzz/src/server`) reach of this crate: built for them and for tests
+//! Parts of this crate for the fuzz targets (`fuzz/src/server`): built for them and for tests
 //! alone.
 #![allow(clippy::expect_used)]
 
@@ -33,19 +33,19 @@ pub use axum::http;
 /// while answers back up hyper has an assertion that fails in debug builds.
 const PIPE_BYTES: usize = 8 << 20;
 
-/// How long anything may take, of a clock that goes on by itself while nothing happens; and of the
-/// real one, by which threads work.
+/// Longest time of anything, by a clock that goes on by itself while nothing happens; and by the
+/// real one, for work of threads.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PATIENCE_REAL: Duration = Duration::from_secs(6);
 
-/// How long a client waits for more: longer than a connection may be silent.
+/// Time for which a client waits for more: longer than a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// Where threads work while a client is silent, the clock goes on by so much each [`TICK_EVERY`].
+/// Step of the clock each [`TICK_EVERY`] while threads work and a client is silent.
 const TICK: Duration = Duration::from_secs(5);
 const TICK_EVERY: Duration = Duration::from_millis(20);
 
-/// What a client does when it has said all.
+/// End of a client that has sent all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientEnding {
     /// It says that this was all, and reads what comes.
@@ -82,19 +82,19 @@ impl Surface {
         Ok(Self { runtime, reception, sessions, gate, authority, unrestored })
     }
 
-    /// As a `Host`.
+    /// The `Host` header.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// What requests have to show.
+    /// The token of requests.
     #[must_use]
     pub fn token(&self) -> String {
         self.gate.guard.token.text().to_string()
     }
 
-    /// What a browser's cookie has for it.
+    /// The key in a browser's cookie.
     #[must_use]
     pub fn key(&self) -> String {
         self.gate.guard.token.key().to_string()
@@ -171,7 +171,8 @@ impl Surface {
         })
     }
 
-    /// What requests took and have to give back: blocks, exports, answers, bodies, connections.
+    /// Permits that requests took and have to give back: blocks, exports, answers, bodies,
+    /// connections.
     fn held(&self) -> [u64; 5] {
         let (answers, bodies) = self.gate.tickets.taken();
         let (known, _, strangers) = self.gate.connections.counts();
@@ -181,7 +182,7 @@ impl Surface {
     }
 }
 
-/// What `future` makes, unless that takes too long by both clocks.
+/// The result of `future`, unless that takes too long by both clocks.
 async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
     let begun = Instant::now();
     let mut future = pin!(future);
@@ -246,7 +247,7 @@ impl Drop for FuzzClock {
     }
 }
 
-/// Who may ask, with a token of its own.
+/// An authorisation with a token of its own.
 pub struct AuthDoor(Auth);
 
 impl AuthDoor {
@@ -257,7 +258,7 @@ impl AuthDoor {
         Self(Auth::new(token, Access::default().names(address), address.port(), false))
     }
 
-    /// What it wants to be shown.
+    /// The credential that it wants.
     #[must_use]
     pub fn token(&self) -> String {
         self.0.token.text().to_string()

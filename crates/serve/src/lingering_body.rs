@@ -1,4 +1,4 @@
-//! What becomes of a request's body that the answer did not wait for.
+//! The rest of a request's body that the answer did not wait for.
 
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
 use bytes::{Buf, Bytes};

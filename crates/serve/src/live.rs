@@ -26,7 +26,7 @@ pub(crate) struct LiveState {
     server: ServerView,
 }
 
-/// What the page shows of the server.
+/// State of the server for the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerView {
     version: &'static str,
@@ -51,7 +51,7 @@ impl ServerView {
 }
 
 impl LiveState {
-    /// What is known now, with a ticket for as long as its client has not taken it.
+    /// The present state, with a ticket for as long as its client has not taken it.
     pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &PermitOwner) -> Self {
         let ticket = holder.ticket().await;
         // Seen before the report is: what is shown as finished has its last report.
@@ -60,7 +60,7 @@ impl LiveState {
         Self { session: view, report, server: ServerView::new(sessions) }
     }
 
-    /// As JSON between `before` and `after`.
+    /// JSON between `before` and `after`.
     fn into_parts(self, before: &str, after: &str) -> [Bytes; 3] {
         let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "null".to_owned());
         let session = json(serde_json::to_string(&self.session));

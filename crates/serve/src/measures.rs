@@ -1,5 +1,4 @@
-//! What the server counts and times, for `/metrics`: all through the `metrics` facade, as `pipe`
-//! does.
+//! Counts and times of the server for `/metrics`: all through the `metrics` facade, as in `pipe`.
 //!
 //! Labels are of fixed sets (a route as it is written in the router, a status, an error's code),
 //! never a name, a path or a text that a client sent: who asks must not be able to make a series.
@@ -59,8 +58,8 @@ const HISTOGRAMS: [(&str, &str); 8] = [
     ("rorqual_http_request_seconds", "From a request's head to its answer's head, by route"),
 ];
 
-/// What has been counted in this process. The first call begins to count, unless another recorder
-/// is there already.
+/// Counts of this process so far. The first call begins to count, unless another recorder is there
+/// already.
 pub(crate) fn recorded() -> PrometheusHandle {
     static RECORDED: OnceLock<PrometheusHandle> = OnceLock::new();
     let begin = || {

@@ -7,14 +7,14 @@ use axum::response::Response;
 use metrics::{counter, histogram};
 use std::time::Instant;
 
-/// What an answer that is an error was, for the log and the counters.
+/// An answer that is an error, for the log and the counters.
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
 
-/// What has no route of its own: files of the page, and what there is none of.
+/// Label of requests without a route of their own: files of the page, and paths of nothing.
 const NO_ROUTE: &str = "page";
 
 pub(crate) async fn observe(request: Request, next: Next) -> Response {

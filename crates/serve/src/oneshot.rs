@@ -23,7 +23,7 @@ pub(crate) struct UploadAsked {
     format: Option<String>,
 }
 
-/// Where to look at what was sent.
+/// Address of the explorer for the log that was sent.
 #[derive(Serialize)]
 struct Uploaded {
     /// The report.

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 /// Looks that are remembered of [`PACE_TIME`].
 const LOOKS_MAX: usize = 32;
 
-/// How fast an upload has been of late.
+/// Recent speed of an upload.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When was looked, and at which offset it was then; the first is as old as the time that is
-    /// looked back, if the upload is.
+    /// Times and offsets of the latest looks; the first is as old as the time that is looked back,
+    /// if the upload is.
     looks: Mutex<VecDeque<(Instant, u64)>>,
     /// Since when it waits for its turn, which is not its fault.
     waiting: Mutex<Option<Instant>>,
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// An upload begins; what was before it does not count.
+    /// An upload begins; earlier looks do not count.
     pub(crate) fn begin(&self, offset: u64) {
         *lock(&self.looks) = VecDeque::from([(Instant::now(), offset)]);
         self.wanted.send_replace(false);
@@ -52,7 +52,7 @@ impl Pace {
         }
     }
 
-    /// Whether it has been slower than it may be where its place is wanted.
+    /// True if it has been slower than it may be where its place is wanted.
     pub(crate) fn is_slow(&self, offset: u64) -> bool {
         let looks = lock(&self.looks);
         let Some((at, before)) = looks.front().filter(|_| lock(&self.waiting).is_none()) else { return false };
@@ -100,7 +100,7 @@ mod tests {
 
     const EVERY: Duration = Duration::from_secs(2);
 
-    /// Whether an upload of so many bytes a second is slow after that time.
+    /// True if an upload of so many bytes a second is slow after that time.
     async fn slow_after(pace: &Pace, offset: &mut u64, bytes: u64, time: Duration) -> bool {
         for _ in 0..time.as_secs() / EVERY.as_secs() {
             advance(EVERY).await;

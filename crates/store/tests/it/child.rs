@@ -8,9 +8,20 @@ use rorqual_store::{PutOptions, Store};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 const TASK: &str = "RORQUAL_STORE_TEST_TASK";
+
+/// Held while a process is being started. Between its fork and its exec it has copies of all our
+/// descriptors, and so their locks: an entry that another test is about to evict would count as
+/// being read.
+static STARTING: RwLock<()> = RwLock::new(());
+
+/// Keeps other tests from starting processes, for as long as the guard lives.
+pub(crate) fn no_starts() -> RwLockReadGuard<'static, ()> {
+    STARTING.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A process that was started here, and ends with this.
 pub(crate) struct Child {
@@ -23,7 +34,9 @@ impl Child {
         let args = [&[task, dir.to_str().unwrap()], args].concat().join("\n");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["child::child", "--exact", "--nocapture"]).env(TASK, args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let starting = STARTING.write().unwrap_or_else(PoisonError::into_inner);
         let mut process = command.spawn().unwrap();
+        drop(starting);
         let lines = BufReader::new(process.stdout.take().unwrap());
         Self { process, lines }
     }

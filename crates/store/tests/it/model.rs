@@ -1,5 +1,6 @@
 //! Random operations beside a model of a store: a list in the order of use, with leases and names.
 
+use crate::child::no_starts;
 use crate::common::{check_clean, digest, digests, folder, found, get, put_with, settings};
 use proptest::prelude::*;
 use rorqual_digest::Digest;
@@ -211,6 +212,7 @@ proptest! {
         let settings = StoreSettings { clock: Some(Arc::new(move || shared.load(Ordering::Relaxed))), ..settings(dir.path()) };
         let store = Store::init(&settings, None, Some(BYTES_MAX)).unwrap();
         let mut both = Both { model: Model::default(), store, clock };
+        let _no_starts = no_starts();
         for step in &steps {
             both.step(step);
             both.compare();
