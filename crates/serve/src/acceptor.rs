@@ -139,7 +139,7 @@ impl Acceptor {
             .with_upgrades();
         let mut connection = pin!(connection);
         let mut revoked = pin!(revoked(self.gate.guard.token.changes(), Arc::clone(taken.place())));
-        // What came before it had to leave is read first, and may have been the token.
+        // Bytes that came before it had to leave are read first, and may have the token.
         tokio::select! {
             biased;
             ended = connection.as_mut() => return broken(ended),
@@ -151,8 +151,8 @@ impl Acceptor {
             }
             () = draining.ending() => {}
         }
-        // Who has not shown the token by now is not waited for. Others get the answer to what they
-        // asked meanwhile.
+        // A connection that has not shown the token by now is not waited for. Others get the
+        // answers to their open requests meanwhile.
         if taken.is_known() {
             connection.as_mut().graceful_shutdown();
             tokio::select! {

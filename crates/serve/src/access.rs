@@ -57,10 +57,10 @@ impl Access {
         !self.bind.is_loopback() || self.behind_proxy
     }
 
-    /// Refuses what would send the token in the clear, or would answer to no name.
+    /// Refuses settings that would send the token in the clear, or would answer to no name.
     ///
     /// # Errors
-    /// What is missing, and the flag that gives it.
+    /// The missing setting, and the flag that gives it.
     pub(crate) fn check(&self) -> Result<(), String> {
         let bind = self.bind;
         if let Some(url) = &self.public_url {
@@ -87,8 +87,8 @@ impl Access {
         Ok(())
     }
 
-    /// Names of this machine under which nobody else may listen on the same port: what answers at
-    /// `[::1]` is another server where this one is at `127.0.0.1` alone.
+    /// Names of this machine under which nobody else may listen on the same port: `[::1]` is
+    /// another server where this one is at `127.0.0.1` alone.
     fn loopback_names(&self) -> &'static [&'static str] {
         match self.bind {
             IpAddr::V4(_) => &["127.0.0.1", "localhost"],

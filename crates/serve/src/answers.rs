@@ -156,7 +156,7 @@ fn stack_name(stack: Stack) -> &'static str {
     }
 }
 
-/// An answer, and what would make it better.
+/// An answer, and a hint to a better one.
 #[derive(Serialize)]
 pub(crate) struct AnswerWithHint<T> {
     #[serde(flatten)]
@@ -164,14 +164,14 @@ pub(crate) struct AnswerWithHint<T> {
     pub(crate) hint: Option<String>,
 }
 
-/// Tells what more memory would do for a session's rows.
+/// Hint that more memory would keep more of a session's rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Hint {
     pub(crate) sessions_max: usize,
 }
 
 impl Hint {
-    /// What was found in a store, and what to tell beside it.
+    /// A result of a store, and the hint beside it.
     pub(crate) fn beside<T>(self, found: T, store: &RowStore) -> (T, Option<String>) {
         (found, self.of(store))
     }

@@ -42,7 +42,7 @@ const SAMPLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.log.gz"))
 
 type ServerState = State<Arc<Sessions>>;
 
-/// The explorer, and what is served beside it.
+/// The explorer, and the routes beside it.
 pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<RequestGate>) -> Router {
     let routes = Router::new()
         .route("/api/server", get(server))

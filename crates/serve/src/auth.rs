@@ -172,7 +172,7 @@ impl Auth {
     }
 }
 
-/// What may be asked without a token where that is wanted: it answers with nothing but its status.
+/// True for requests that need no token where that is wanted: the answer is nothing but a status.
 fn is_probe(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD) && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
@@ -197,7 +197,7 @@ pub(crate) struct RequestGate {
 /// Lets a request through or not, and puts the security headers on every answer.
 pub(crate) async fn guard(State(gate): State<Arc<RequestGate>>, mut request: Request, next: Next) -> Response {
     let strict = gate.guard.is_strict(&request);
-    // A proxy may have seen another end of such a body: what comes behind it is not taken for a
+    // A proxy may have seen another end of such a body: the bytes after it are not taken for a
     // request.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = match admit(&gate, &mut request).await {

@@ -49,7 +49,7 @@ impl BodyPermits {
 
     pub(crate) fn take(self: &Arc<Self>) -> Option<BodyWorkPermit> {
         let mut free = self.lock();
-        // What its last reader still holds would be missing.
+        // Blocks that its last reader still holds would be missing.
         let at = free.iter().rposition(|pool| pool.lent() == 0)?;
         Some(BodyWorkPermit { pool: free.remove(at), places: Arc::clone(self) })
     }
@@ -180,8 +180,8 @@ impl DisconnectStop {
         Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
     }
 
-    /// The body of the answer, once its first piece is there: what fails before has a status of its
-    /// own, what fails later breaks it off.
+    /// The body of the answer, once its first piece is there: an error before that has a status of
+    /// its own, one after it breaks the answer off.
     pub(crate) async fn body(mut self) -> Result<Body, RenderError> {
         match self.next().await {
             Some(Ok(first)) => Ok(Body::from_stream(unfold((Some(first), self), next))),
@@ -203,8 +203,8 @@ async fn next((first, mut reader): (Option<Bytes>, DisconnectStop)) -> Option<(B
         None => reader.next().await?,
     };
     if piece.is_err() {
-        // An error throws away what is not flushed yet, the head among it; what waits is flushed
-        // meanwhile.
+        // An error throws away all that is not flushed yet, the head among it; waiting pieces are
+        // flushed meanwhile.
         tokio::task::yield_now().await;
     }
     Some((piece, (None, reader)))

@@ -1,5 +1,5 @@
-//! A part of an upload that is held until its checksum is right: what was parsed can't be taken
-//! back, so nothing of it may reach the run before.
+//! A part of an upload that is held until its checksum is right: parsed lines can't be taken back,
+//! so nothing of it may reach the run before.
 
 use crate::error::ApiError;
 use crate::feed::{Interruption, idle_max};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// What is there for one part at a time, of all sessions, where a session's rows can lend nothing:
-/// it gets on all the same, if in small parts.
+/// Memory for one part at a time, of all sessions, where a session's rows can lend nothing: it gets
+/// on all the same, if in small parts.
 pub(crate) type ChecksumBuffer = Arc<Semaphore>;
 
 /// Owner of a part's memory.
@@ -39,7 +39,7 @@ pub(crate) struct ChecksummedPart {
 
 /// The reason for which a part is not taken.
 pub(crate) enum PartError {
-    /// It is not what its checksum says.
+    /// It has another checksum.
     Mismatch,
     /// It is too long, or there is no memory for it.
     Refused(ApiError),
@@ -199,7 +199,7 @@ mod tests {
         ChecksummedPart::new(session, None).await.unwrap_or_else(|error| panic!("{}", error.message()))
     }
 
-    /// A part that is what its checksum says.
+    /// A part with a right checksum.
     async fn part(session: &Arc<Session>, part: &[u8]) -> ChecksummedPart {
         let mut checked = room(session).await;
         let mut hasher = Hasher::new(Algorithm::Sha256);

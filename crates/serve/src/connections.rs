@@ -49,7 +49,7 @@ struct AnswerKind {
     leaves: bool,
     /// It was asked for something.
     begun: bool,
-    /// By what right the latest was asked; `None` until that is known.
+    /// The grant of the latest request; `None` until it is known.
     pass: Option<AccessGrant>,
 }
 
@@ -190,7 +190,7 @@ impl ConnectionSlot {
         Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
     }
 
-    /// A request came; it is open until what is given is dropped.
+    /// A request came; it is open until the returned guard is dropped.
     pub(crate) fn asked(self: &Arc<Self>) -> RequestInFlight {
         let mut answers = lock(&self.answers);
         answers.open += 1;
@@ -204,7 +204,7 @@ impl ConnectionSlot {
         !lock(&self.answers).begun
     }
 
-    /// By what right the latest request is answered.
+    /// Sets the grant of the latest request.
     pub(crate) fn show(&self, pass: AccessGrant) {
         lock(&self.answers).pass = Some(pass);
     }
@@ -316,7 +316,7 @@ mod tests {
         let connections = Connections::new(2, GRACE);
         let (busy, upgraded) = (known(&connections).await, known(&connections).await);
         let answering = busy.place().asked();
-        // What a socket has of a connection when its HTTP is over.
+        // The part of a connection that a socket keeps when its HTTP is over.
         let socket = Arc::clone(upgraded.place());
         drop(upgraded);
         let new = connections.admit().await;

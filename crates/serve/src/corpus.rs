@@ -1,5 +1,5 @@
-//! Every fuzz target of the server over its corpus: what once went wrong stays right, with no
-//! fuzzer at hand.
+//! Every fuzz target of the server over its corpus: mended faults stay mended, with no fuzzer at
+//! hand.
 #![allow(clippy::print_stdout, clippy::expect_used, unreachable_pub)]
 
 #[path = "../../../fuzz/src/server/mod.rs"]

@@ -1,4 +1,4 @@
-//! Tests of a connection: what a transport brings is counted and dropped, all else is as in an
+//! Tests of a connection: the bytes of a transport are counted and dropped, all else is as in an
 //! upload.
 
 use crate::error::ApiError;
@@ -51,7 +51,7 @@ async fn discard(State(tests): State<Arc<Tests>>, body: Body) -> Result<Json<Val
 pub(crate) struct DiscardedBytes(AtomicU64);
 
 impl DiscardedBytes {
-    /// Takes what a transport brings to its end; how much it was, and how long it took.
+    /// Takes a transport's bytes to the end; returns their number and the time.
     pub(crate) async fn take(&self, transport: &mut impl Transport) -> Result<Value, ApiError> {
         let begun = Instant::now();
         let ended = self.take_all(transport).await;

@@ -44,7 +44,7 @@ impl DisconnectWatch {
         }
     }
 
-    /// Done when the client has closed its sending half, or the connection broke; also behind bytes
+    /// Done when the client has closed its sending half, or the connection broke; also after bytes
     /// that nobody has read yet, such as those by which TLS says goodbye.
     pub(crate) async fn left(&self) {
         let Some(stream) = &self.0 else { return std::future::pending().await };
@@ -56,7 +56,7 @@ impl DisconnectWatch {
             if matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
                 return;
             }
-            // What is there is not for us: the next event will be another one.
+            // The present bytes are not for us: the next event will be another one.
             let _ = stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
         }
     }

@@ -1,4 +1,4 @@
-//! The end of a server: nothing new is begun, what runs may end within a limit.
+//! The end of a server: nothing new is begun, running work may end within a limit.
 
 use crate::session::{Session, SessionState};
 use crate::sessions::Sessions;

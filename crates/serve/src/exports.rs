@@ -329,7 +329,7 @@ impl ReadyExport {
         let reader = DisconnectStop { pieces, control, twin };
         tokio::task::spawn_blocking(move || {
             let worked = store.as_ref().map_or(Ok(()), |store| make(store, &work.control, sink));
-            // The rows, and what they lent, are free before the reader hears of the end.
+            // The rows, and their lent memory, are free before the reader hears of the end.
             drop((store, work, lent));
             body::tell(&sender, worked);
             drop(place);

@@ -48,7 +48,7 @@ pub(crate) fn session_of(
     one_of(&shared(1), size, rate_limit, store)
 }
 
-/// What so many sessions share.
+/// State shared by so many sessions.
 pub(crate) fn shared(sessions_max: usize) -> SessionContext {
     SessionContext::new(&settings().shares(0, 1).expect("enough memory"), sessions_max)
 }
@@ -98,7 +98,7 @@ pub(crate) fn log(lines: u64) -> Vec<u8> {
     (0..lines).flat_map(|number| line(number).into_bytes()).collect()
 }
 
-/// What of a session's report depends on its log alone.
+/// The parts of a session's report that depend on its log alone.
 pub(crate) async fn report(session: &Arc<Session>) -> Value {
     let json = session.report().await.expect("a format");
     let mut report: Value = serde_json::from_slice(&json).expect("JSON");
@@ -142,7 +142,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
 }
 
-/// Sends what is missing in pieces, and breaks off behind so many.
+/// Sends the missing bytes in pieces, and breaks off after so many.
 pub(crate) async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
@@ -233,7 +233,7 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
             let journal = tempfile::tempfile().expect("a folder for temporary files");
             RowStore::with_journal(rows, journal, 1 << 30).expect("an empty file")
         });
-        // Rows that may grow are in the head of what is kept, which has some hundred bytes of its
+        // Rows that may grow are in the head of the checkpoint, which has some hundred bytes of its
         // own.
         let head_bytes = || {
             let store = session.rows().store().expect("nobody takes them");

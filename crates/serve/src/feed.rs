@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 /// The writing end: an upload, or one after another.
 pub(crate) struct Feed {
     headroom: usize,
-    /// The formats in question, until what came tells one: the run takes the format from its first
+    /// The formats in question, until the bytes tell one: the run takes the format from its first
     /// block alone.
     formats: Option<Formats>,
     /// Bytes until then.
@@ -127,7 +127,7 @@ impl Inlet {
 
 impl BlockSource for FeedSource {
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
-        // A decoder asks again behind the end.
+        // A decoder asks again after the end.
         let fed = if self.ended { Some(FeedItem::End) } else { self.inlet.next() };
         self.paused = fed.is_none() && !self.control.stopped();
         match fed {
@@ -144,8 +144,8 @@ impl BlockSource for FeedSource {
 }
 
 impl Feed {
-    /// A feed that fills blocks behind `headroom` bytes, for a log in one of `formats`, or one
-    /// whose format is known.
+    /// A feed that fills blocks after `headroom` bytes, for a log in one of `formats`, or one in a
+    /// known format.
     pub(crate) fn new(headroom: usize, formats: Option<Formats>) -> Self {
         Self { headroom, formats, head: Vec::new(), held: None, lap: None }
     }
@@ -181,8 +181,8 @@ impl Feed {
         }
     }
 
-    /// Gives a place for what is held to others, who are in need of it while this upload is away.
-    /// What was held comes again. Blocks while the session is being kept.
+    /// Gives a place for held bytes to others, which need it while this upload is away. The held
+    /// bytes come again. Blocks while the session is being kept.
     pub(crate) fn leave(&mut self, session: &Session) {
         // Given away at the end, when nothing is held any longer.
         let Some(_held) = self.held.take() else { return };
@@ -191,7 +191,7 @@ impl Feed {
         session.rewind();
     }
 
-    /// Hands on what is left: the end of the log, whose turn it may wait for or not. Behind
+    /// Hands on the rest: the end of the log, with or without waiting for a permit. After
     /// [`Interruption::NoTurn`] it goes on.
     pub(crate) async fn finish(&mut self, session: &Arc<Session>, waits: bool) -> Result<(), Interruption> {
         // Where no format was told the run says so.
@@ -315,7 +315,7 @@ impl WorkSlice {
         Self { sender, running, turn, headroom, begun: Instant::now(), current: None, taken: 0, debt: Duration::ZERO }
     }
 
-    /// Fills blocks with what a transport brings, until the turn should end.
+    /// Fills blocks with a transport's bytes, until the slice should end.
     async fn fill(&mut self, session: &Session, transport: &mut impl Transport) -> Result<FeedStop, Interruption> {
         let patience = if self.turn.is_own() { UPLOAD_IDLE_MAX } else { FEED_PATIENCE };
         let mut last = Instant::now();
@@ -347,7 +347,7 @@ impl WorkSlice {
         }
     }
 
-    /// Moves what is ready into blocks.
+    /// Moves the bytes at hand into blocks.
     async fn take(&mut self, session: &Session, transport: &mut impl Transport, mut ready: usize) -> Result<(), Interruption> {
         while ready > 0 {
             let room = usize::try_from(session.room()).unwrap_or(usize::MAX);

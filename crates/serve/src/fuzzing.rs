@@ -29,8 +29,8 @@ use tokio::time::{advance, sleep, timeout};
 pub use crate::socket::fuzzing::{ClientHeard, TEXT_BYTES_MAX, hear};
 pub use axum::http;
 
-/// Bytes that a connection holds each way: more than an input has, or its answers. Of what comes
-/// while answers back up hyper has an assertion that fails in debug builds.
+/// Bytes that a connection holds each way: more than an input has, or its answers. For bytes that
+/// come while answers back up hyper has an assertion that fails in debug builds.
 const PIPE_BYTES: usize = 8 << 20;
 
 /// Longest time of anything, by a clock that goes on by itself while nothing happens; and by the
@@ -48,9 +48,9 @@ const TICK_EVERY: Duration = Duration::from_millis(20);
 /// End of a client that has sent all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientEnding {
-    /// It says that this was all, and reads what comes.
+    /// It sends the end, and reads all that comes.
     Ends,
-    /// It reads what comes within some minutes, and leaves.
+    /// It reads for some minutes, and leaves.
     Waits,
     /// It leaves at once.
     Leaves,
@@ -128,8 +128,8 @@ impl Surface {
         })
     }
 
-    /// Takes these reads as the frames of an upload of `size` bytes, where that is announced; the
-    /// offset, and what the server said.
+    /// Takes these reads as the frames of an upload of `size` bytes, where that is announced;
+    /// returns the offset, and the server's messages.
     #[must_use]
     pub fn socket(&self, reads: Vec<Vec<u8>>, size: Option<u64>) -> (u64, Vec<u8>) {
         self.runtime.block_on(async {
@@ -279,8 +279,7 @@ impl AuthDoor {
     }
 }
 
-/// How a GET of an entry of `size_bytes` with this tag is answered: a status, and the bytes that
-/// are sent.
+/// Answer to a GET of an entry of `size_bytes` with this tag: a status, and the range that is sent.
 #[must_use]
 pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Range<u64>>) {
     match wanted(headers, &Method::GET, etag, size_bytes) {
@@ -292,7 +291,7 @@ pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Ra
     }
 }
 
-/// What tus headers say: a size, a name, a checksum's algorithm and bytes; or the status that
+/// Values of tus headers: a size, a name, a checksum's algorithm and bytes; or the status that
 /// refuses it.
 pub type TusSaid<T> = Result<Option<T>, u16>;
 

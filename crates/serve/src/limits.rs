@@ -11,13 +11,13 @@ use std::time::Duration;
 /// these fit.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 
-/// Part of a session's memory that its rows keep for exports when it has ended, and the least; what
-/// they do not need is for other sessions.
+/// Part of a session's memory that its rows keep for exports when it has ended, and the least; the
+/// rest is for other sessions.
 pub(crate) const SETTLED_LENT_SHARE: u64 = 8;
 /// Enough for an export in the smallest pieces.
 pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 
-/// What an ended session without rows holds at most: its last report, and what any session has.
+/// Most memory of an ended session without rows: its last report, and the base of any session.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
 /// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each
@@ -39,7 +39,7 @@ pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 /// told as well.
 pub(crate) const DISPLACED_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory
+/// Most bytes of a wide connection's read buffer. Large enough that an upload is read at memory
 /// speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
@@ -47,17 +47,17 @@ pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 /// request's head.
 pub(crate) const NARROW_BUFFER_BYTES: usize = 16 << 10;
 
-/// What a connection holds whatever its width: its task with those of a request and an upload, its
+/// Memory of a connection of any width: its task with those of a request and an upload, its
 /// socket's place in the runtime, a body of JSON and an answer that need no ticket. Measured of an
 /// idle one with its first buffers of 16 KiB: 22 KiB.
 pub(crate) const CONNECTION_TASK_BYTES: usize = 32 << 10;
 
-/// What one wide connection may hold: its read buffer twice over (the old one lives until its last
+/// Memory of one wide connection: its read buffer twice over (the old one lives until its last
 /// slice is copied on) and as much of small answers being written. Large ones have tickets. A
-/// WebSocket has a buffer of its own instead, beside what was read before it became one.
+/// WebSocket has a buffer of its own instead, beside the bytes read before it became one.
 pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
 
-/// What one narrow connection may hold.
+/// Memory of one narrow connection.
 pub(crate) const NARROW_BYTES: u64 = (3 * NARROW_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
 
 /// Answers of more than [`TICKET_FREE_BYTES`] that are held at a time, of all connections, until
@@ -69,32 +69,32 @@ pub(crate) const ANSWERS_MAX: usize = 32;
 /// answer; further ones wait in their sockets.
 pub(crate) const BODIES_MAX: usize = 8;
 
-/// What a request may hold without a ticket.
+/// Memory of a request without a ticket.
 pub(crate) const TICKET_FREE_BYTES: usize = 8 << 10;
 
-/// What such a body takes: in pieces, put together, and as what was read of it.
+/// Memory of such a body: in pieces, put together, and as values.
 pub(crate) const BODY_BYTES: u64 = 3 * JSON_BYTES_MAX as u64;
 
-/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer
-/// rows a table. So are all other answers that are made at once.
+/// Bytes of a report as JSON. All viewers of a session share one; a longer one is cut to fewer rows
+/// a table. So are all other answers that are made at once.
 pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 
-/// What is becoming an answer: the result of a question, or a report with its rows, and a buffer
-/// that grows. One at a time, of all sessions.
+/// Memory of an answer that is being made: the result of a question, or a report with its rows, and
+/// a buffer that grows. One at a time, of all sessions.
 pub(crate) const ANSWER_MADE_BYTES: u64 = 8 << 20;
 
 /// Latest reports that are kept, of all sessions together; the one that nobody asked for longest
 /// goes first, and is made again when it is asked for.
 pub(crate) const REPORTS_KEPT_BYTES: usize = 8 << 20;
 
-/// How long a report that is old waits for the turn of those who ask, rather than be shown again:
-/// as long as it is old, within these.
+/// Time for which an old report waits for the permit of queries, rather than be shown again: as
+/// long as it is old, within these.
 pub(crate) const REPORT_PATIENCE: (Duration, Duration) = (LIVE_INTERVAL, Duration::from_secs(5));
 
 /// Sessions that are listed at most, newest first; and the list has at most [`REPORT_BYTES_MAX`].
 pub(crate) const SESSIONS_LISTED_MAX: usize = 1000;
 
-/// Pages whose latest question is remembered, so that a newer one ends it.
+/// Pages with a remembered latest question, so that a newer one ends it.
 pub(crate) const PAGES_ASKING_MAX: usize = 64;
 
 /// Bytes of such a page's name.
@@ -103,11 +103,11 @@ pub(crate) const PAGE_NAME_BYTES_MAX: usize = 64;
 /// Rows of each table of a view, unless asked otherwise.
 pub(crate) const VIEW_ROWS: usize = 10;
 
-/// How much of a body that was refused is still read, and dropped, so that its sender comes to read
-/// the refusal.
+/// Bytes of a refused body that are still read, and dropped, so that its sender comes to read the
+/// refusal.
 pub(crate) const LINGER_BYTES_MAX: u64 = 256 << 20;
 
-/// And for how long.
+/// Time for which they are read.
 pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The process before any session: code, runtime, page, allocator. Measured: 9 MiB.
@@ -130,7 +130,7 @@ pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that a session may take in a turn while others wait for theirs.
 pub(crate) const TURN_BYTES: u64 = 4 << 20;
 
-/// And at most, so that what it has is kept now and then.
+/// Most bytes of a slice, so that its state is kept now and then.
 pub(crate) const LAP_BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes of an unfinished line that any session may hold between its turns.
@@ -147,22 +147,20 @@ pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
 /// to its end. A single session has those that are there for turns.
 pub(crate) const OWN_PLACES: usize = 2;
 
-/// Where there may be more sessions than these, one log is decoded at a time, so that more is left
-/// for rows.
+/// Number of sessions above which one log is decoded at a time, so that more is left for rows.
 pub(crate) const MANY_SESSIONS: usize = 64;
 
-/// Shares that grow with the memory are measured by no less than this: what a refusal names is
-/// seldom less.
+/// Memory by which shares that grow with it are measured at least: a refusal seldom names less.
 pub(crate) const MEASURED_BYTES_MIN: u64 = 256 << 20;
 
-/// What a session holds beside its rows: samples of lines, names, the start of a line.
+/// Memory of a session beside its rows: samples of lines, names, the start of a line.
 pub(crate) const SESSION_BYTES: u64 = 48 << 10;
 
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// Bytes that a client of a WebSocket should have on their way, unacknowledged, at most: enough for
-/// two frames of 4 MiB. It costs the server nothing: what it does not read waits at the client.
+/// two frames of 4 MiB. It costs the server nothing: unread bytes wait at the client.
 pub(crate) const SOCKET_WINDOW_BYTES: u64 = 8 << 20;
 
 /// Within a long message, an acknowledgement comes after so many bytes.
@@ -182,16 +180,16 @@ pub(crate) const DISCARDS_MAX: usize = 2;
 /// part has.
 pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
 
-/// And where those have none to lend, while there is one such part at a time, of all sessions.
+/// Memory for one such part at a time, of all sessions, where the rows have none to lend.
 pub(crate) const CHECKED_SPARE_BYTES: u64 = 4 * BLOCK_BYTES as u64;
 
 /// In which time such a part has to come, as others wait for its memory.
 pub(crate) const CHECKED_SPARE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Bytes of what a tus client says of its upload, which is told again as it was.
+/// Bytes of a tus client's metadata of its upload, which is told again as it was.
 pub(crate) const TUS_METADATA_BYTES_MAX: usize = 4 << 10;
 
-/// Bytes of an upload by tus: what a number of JavaScript has exactly.
+/// Bytes of an upload by tus: the largest exact number of JavaScript.
 pub(crate) const TUS_SIZE_MAX: u64 = (1 << 53) - 1;
 
 /// An interrupted upload keeps its place for this long, so that its sender may come back; then it
@@ -211,20 +209,21 @@ pub(crate) const RENDER_BLOCK_BYTES: usize = 64 << 10;
 /// socket.
 pub(crate) const RENDER_BLOCKS: usize = 4;
 
-/// How often the resident size is looked at while something is rendered.
+/// Pause between two looks at the resident size while something is rendered.
 pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(10);
 
 /// So close to its memory, as a share of it, the server stops all renderings.
 pub(crate) const GUARD_MARGIN_SHARE: u64 = 16;
 
-/// How long a rendering that was stopped for its memory may go on while the memory is still short.
+/// Time for which a rendering that was stopped for its memory may go on while the memory is still
+/// short.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a rendering costs beside its connection: its blocks, pieces of a text that repeats on their
-/// way, and what its thread touches of its stack and holds of values.
+/// Memory of a rendering beside its connection: its blocks, pieces of a text that repeats on their
+/// way, and its thread's touched stack and values.
 pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * REPEATED_BYTES_MAX) as u64 + (256 << 10);
 
-/// Values behind the `?` of an address that is rendered.
+/// Values after the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;
 
 /// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a
@@ -251,14 +250,14 @@ pub(crate) const FINGERPRINT_BYTES_MAX: usize = 128;
 /// Exports at a time: rows, values of a panel, pages of a view. Each has a thread.
 pub const EXPORTS_MAX: usize = 4;
 
-/// What an export costs beside its connection: its blocks, and what its thread touches of its
-/// stack. All else it has of the memory of the session whose rows it sends.
+/// Memory of an export beside its connection: its blocks, and its thread's touched stack. All else
+/// comes from the session that has the rows.
 pub(crate) const EXPORT_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
 
 /// Bytes of rows, as arrays, that an export writes at once.
 pub(crate) const EXPORT_BATCH_BYTES: usize = 1 << 20;
 
-/// What they take on their way: the arrays, the same as text, and a buffer of what is written.
+/// Memory of such rows on their way: the arrays, the same as text, and an output buffer.
 pub(crate) const EXPORT_ROWS_BYTES: u64 = 4 * EXPORT_BATCH_BYTES as u64;
 
 /// A row group of an exported Parquet file may take this share of the rows' memory, and its footer
@@ -271,10 +270,10 @@ pub(crate) const EXPORT_GROUP_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 /// Rows of each table on a page of a view.
 pub(crate) const PAGE_TOP: usize = 25;
 
-/// What such a page takes while it is made.
+/// Memory of such a page while it is made.
 pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
 
-/// Characters of the name of what is downloaded.
+/// Characters of the name of a download.
 pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
 
 /// Bytes of a format; compiled it takes up to 40 times as much.
@@ -289,15 +288,15 @@ pub(crate) const PUTS_MAX: usize = 4;
 /// Blocks of one of them: as many as its run needs, with one thread that hashes.
 pub(crate) const PUT_BLOCKS: usize = buffers_needed(1);
 
-/// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of
-/// the one that hashes.
+/// Memory of a put beside its connection: its blocks, and the stacks of the writing and the hashing
+/// thread.
 pub(crate) const PUT_BYTES: u64 = (PUT_BLOCKS * BLOCK_BYTES) as u64 + 2 * THREAD_BYTES;
 
 /// Questions to the store that are answered at a time, puts among them: each has a thread, which
 /// may wait for another process's turn.
 pub const STORE_ASKS_MAX: usize = 8;
 
-/// What the store takes beside puts and readers.
+/// Memory of the store beside puts and readers.
 pub(crate) const STORE_BYTES: u64 = INDEX_BYTES + (STORE_ASKS_MAX - PUTS_MAX) as u64 * THREAD_BYTES;
 
 /// Entries of the store that are read at a time through TLS, which the kernel can't send by itself.
@@ -306,14 +305,14 @@ pub(crate) const READS_MAX: usize = 16;
 /// Blocks of such a reader: the one being read and the one being encrypted.
 pub(crate) const READ_BLOCKS: usize = 2;
 
-/// What they take.
+/// Memory of such a reader.
 pub(crate) const READ_BYTES: u64 = (READ_BLOCKS * BLOCK_BYTES) as u64;
 
 /// Region that stands in for the bytes of a file on their way. It is a part of the program's file,
 /// and never touched.
 pub(crate) const STAND_IN_BYTES: usize = 1 << 20;
 
-/// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
+/// Most bytes of a file that one call sends: bytes outside the page cache are read meanwhile.
 pub(crate) const SEND_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of randomness in a token.
@@ -338,11 +337,10 @@ pub(crate) const TLS_SEND_NARROW_BYTES_MAX: usize = 16 << 10;
 /// A handshake message or a record that comes in, and the keys.
 const TLS_FIXED_BYTES: u64 = 96 << 10;
 
-/// What TLS adds to a wide connection: what is to be sent as text and as records, and what is
-/// fixed.
+/// Memory of TLS beside a wide connection: bytes to send as text and as records, and a fixed part.
 pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + TLS_FIXED_BYTES;
 
-/// And to a narrow one.
+/// The same beside a narrow one.
 pub(crate) const TLS_NARROW_BYTES: u64 = 2 * TLS_SEND_NARROW_BYTES_MAX as u64 + TLS_FIXED_BYTES;
 
 /// From another machine a handshake and a request take three trips: so long a stranger keeps its
@@ -362,9 +360,9 @@ pub(crate) const KEEPALIVE_TIMES: (Duration, Duration) = (Duration::from_secs(60
 /// Questions without an answer after which the peer is gone.
 pub(crate) const KEEPALIVE_PROBES: u32 = 4;
 
-/// Bytes that an upload may unpack to for each that came, behind the first [`UNPACKED_BYTES_FREE`]:
-/// gzip has at most 1,032, logs have some ten. It costs time and no memory: what is above it ends
-/// at the next look of the housekeeping.
+/// Bytes that an upload may unpack to for each received one, after the first
+/// [`UNPACKED_BYTES_FREE`]: gzip has at most 1,032, logs have some ten. It costs time and no
+/// memory: an upload above it ends at the next look of the housekeeping.
 pub(crate) const UNPACKED_RATIO_MAX: u64 = 2_000;
 
 /// Bytes that any upload may unpack to.
@@ -384,8 +382,8 @@ pub(crate) const UNACCEPTED_SAID_EVERY: Duration = Duration::from_secs(60);
 /// the store, its puts and exports, and some to spare.
 pub(crate) const FILES_BASE: u64 = 64;
 
-/// Files of a connection: its socket, the second handle on it, and what it reads of the store or of
-/// a template's rows.
+/// Files of a connection: its socket, the second handle on it, and an entry of the store or a
+/// template's rows.
 pub(crate) const FILES_PER_CONNECTION: u64 = 3;
 
 /// Files of a session: its log, and the rows that do not fit the memory.
@@ -395,22 +393,22 @@ pub(crate) const FILES_PER_SESSION: u64 = 2;
 /// while it goes on, and between turns.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
-/// Where that fails, the next try is this far off: a disk that is full stays so.
+/// Time until the next try where that fails: a disk that is full stays so.
 pub(crate) const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
 
-/// And what was kept is on the disk for sure this often; later where the disk takes longer for all
+/// Time between two syncs of a checkpoint to the disk; later where the disk takes longer for all
 /// sessions, of which one waits for it at a time.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
 
 /// Sessions for which the disk is waited for at a time, those that finish among them: one of a
-/// machine's disks writes several as fast as one. Each takes a thread that may block, and what a
-/// copy of a small file has on its way.
+/// machine's disks writes several as fast as one. Each takes a thread that may block, and the
+/// buffers of a small file's copy.
 pub(crate) const SYNCS_MAX: usize = 4;
 
-/// When the server ends, all that is open is kept within this time.
+/// Time within which all that is open is kept when the server ends.
 pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What it takes to keep a session beside a turn, one at a time: rows that fill no segment yet, a
+/// Memory of keeping a session beside a slice, one at a time: rows that fill no segment yet, a
 /// segment, and texts on their way.
 pub(crate) const KEEPING_BYTES: u64 = 12 << 20;
 
@@ -418,5 +416,5 @@ pub(crate) const KEEPING_BYTES: u64 = 12 << 20;
 /// and some 1 KiB for each that is full.
 pub(crate) const STATE_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// How often the housekeeping looks.
+/// Pause between two looks of the housekeeping.
 pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

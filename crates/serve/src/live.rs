@@ -54,7 +54,7 @@ impl LiveState {
     /// The present state, with a ticket for as long as its client has not taken it.
     pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &PermitOwner) -> Self {
         let ticket = holder.ticket().await;
-        // Seen before the report is: what is shown as finished has its last report.
+        // Taken before the report: a session shown as finished has its last report.
         let view = session.view(sessions.idle_max());
         let report = session.report().await.map(|report| ticket.on(report));
         Self { session: view, report, server: ServerView::new(sessions) }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// Upper edges of all histograms, in seconds: a view is a matter of milliseconds, a run of minutes.
 const EDGES: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0, 1800.0];
 
-/// Counters, and what they count.
+/// Counters, with their help texts.
 const COUNTERS: [(&str, &str); 11] = [
     ("rorqual_received_bytes_total", "Bytes of logs that sessions took in, as stored"),
     ("rorqual_lines_total", "Lines of logs by what became of them; rejected ones have a reason in the session"),

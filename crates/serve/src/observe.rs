@@ -36,8 +36,8 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     );
     if let Some(AnswerError { code, message }) = failure {
         counter!("rorqual_errors_total", "code" => *code).increment(1);
-        // Full places are no failure. What a message quotes may be of a client or name a file: it
-        // is for who looks for the cause.
+        // Full places are no failure. A message may quote a client or name a file: it is for those
+        // who look for the cause.
         if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
             tracing::warn!(method, route, status = status.as_u16(), code, "a request failed");
             tracing::debug!(cause = ?message, "why it failed");

@@ -61,8 +61,8 @@ async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap,
     let intake = Intake::claim(Arc::clone(&session), 0, length)?;
     let taken = detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await;
     let (report, page) = (format!("/api/sessions/{}", session.id()), format!("/#s={}", session.id()));
-    // Also what failed has an address: what was analysed stays, and what was interrupted goes on
-    // there.
+    // A failed session has an address too: all that was analysed stays, and an interrupted upload
+    // goes on there.
     let location = [(header::LOCATION, report.clone())];
     Ok(match taken {
         Ok(()) => {

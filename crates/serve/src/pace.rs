@@ -30,7 +30,7 @@ impl Pace {
         self.wanted.send_replace(false);
     }
 
-    /// It waits for its turn until what is given is dropped: that time does not count.
+    /// It waits for its turn until the returned guard is dropped: that time does not count.
     pub(crate) fn wait(&self) -> WaitingUpload<'_> {
         *lock(&self.waiting) = Some(Instant::now());
         WaitingUpload(self)
@@ -135,7 +135,7 @@ mod tests {
         assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME * 10).await);
         drop(waiting);
         assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME / 2 - EVERY).await);
-        // But what was before does.
+        // But the time before does.
         assert!(slow_after(&pace, &mut offset, 0, EVERY).await);
     }
 }

@@ -21,18 +21,18 @@ use std::time::Instant;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
 
-/// The templates that a server renders, and what it gives them.
+/// Templates of a server, and their input.
 #[derive(Debug)]
 pub struct Rendering {
     /// The templates; their names are the addresses below `/render/`.
     pub templates: Templates,
-    /// Their variables. `query` is added: a map of what the address says behind `?`.
+    /// Their variables. `query` is added: a map of the address's parameters after `?`.
     pub context: BTreeMap<String, Value>,
-    /// What the parsed templates and their variables take at most.
+    /// Most memory of the parsed templates and their variables.
     pub given_bytes: u64,
-    /// What `rows` is.
+    /// The value of `rows`.
     pub rows: Option<Arc<dyn Source>>,
-    /// What reading them takes at most, in all renderings together.
+    /// Most memory of reading them, in all renderings together.
     pub rows_bytes: u64,
     /// Renderings at a time, each with 256 KiB and a thread; further requests get 503.
     pub places: usize,
@@ -45,20 +45,20 @@ pub struct Rendering {
     pub failed: fn(&str, &dyn fmt::Display),
 }
 
-/// What is rendered, and the places for it.
+/// Templates to render, and the slots for renderings.
 pub(crate) struct Renders {
     given: Rendering,
     places: Arc<BodyPermits>,
-    /// What runs, by the number of its place.
+    /// Running renderings, by the number of their slot.
     running: Mutex<BTreeMap<u64, (String, Control)>>,
     started: AtomicU64,
     rate_limit: Option<u64>,
-    /// What is rendered stays there as long as the server.
+    /// Held for as long as the server is there.
     stays: watch::Sender<()>,
 }
 
 impl Renders {
-    /// With what is rendered, and the most bytes of rows a second that each rendering reads.
+    /// Renders the `given` templates; each rendering reads at most so many bytes of rows a second.
     pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
         let places = BodyPermits::new(given.places, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
         let (running, started) = (Mutex::default(), AtomicU64::new(0));
@@ -76,9 +76,9 @@ impl Renders {
         Some(RenderPermit { place, number, renders: Arc::clone(self) })
     }
 
-    /// Looks at the resident size as long as the server runs. What a template builds in its
-    /// variables is in no sum: near the limit all renderings are stopped, whoever it was; and one
-    /// that does not end then, as it is in the middle of a value, ends the process.
+    /// Looks at the resident size as long as the server runs. A template's variables are in no sum:
+    /// near the limit all renderings are stopped, guilty or not; and one that does not end then, as
+    /// it is in the middle of a value, ends the process.
     pub(crate) async fn guard(self: Arc<Self>, memory_bytes: u64) {
         let end_at = memory_bytes - memory_bytes / GUARD_MARGIN_SHARE;
         let mut every = tokio::time::interval(GUARD_EVERY);
@@ -166,8 +166,8 @@ pub(crate) async fn render(
     let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CACHE_CONTROL, "no-store"),
-        // A template may have scripts, and put into its page what the address says: it gets an
-        // origin of its own, from which nothing here can be asked.
+        // A template may have scripts, and put text of the address into its page: it gets an origin
+        // of its own, from which nothing here can be asked.
         (header::CONTENT_SECURITY_POLICY, "sandbox allow-scripts allow-downloads allow-popups"),
         // Browsers refuse to open a page in a sandbox whose opener policy is stricter.
         (HeaderName::from_static("cross-origin-opener-policy"), "unsafe-none"),
@@ -194,14 +194,14 @@ fn refusal(error: &RenderError) -> ApiError {
     }
 }
 
-/// Whether there is no template of the name that was asked for. One that a template includes has a
-/// place there.
+/// True if there is no template of the requested name. One that a template includes has a place
+/// there.
 fn is_missing(error: &RenderError) -> bool {
     matches!(error.template_kind(), Some(ErrorKind::TemplateNotFound))
         && matches!(error, RenderError::Template(error) if error.place.is_none())
 }
 
-/// By the extension of a template's name; `.j2` and `.jinja` behind it say nothing.
+/// Media type by the extension of a template's name, without a `.j2` or `.jinja` after it.
 fn media_type(name: &str) -> &'static str {
     let name = [".j2", ".jinja", ".jinja2"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     match name.rsplit_once('.').map_or("", |(_, extension)| extension) {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much longer a report stays good when nothing came since.
+/// Factor by which a report stays good longer when nothing came since.
 const QUIET_FACTOR: u32 = 5;
 
 /// The latest reports of all sessions, as many as fit into [`REPORTS_KEPT_BYTES`].
@@ -118,7 +118,7 @@ impl Reports {
         self.kept.remove(self.number);
     }
 
-    /// As when others are asked for more.
+    /// Evicts the report, as a request for others does.
     #[cfg(test)]
     pub(crate) fn evict(&self) {
         self.kept.remove(self.number);
@@ -180,7 +180,7 @@ impl CappedWriter {
         self.json.extend_from_slice(bytes);
     }
 
-    /// What was taken, without the room to grow that it had.
+    /// The bytes, without the room to grow that they had.
     pub(crate) fn into_bytes(self) -> Bytes {
         self.json.into_boxed_slice().into()
     }

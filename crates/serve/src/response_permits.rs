@@ -1,13 +1,13 @@
-//! Tickets: the right to hold more than a little.
+//! Tickets: permits for requests that hold more than a little memory.
 //!
-//! What a connection's buffers take is in the sum for each connection. What a request holds beside
-//! them (an answer that its client takes slowly, a long body of JSON) may be ten times as much, so
-//! only a few may hold it at a time; the others wait in the order of their coming. A connection has
-//! at most one ticket for an answer: who reads nothing holds one, until it is dropped for that.
+//! A connection's buffers are in the sum for each connection. A request may hold ten times as much
+//! beside them (an answer that its client takes slowly, a long body of JSON), so only a few may at
+//! a time; the others wait in the order of their coming. A connection has at most one ticket for an
+//! answer: one whose client reads nothing holds it until it is dropped for that.
 //!
-//! What waits for what is in one order: a body's ticket, the place as the next of a session's
-//! questions, an answer's ticket, the turn of those who ask. Who has the turn waits for nobody, and
-//! so no ring of them can close.
+//! The waits are in one order: a body's ticket, the place as the next of a session's questions, an
+//! answer's ticket, the permit for queries. The holder of that permit waits for nobody, and so no
+//! ring of them can close.
 
 use crate::limits::{ANSWERS_MAX, BODIES_MAX, TICKET_FREE_BYTES};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub(crate) struct Ticket {
     _shared: Option<OwnedSemaphorePermit>,
 }
 
-/// A ticket for a body, and what was read of it.
+/// A ticket for a body, and the bytes of it.
 #[derive(Debug)]
 pub(crate) struct BodyTicket {
     _shared: Option<OwnedSemaphorePermit>,

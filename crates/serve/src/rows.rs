@@ -61,7 +61,7 @@ impl RowsWork {
         while ended.changed().await.is_ok() {}
     }
 
-    /// Why it was stopped.
+    /// The error of a stopped question.
     fn stopped(&self) -> ApiError {
         if self.ended.has_changed().is_err() { gone() } else { superseded() }
     }
@@ -108,13 +108,12 @@ impl SharedRowStore {
         OwnedRwLockReadGuard::try_map(store, Option::as_ref).ok()
     }
 
-    /// Whether there are still rows, or somebody takes them away just now.
+    /// True if there are still rows, or they are just being taken away.
     pub(crate) fn held(&self) -> bool {
         self.store.try_read().map_or(true, |store| store.is_some())
     }
 
-    /// What they may take of the memory and of files, of a `share` at most; `None` where they are
-    /// gone.
+    /// Most memory and file bytes of the rows, of a `share` at most; `None` where they are gone.
     pub(crate) fn claim(&self, share: [u64; 2]) -> Option<[u64; 2]> {
         match self.store.try_read() {
             Ok(store) => store.as_ref().map(|store| [store.memory_bytes(), store.file_bytes_max()]),
@@ -162,14 +161,14 @@ impl SharedRowStore {
         QueryPermit { _held: Arc::clone(&self.turn).lock_owned().await }
     }
 
-    /// What the rows say, also of those that are to go. `None` when they are gone, or somebody
-    /// takes them away just now.
+    /// Looks at the rows, also at those that are to go. `None` when they are gone, or just being
+    /// taken away.
     pub(crate) fn look<T>(&self, _turn: &QueryPermit, look: impl FnOnce(&RowStore) -> T) -> Option<T> {
         self.store.try_read().ok()?.as_ref().map(|store| look(store))
     }
 
-    /// Asks the rows, once it has what is to be `held` before the turn, for as long as the asker is
-    /// there. A question of the same page with a higher turn ends one with a lower one.
+    /// Asks the rows, once it has the things to be `held` before the permit, for as long as the
+    /// asker is there. A question of the same page with a higher turn ends one with a lower one.
     pub(crate) async fn ask<H, T: Send + 'static>(
         &self,
         twin: &DisconnectWatch,
@@ -231,8 +230,8 @@ impl SharedRowStore {
     }
 
     /// Stops the question of the page before, unless that is the newer one: then this one is too
-    /// late, as requests overtake each other on their way. Gives what is told when this one is
-    /// superseded itself.
+    /// late, as requests overtake each other on their way. Returns the receiver that hears when
+    /// this one is superseded itself.
     fn supersede(&self, page: Option<(String, u64)>, control: &Control) -> Result<oneshot::Receiver<()>, ApiError> {
         let (told, superseded) = oneshot::channel();
         let Some((page, turn)) = page else { return Ok(superseded) };

@@ -1,4 +1,4 @@
-//! What sessions share to analyse with: the room of workers and blocks, by turns.
+//! Scheduler of the workers and blocks with which sessions are analysed.
 
 use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
 use rorqual_accesslog::analyze::AnalysisShares;
@@ -30,9 +30,9 @@ pub(crate) struct Scheduler {
     waiting: watch::Sender<usize>,
     held: Arc<Semaphore>,
     held_wanted: AtomicBool,
-    /// Held by who keeps a session for the next server.
+    /// Held while a session is kept for the next server.
     keeping: Arc<Semaphore>,
-    /// And by who waits for the disk to have it.
+    /// Held while a checkpoint is synced to the disk.
     syncing: Arc<Semaphore>,
     own: Arc<Semaphore>,
     own_places: usize,
@@ -100,9 +100,9 @@ impl Scheduler {
         Some(WorkerGrant { threads, pool: self.pool.clone(), kind: GrantKind::Shared(Arc::clone(self)), _place: place })
     }
 
-    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the
-    /// middle. Who does not wait gets `None` where all are taken; the shared workers, which a
-    /// single session has instead, are always waited for, as nobody has them for long.
+    /// A permit to the end of a log, with the blocks of `pool`: a decoder can't be left in the
+    /// middle. Without waiting it is `None` where all are taken; the shared workers, which a single
+    /// session has instead, are always waited for, as nobody has them for long.
     pub(crate) async fn acquire_dedicated(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
         let waiting = WaitCount::new(&self.own_waiting);
         let own = Arc::clone(&self.own);
@@ -125,8 +125,7 @@ impl Scheduler {
         Arc::clone(&self.syncing).acquire_owned().await.ok()
     }
 
-    /// Whether somebody waits for a turn to the end of a log, or found none since this was last
-    /// asked.
+    /// True if an upload waits for a permit to the end of a log, or found none since the last call.
     pub(crate) fn own_wanted(&self) -> bool {
         self.own_wanted.swap(false, Ordering::Relaxed) || *self.own_waiting.borrow() > 0
     }
@@ -141,7 +140,7 @@ impl Scheduler {
         place
     }
 
-    /// Whether somebody found no such place since this was last asked.
+    /// True if an upload found no such place since the last call.
     pub(crate) fn held_wanted(&self) -> bool {
         self.held_wanted.swap(false, Ordering::Relaxed)
     }
@@ -170,12 +169,12 @@ impl Scheduler {
 }
 
 impl WorkerGrant {
-    /// Whether it lasts to the end of the log.
+    /// True if it lasts to the end of the log.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.kind, GrantKind::Own)
     }
 
-    /// Whether another turn would be of more use: to others, or to this one with all workers.
+    /// True if another permit would be of more use: to others, or to this one with all workers.
     pub(crate) fn better_ended(&self) -> bool {
         match &self.kind {
             GrantKind::Own => false,

@@ -1,5 +1,5 @@
-//! The files that the server itself opens: its token, its certificate and its key. What is secret
-//! must not be for others to read.
+//! The files that the server itself opens: its token, its certificate and its key. A secret must
+//! not be readable by others.
 
 use rorqual_pipe::reason;
 use std::fs::{File, Metadata, OpenOptions};
@@ -14,8 +14,7 @@ const ALL_OTHERS: u32 = 0o077;
 /// read.
 const STRANGERS: u32 = 0o007;
 
-/// What tells one version of a file from another: inode, size, and when it was changed, in seconds
-/// and nanoseconds.
+/// Version of a file: inode, size, and time of the last change, in seconds and nanoseconds.
 pub(crate) type Version = (u64, u64, i64, i64);
 
 /// The version of the file at `path`; `None` where there is none.

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What stands in for the bytes of files: nobody touches it, so it takes no memory.
+/// Stand-in for the bytes of files: nobody touches it, so it takes no memory.
 static STAND_IN: [u8; STAND_IN_BYTES] = [0; STAND_IN_BYTES];
 
 /// The socket, as hyper has it.
@@ -28,11 +28,11 @@ pub(crate) struct SendfileStream {
     files: PromisedFiles,
 }
 
-/// The files whose bytes were promised to a connection, in the order of the answers.
+/// The files that were promised to a connection, in the order of the answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromisedFiles(Arc<Mutex<VecDeque<FileRange>>>);
 
-/// What of a file is to be sent.
+/// Range of a file to send.
 #[derive(Debug)]
 pub(crate) struct FileRange {
     pub(crate) file: File,
@@ -107,8 +107,7 @@ impl SendfileStream {
             let send = || rustix::fs::sendfile(&self.stream, &stretch.file, Some(&mut at), count).map_err(io::Error::from);
             match self.stream.try_io(Interest::WRITABLE, send) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // The file has become shorter: the answer breaks off, as it can't be what was
-                // announced.
+                // The file has become shorter: the answer breaks off, as its length was announced.
                 Ok(0) => return Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
                 Ok(sent) => {
                     stretch.at += sent as u64;

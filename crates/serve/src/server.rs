@@ -1,4 +1,4 @@
-//! A server: what it is made of, and how long it runs.
+//! A server: its parts, and its life.
 
 use crate::acceptor::Acceptor;
 use crate::access::Access;
@@ -35,11 +35,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::time::{Interval, MissedTickBehavior};
 
-/// How a server is to be.
+/// Settings of a server.
 pub struct Config {
     /// Port to listen on; 0 takes a free one.
     pub port: u16,
-    /// Where it is reached, and by whom.
+    /// Address, and the clients that may reach it.
     pub access: Access,
     /// Analyses that may run at the same time; the memory is shared out among them at the start.
     pub sessions_max: usize,
@@ -54,8 +54,8 @@ pub struct Config {
     pub reading: usize,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: AnalyzeSettings,
-    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it
-    /// they are not kept, and views say so.
+    /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not
+    /// kept, and views say so.
     pub spill: Option<(PathBuf, u64)>,
     /// A folder in which uploads outlive the server: they are offered again by the next one.
     pub state: Option<PathBuf>,
@@ -94,7 +94,7 @@ impl Reload {
     /// Takes the token and the certificate that the files have now.
     ///
     /// # Errors
-    /// Of each file that is unfit: what was there before stays in force.
+    /// Of each file that is unfit: its former content stays in force.
     pub fn reload(&self) -> Result<(), String> {
         let token = self.gate.guard.token.reread();
         let tls = self.tls.as_ref().map_or(Ok(()), |tls| tls.reload());
@@ -103,7 +103,7 @@ impl Reload {
     }
 }
 
-/// What a server did.
+/// Totals of a server, at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerTotals {
     /// Analyses that were made.
@@ -116,12 +116,12 @@ pub struct ServerTotals {
     pub whole: bool,
 }
 
-/// Why a server could not start.
+/// The reason for which a server could not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// Too little memory for what was asked; the message prints the sum.
+    /// Too little memory for these settings; the message prints the sum.
     Budget(BudgetError),
-    /// What was asked for is unsafe, or a file for it is unfit.
+    /// The settings are unsafe, or a file for them is unfit.
     Refused(String),
     /// The port could not be had.
     Listen {
@@ -150,8 +150,8 @@ impl Server {
     /// Shares the memory out and starts to listen.
     ///
     /// # Errors
-    /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a
-    /// file for it is unfit.
+    /// When the memory does not suffice, the port can't be had, the settings are unsafe, or a file
+    /// for them is unfit.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.access.check().map_err(StartError::Refused)?;
@@ -206,7 +206,7 @@ impl Server {
         &self.unrestored
     }
 
-    /// Where it listens.
+    /// Address it listens on.
     ///
     /// # Errors
     /// When the system does not tell.
@@ -214,7 +214,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// What reads its files again while it runs.
+    /// Handle by which it reads its files again while it runs.
     #[must_use]
     pub fn reloader(&self) -> Reload {
         Reload { gate: Arc::clone(&self.gate), tls: self.tls.clone() }
@@ -253,8 +253,8 @@ impl Server {
         Ok(())
     }
 
-    /// Answers until `stop` is done; then lets what runs come to its end within the grace, and
-    /// stops all sessions. `end` ends that wait.
+    /// Answers until `stop` is done; then lets running requests end within the grace, and stops all
+    /// sessions. `end` ends that wait.
     pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> ServerTotals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
         let reception = self.reception(self.tls.is_some());
@@ -290,7 +290,7 @@ impl Server {
         ServerTotals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
     }
 
-    /// What answers on connections; `encrypted` ones read entries of the store through the program.
+    /// Acceptor of connections; `encrypted` ones read entries of the store through the program.
     fn reception(&mut self, encrypted: bool) -> Acceptor {
         let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
         let shelf = self.store.take().map(|store| StoreService::new(store, encrypted));
@@ -300,14 +300,14 @@ impl Server {
         Acceptor { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }
     }
 
-    /// What answers without a socket of the system, and what it answers from.
+    /// Parts that answer without a socket of the system.
     #[cfg(any(fuzzing, test))]
     pub(crate) fn into_parts(mut self) -> (Acceptor, Arc<Sessions>, Arc<RequestGate>) {
         (self.reception(true), self.sessions, self.gate)
     }
 }
 
-/// What has to be looked at again and again; nothing of it waits for anybody, nor for a disk.
+/// Work that has to be done again and again; none of it waits for anybody, nor for a disk.
 pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<RequestGate>) {
     let mut every = every(HOUSEKEEPING_EVERY);
     loop {
@@ -320,7 +320,7 @@ pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<RequestGate>) 
         }
         sessions.turns().rest();
         gate.guard.token.refresh();
-        // What histograms were given waits in a list until then.
+        // New values of histograms wait in a list until then.
         recorded().run_upkeep();
     }
 }
@@ -332,7 +332,7 @@ fn every(time: Duration) -> Interval {
     every
 }
 
-/// Keeps what is not kept while it comes, one session after another.
+/// Writes the checkpoints of sessions whose uploads pause, one after another.
 async fn keep_paused(sessions: Arc<Sessions>) {
     let mut every = every(CHECKPOINT_EVERY);
     loop {

@@ -1,4 +1,4 @@
-//! One analysis: what it is of, and where it stands.
+//! One analysis and its state.
 
 mod end;
 mod kept;
@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Semaphore, watch};
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionState {
@@ -50,9 +50,9 @@ pub(crate) enum SessionState {
     Interrupted,
     /// Everything was analysed.
     Finished,
-    /// Stopped by the user; what was analysed stays.
+    /// Stopped by the user; all that was analysed stays.
     Cancelled,
-    /// It could not be analysed to its end; what was analysed stays.
+    /// It could not be analysed to its end; all that was analysed stays.
     Failed,
 }
 
@@ -62,20 +62,20 @@ impl SessionState {
     }
 }
 
-/// What a session is to be of.
+/// Announcement of a session's log.
 pub(crate) struct NewUpload {
     pub(crate) name: String,
     pub(crate) size: Option<u64>,
     /// The server reads it; nobody uploads.
     pub(crate) is_file: bool,
-    /// What a tus client said of it, to be told again as it was.
+    /// Metadata of a tus client, to be told again as it was.
     pub(crate) metadata: Option<String>,
-    /// By what its sender knows the file again; told again as it was.
+    /// Fingerprint by which the sender knows the file again; told again as it was.
     pub(crate) fingerprint: Option<String>,
 }
 
 impl NewUpload {
-    /// What is uploaded under a name; of a size, where that is known.
+    /// An upload under a name; of a size, where that is known.
     pub(crate) fn upload(name: String, size: Option<u64>) -> Result<Self, ApiError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
@@ -83,7 +83,7 @@ impl NewUpload {
         Ok(Self { name, size, is_file: false, metadata: None, fingerprint: None })
     }
 
-    /// By what its sender will know the file again.
+    /// Adds the fingerprint by which the sender will know the file again.
     pub(crate) fn with_fingerprint(self, fingerprint: Option<String>) -> Result<Self, ApiError> {
         if fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.len() > FINGERPRINT_BYTES_MAX) {
             return Err(ApiError::bad_request(format!("a fingerprint has at most {FINGERPRINT_BYTES_MAX} bytes")));
@@ -91,7 +91,7 @@ impl NewUpload {
         Ok(Self { fingerprint, ..self })
     }
 
-    /// What the server reads.
+    /// A file that the server reads.
     pub(crate) fn file(name: String, size: Option<u64>) -> Self {
         Self { name, size, is_file: true, metadata: None, fingerprint: None }
     }
@@ -108,7 +108,7 @@ pub(crate) struct Session {
     created: SystemTime,
     control: Control,
     analyzer: Analyzer,
-    /// What its format may be.
+    /// Formats that it may have.
     formats: Formats,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
@@ -116,14 +116,14 @@ pub(crate) struct Session {
     is_file: bool,
     line_bytes_max: usize,
     threads: usize,
-    /// What a filter about the rows may take.
+    /// Most memory of a filter about the rows.
     filter_bytes_max: u64,
     sessions_max: usize,
     rows: SharedRowStore,
     turns: Arc<Scheduler>,
     spare: ChecksumBuffer,
     inlet: Inlet,
-    /// What it is read by; a lap has it while it lasts.
+    /// The run that reads it; a slice has it while it lasts.
     reading: Mutex<Option<LogRun>>,
     /// It has workers of its own.
     own: AtomicBool,
@@ -131,7 +131,7 @@ pub(crate) struct Session {
     unkept: AtomicBool,
     inner: Mutex<SessionInner>,
     reports: Reports,
-    /// Where it outlives the server.
+    /// Its checkpoints, where it outlives the server.
     checkpoints: Option<Checkpoints>,
     /// Rises with every change of state.
     changed: watch::Sender<u64>,
@@ -141,42 +141,42 @@ struct SessionInner {
     state: SessionState,
     error: Option<Value>,
     format: Option<LogFormat>,
-    /// How it was found, where it was not given.
+    /// The guess of the format, where it was not given.
     guess: Option<Guess>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,
     /// Something has come, or is read.
     begun: bool,
-    /// When the state was set.
+    /// Time at which the state was set.
     since: Instant,
     touched: Instant,
     rates: VecDeque<(Instant, u64)>,
-    /// Why it was stopped, where nobody asked for it.
+    /// The reason for which it was stopped, where nobody asked for it.
     stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<FollowStatus>,
-    /// What the run came to, once it is over; where the session has finished, that is told a little
-    /// later.
+    /// The outcome of the run, once it is over; where the session has finished, that is told a
+    /// little later.
     ran: Option<RunOutcome>,
 }
 
-/// What a run came to, for the report: it is the same whenever it is made.
+/// Outcome of a run, for the report: it is the same whenever it is made.
 #[derive(Clone)]
 struct RunOutcome {
     sources: Vec<InputReport>,
     stats: RunStats,
 }
 
-/// What all sessions share.
+/// State shared by all sessions.
 pub(crate) struct SessionContext {
     sessions_max: usize,
-    /// The turn of those who ask, or make a report.
+    /// The permit for questions and reports.
     turn: QuerySemaphore,
     /// Their reports.
     kept: Arc<ReportCache>,
     /// For a part that no session's rows have room for.
     spare: ChecksumBuffer,
-    /// What they parse with.
+    /// The scheduler of their parsing.
     pub(crate) turns: Arc<Scheduler>,
 }
 
@@ -273,13 +273,13 @@ impl Session {
         self.lock().state
     }
 
-    /// Whether its run is over.
+    /// True if its run is over.
     fn is_over(&self) -> bool {
         let inner = self.lock();
         inner.state.ended() || inner.ran.is_some()
     }
 
-    /// Whether an upload into it is running.
+    /// True if an upload into it is running.
     pub(crate) fn uploading(&self) -> bool {
         !self.is_file && self.state() == SessionState::Receiving
     }
@@ -302,19 +302,19 @@ impl Session {
         &self.inlet
     }
 
-    /// A turn to the end of its log; for who does not wait for it only where one is free.
+    /// A permit to the end of its log; without waiting only where one is free.
     pub(crate) async fn own_turn(&self, waits: bool) -> Option<ParseTurn> {
         let turn = self.turns.acquire_dedicated(self.analyzer.pool(), waits).await?;
         self.own.store(true, Ordering::Relaxed);
         Some(turn)
     }
 
-    /// Whether it has workers of its own, which others may wait for.
+    /// True if it has workers of its own, which others may wait for.
     pub(crate) fn has_own_turn(&self) -> bool {
         self.own.load(Ordering::Relaxed) && !self.state().ended()
     }
 
-    /// How fast its upload is.
+    /// Speed of its upload.
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }
@@ -323,7 +323,7 @@ impl Session {
         self.size.get().copied()
     }
 
-    /// What a tus client said of it.
+    /// Metadata of a tus client.
     pub(crate) fn metadata(&self) -> Option<&str> {
         self.metadata.as_deref()
     }
@@ -385,7 +385,7 @@ impl Session {
         Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "filter_too_large", message))
     }
 
-    /// What to tell beside an answer about the rows.
+    /// Hint beside an answer about the rows.
     pub(crate) fn hint(&self) -> Hint {
         Hint { sessions_max: self.sessions_max }
     }

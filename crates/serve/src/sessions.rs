@@ -28,23 +28,23 @@ pub(crate) const ID_BYTES: usize = 8;
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
-    /// Held while room is made and taken: two who come at once must not be given the same.
+    /// Held while room is made and taken: two uploads at once must not be given the same.
     room: tokio::sync::Mutex<()>,
     settings: AnalyzeSettings,
     shares: AnalysisShares,
     /// Rows of a segment.
     segment_rows: usize,
-    /// What one question may take beside its threads.
+    /// Most memory of one question beside its threads.
     question_bytes: u64,
-    /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
+    /// Folder for rows that do not fit the memory, and the most bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
-    /// Where uploads outlive the server.
+    /// Folder in which uploads outlive the server.
     state: Option<Arc<StateDir>>,
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
     made: AtomicU64,
-    /// What forgotten sessions took in.
+    /// Totals of forgotten sessions.
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
     page: ViewPage,
@@ -81,9 +81,9 @@ impl Sessions {
         }
     }
 
-    /// Where all places are taken: ends the session that has waited longest for the rest of its
-    /// upload, if there is one; and where rows of ended sessions are in the way, takes those that
-    /// nobody has looked at for longest. The room is kept for whoever holds what is given.
+    /// Makes room where all places are taken: ends the session that has waited longest for the rest
+    /// of its upload, if there is one; and where rows of ended sessions are in the way, takes those
+    /// that nobody has looked at for longest. The room is kept as long as the returned guard is.
     pub(crate) async fn make_room(&self) -> tokio::sync::MutexGuard<'_, ()> {
         let room = self.room.lock().await;
         let longest = {
@@ -122,8 +122,8 @@ impl Sessions {
         held().max_by_key(|session| session.idle()).map(Arc::clone)
     }
 
-    /// Whether the memory and the files have room for the rows of one session more. Those of ended
-    /// ones have what they take by now.
+    /// True if the memory and the files have room for the rows of one session more. Rows of ended
+    /// ones count with their present size.
     fn rows_fit(&self, all: &[Arc<Session>]) -> bool {
         let (share, sessions) = ([self.shares.tables_bytes, self.rows_bytes_max()], self.sessions_max as u64);
         let claims = all.iter().filter_map(|session| session.rows().claim(share));
@@ -136,8 +136,7 @@ impl Sessions {
         self.sessions_max + ENDED_SESSIONS_MAX
     }
 
-    /// Where all places are taken: interrupts an upload that is slower than it may be then, so that
-    /// its place is free soon.
+    /// Interrupts a slow upload where all places are taken, so that its place is free soon.
     fn interrupt_a_slow_one(&self) {
         let all = self.lock();
         let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
@@ -209,7 +208,7 @@ impl Sessions {
         if format.is_some() {
             settings.formats.given = format;
         }
-        // What the server reads itself it can read again.
+        // A file that the server reads itself can be read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
         let rows = rorqual_crossfilter::RowStoreSettings {
             countries: self.settings.countries.clone(),
@@ -249,7 +248,8 @@ impl Sessions {
     /// Offers the sessions again that were kept. Blocks.
     ///
     /// # Errors
-    /// What could not be read, each for people; it is left as it is.
+    /// A folder that could not be read; each problem with a session is returned for people. The
+    /// files are left as they are.
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let (mut known, mut wrong) =
@@ -299,14 +299,14 @@ impl Sessions {
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
-    /// Keeps what came of uploads that pause, and what could not be kept before.
+    /// Writes checkpoints of uploads that pause, and of those that could not be kept before.
     pub(crate) async fn keep_paused(&self) {
         for session in self.list() {
             session.keep_later(false).await;
         }
     }
 
-    /// Has the disk keep what is kept, of a few sessions at a time.
+    /// Syncs the checkpoints, of a few sessions at a time.
     pub(crate) async fn sync_all(&self) {
         stream::iter(self.list()).for_each_concurrent(SYNCS_MAX, Session::sync_later).await;
     }
@@ -319,7 +319,7 @@ impl Sessions {
         self.sync_all().await;
     }
 
-    /// Whether uploads outlive the server.
+    /// True if uploads outlive the server.
     pub(crate) fn keeps(&self) -> bool {
         self.state.is_some()
     }
@@ -382,7 +382,7 @@ impl Sessions {
         (taken.sessions_made, taken.received_bytes)
     }
 
-    /// What all sessions have taken in, and hold.
+    /// Bytes that all sessions have taken in, and memory that they hold.
     pub(crate) fn taken(&self) -> SessionTotals {
         let (all, mut taken) = {
             let all = self.lock();
@@ -398,15 +398,15 @@ impl Sessions {
         taken
     }
 
-    /// Whether a new session would be given a place.
+    /// True if a new session would be given a place.
     pub(crate) fn has_room(&self) -> bool {
         let all = self.lock();
         let running = all.iter().filter(|session| !session.state().ended()).count();
         running < self.sessions_max || all.iter().any(|session| session.holds_up_since().is_some())
     }
 
-    /// Where somebody waits to have a log decoded, ends one of those whose upload broke off in the
-    /// middle of that.
+    /// Ends a session whose upload broke off in the middle of decoding, where another log waits for
+    /// a decoder.
     pub(crate) fn free_own_turns(&self) {
         if self.shared.turns.own_wanted() {
             let all = self.lock();
@@ -418,14 +418,14 @@ impl Sessions {
         }
     }
 
-    /// Where somebody found no place for the start of a line, takes those of uploads that are away.
+    /// Takes the places of uploads that are away, where none was free for the start of a line.
     pub(crate) fn free_held_places(&self) {
         if self.shared.turns.held_wanted() {
             self.list().iter().for_each(|session| session.leave_held());
         }
     }
 
-    /// What sessions analyse with.
+    /// Scheduler of the sessions' parsing.
     pub(crate) fn turns(&self) -> &Arc<Scheduler> {
         &self.shared.turns
     }
@@ -440,7 +440,7 @@ impl Sessions {
         &self.exports
     }
 
-    /// What makes a page of a view.
+    /// The means to make a page of a view.
     pub(crate) fn page(&self) -> ViewPage {
         self.page
     }
@@ -466,18 +466,18 @@ impl Sessions {
     }
 }
 
-/// What sessions took in, and hold now.
+/// Bytes that sessions took in, and memory that they hold now.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct SessionTotals {
     pub(crate) sessions_made: u64,
-    /// As stored.
+    /// Bytes as stored.
     pub(crate) received_bytes: u64,
     pub(crate) bytes_per_second: f64,
     pub(crate) lines_parsed: u64,
     pub(crate) lines_repaired: u64,
     pub(crate) lines_rejected: u64,
     pub(crate) spilled_bytes: u64,
-    /// What the blocks of those that run may take, and what of it is lent.
+    /// Most memory of the blocks of running sessions, and the part that is lent.
     pub(crate) pool_bytes: u64,
     pub(crate) pool_lent_bytes: u64,
 }

@@ -15,21 +15,21 @@ use rorqual_crossfilter::limits::{
 use rorqual_pipe::BudgetError;
 use rorqual_pipe::limits::buffer_bytes;
 
-/// What is shared out for the sessions.
+/// Memory shared out for the sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionMemory {
     pub(crate) shares: AnalysisShares,
-    /// What one question may take beside its threads.
+    /// Most memory of one question beside its threads.
     pub(crate) question_bytes: u64,
     /// Rows of a segment, which recorders have room for.
     pub(crate) segment_rows: usize,
 }
 
-/// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of
-/// its rows.
+/// Shares the memory out among the sessions, after all other holders, and sets the part that each
+/// keeps for its rows.
 pub(crate) fn allot(config: &mut Config) -> Result<SessionMemory, StartError> {
-    // Some shares grow with the memory: what a refusal names has to be enough for them as they are
-    // then.
+    // Some shares grow with the memory: the amount that a refusal names has to be enough for them
+    // as they are then.
     let mut measured_bytes = config.settings.memory_bytes.max(MEASURED_BYTES_MIN);
     loop {
         match allot_by(config, measured_bytes) {
@@ -40,7 +40,7 @@ pub(crate) fn allot(config: &mut Config) -> Result<SessionMemory, StartError> {
 }
 
 /// The largest segments for which there is memory in their recorders and, some of them, in a
-/// session's rows. Where there is too little for any, what takes the least is named.
+/// session's rows. Where there is too little for any, the least of them is named.
 fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<SessionMemory, BudgetError> {
     // More no session gets.
     let most = segment_rows(measured_bytes / config.sessions_max as u64);
@@ -104,12 +104,13 @@ fn shares_by(config: &Config, measured_bytes: u64) -> Result<AnalysisShares, Bud
         (false, true) => "fewer --connections or --renders",
         (false, false) => "fewer --connections",
     };
-    // Turns that uploads share, those to the end of a log, and what the server reads itself.
+    // Permits that uploads share, those to the end of a log, and files that the server reads
+    // itself.
     let runs = 1 + own_places(config.sessions_max) + config.reading;
     config.settings.shares_beside(&beside, runs as u64, instead)
 }
 
-/// The rows of all sessions, in segments of so many, which share what is left: as much in all as a
+/// The rows of all sessions, in segments of so many, which share the rest: as much in all as a
 /// single store has at least.
 fn kept(config: &Config, segment_rows: usize) -> RowStoreShare {
     let parts = config.sessions_max as u64;
@@ -117,7 +118,7 @@ fn kept(config: &Config, segment_rows: usize) -> RowStoreShare {
     RowStoreShare { what: "rows", worker_bytes: recorder_bytes(segment_rows), parts, bytes_min }
 }
 
-/// What one question may take beside its threads.
+/// Most memory of one question beside its threads.
 fn question_bytes(config: &Config) -> u64 {
     question_bytes_of(config, config.settings.memory_bytes.max(MEASURED_BYTES_MIN))
 }

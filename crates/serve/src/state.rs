@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::time::SystemTime;
 
-/// What the version of these files is; others are left alone.
+/// Version of these files; others are left alone.
 const VERSION: u32 = 2;
 
 const SESSION: &str = "session";
@@ -29,11 +29,11 @@ const SYNCED: &str = "synced";
 const ROWS: &str = "rows";
 const LOCK: &str = "lock";
 
-/// How a file that is being written is named: so, and then as the session.
+/// Name of a file that is being written: this, and then as the session.
 const UNFINISHED: &str = "new-";
 const TMP: &str = "tmp";
 
-/// And one that is to be a copy.
+/// Name of one that is to be a copy.
 const COPY: &str = "copy";
 
 /// Of all that follows it in a session's file.
@@ -58,12 +58,12 @@ pub(crate) struct SavedSession {
     pub(crate) given: Option<SavedFormat>,
     /// The one that was found.
     pub(crate) format: Option<SavedFormat>,
-    /// How well that fits the first lines; not of what an earlier version kept.
+    /// Fit of that format to the first lines; absent in files of an earlier version.
     #[serde(default)]
     pub(crate) guess: Option<Guess>,
-    /// Where its upload goes on, in bytes as they are sent.
+    /// Offset from which its upload goes on, in bytes as they are sent.
     pub(crate) offset: u64,
-    /// That is in the middle of a line that is too long.
+    /// True in the middle of a line that is too long.
     pub(crate) skipping: bool,
     /// Lines before that.
     pub(crate) lines: u64,
@@ -72,7 +72,7 @@ pub(crate) struct SavedSession {
     pub(crate) counts: AnalysisCounts,
 }
 
-/// How it ended.
+/// End of a session.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SessionEnd {
     pub(crate) state: crate::session::SessionState,
@@ -123,7 +123,7 @@ impl SavedSession {
         }
     }
 
-    /// Whether a session may be so, whatever it was.
+    /// True if a session may be so, whatever it was.
     fn is_sound(&self) -> bool {
         let counted = [self.offset, self.lines, self.decoded_bytes].iter().all(|count| *count <= i64::MAX as u64);
         let begun = self.offset > 0 && self.ended.is_none();
@@ -147,7 +147,7 @@ impl SavedFormat {
     }
 }
 
-/// What is in one of its files, for tests of others.
+/// Content of one of its files, for tests of others.
 #[cfg(test)]
 pub(crate) fn content(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).expect("it is there")
@@ -182,7 +182,8 @@ mod tests {
         try_write(checkpoints, lines).expect("it can be written");
     }
 
-    /// What a server would go on from after a kill, and after a power cut took what was not synced.
+    /// Lines that a server would go on from after a kill, and after a power cut that took the
+    /// unsynced bytes.
     fn lines(dir: &StateDir) -> (Option<u64>, Option<u64>) {
         let lines = |extension| dir.read(ID, &dir.path(ID, extension)).ok().map(|found| found.saved.lines);
         (lines(SESSION), lines(SYNCED))
@@ -203,7 +204,7 @@ mod tests {
         write(&checkpoints, 2);
         write(&checkpoints, 3);
         assert_eq!(lines(&dir), (Some(3), Some(1)));
-        // The next server, behind a kill, knows no more than the files.
+        // The next server, after a kill, knows no more than the files.
         let next = Checkpoints::new(&dir, ID);
         assert!(next.is_newer(), "what the one before did not sync");
         next.sync(|| Ok(())).expect("it can be written");

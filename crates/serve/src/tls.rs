@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// What a server shows of itself, and proves.
+/// Certificate and key of a server.
 pub(crate) struct Tls {
     certificate: PathBuf,
     key: PathBuf,
@@ -30,10 +30,10 @@ impl Tls {
         Ok(Self { certificate, key, config })
     }
 
-    /// Reads the files again; connections that there are keep what they have.
+    /// Reads the files again; present connections keep theirs.
     ///
     /// # Errors
-    /// As [`Tls::new`]; what was there before stays.
+    /// The same as [`Tls::new`]; the former ones stay.
     pub(crate) fn reload(&self) -> Result<(), String> {
         let config = load(&self.certificate, &self.key)?;
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;

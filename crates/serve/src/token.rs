@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-/// What the session key is for, as the key derivation wants it.
+/// Purpose of the session key, for the key derivation.
 const KEY_CONTEXT: &str = "rorqual serve 2026 session key of a browser";
 
-/// What a request must show.
+/// The token of requests.
 #[derive(Debug)]
 pub(crate) struct AccessToken {
     current: Mutex<CurrentToken>,
     file: Option<PathBuf>,
-    /// How often the token was changed.
+    /// Number of changes of the token.
     changes: watch::Sender<u64>,
 }
 
-/// The right to what was asked for, which ends when the token that was shown for it is changed.
+/// A grant for one request, which ends when the token that was shown for it is changed.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessGrant {
     change: u64,
@@ -120,8 +120,8 @@ impl AccessToken {
         Ok(())
     }
 
-    /// Takes what was read; whether that is another token, which ends all that was asked for with
-    /// the one before.
+    /// Takes the token that was read; true if it is another one, which ends all requests by the one
+    /// before.
     fn replace(&self, current: &mut CurrentToken, read: CurrentToken) -> bool {
         let changed = read.text != current.text;
         *current = read;
@@ -145,7 +145,7 @@ impl CurrentToken {
 }
 
 impl AccessGrant {
-    /// Whether the token has been changed since it was shown.
+    /// True if the token has been changed since it was shown.
     pub(crate) fn is_revoked(&self) -> bool {
         *self.changes.borrow() != self.change
     }
@@ -164,7 +164,7 @@ fn read(path: &std::path::Path) -> Result<CurrentToken, String> {
     let (least, most) = TOKEN_CHARS;
     let (text, version) = secrets::private(path, most as u64 + 2)?;
     let text = text.trim_end_matches(['\r', '\n']);
-    // What needs no quoting in an address, a cookie and a header.
+    // Characters that need no quoting in an address, a cookie and a header.
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
     if !plain || text.len() < least || text.len() > most {
         let fit = format!("{least} to {most} letters, digits and -_.~ on one line");

@@ -1,5 +1,5 @@
-//! What brings the bytes of an upload: a request's body, a WebSocket, a part that was held until
-//! its checksum was right.
+//! Transports of an upload's bytes: a request's body, a WebSocket, a part that was held until its
+//! checksum was right.
 
 use crate::feed::Interruption;
 use axum::body::Body;
@@ -9,14 +9,13 @@ use http_body_util::BodyExt;
 /// Bytes that are passed over at once.
 const SKIPPED_BYTES: usize = 4 << 10;
 
-/// Brings bytes, and nothing else: who takes them counts, waits, and decides what becomes of the
-/// session.
+/// Brings bytes, and nothing else: its user counts, waits, and decides on the session.
 pub(crate) trait Transport: Send {
     /// Waits until bytes are at hand, and tells how many; 0 at the end. May be dropped while it
     /// waits, and called again.
     fn ready(&mut self) -> impl Future<Output = Result<usize, Interruption>> + Send;
 
-    /// Moves the next bytes to `place`, which is no longer than what is at hand.
+    /// Moves the next bytes to `place`, which is no longer than the bytes at hand.
     fn fill(&mut self, place: &mut [u8]);
 
     /// Passes over so many of the next bytes, which are at hand.
@@ -29,27 +28,27 @@ pub(crate) trait Transport: Send {
         }
     }
 
-    /// What its end means.
+    /// Meaning of its end.
     fn end(&self) -> TransferEnd;
 
-    /// Whether it may wait for a turn to the end of a log, which may be long: it holds nothing
+    /// True if it may wait for a permit to the end of a log, which may be long: it holds nothing
     /// meanwhile that others wait for.
     fn waits(&self) -> bool {
         true
     }
 }
 
-/// How far what came was taken, which a transport may tell its client.
+/// Progress of an upload, which a transport may tell its client.
 pub(crate) trait TransferProgress: Send + Sync {
     /// Bytes that were taken, those before this connection among them.
     fn offset(&self) -> u64;
 
-    /// At how many bytes it ends, where that was announced.
+    /// Announced size, where there is one.
     fn size(&self) -> Option<u64>;
 }
 
-/// What the end of a transport is, where the size of the log was not announced. Where it was, the
-/// log ends there.
+/// End of a transport, where the size of the log was not announced. Where it was, the log ends
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransferEnd {
     /// The end of the log.

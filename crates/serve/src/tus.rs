@@ -94,7 +94,7 @@ fn wrong_method(method: &str) -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{method} is not for this address"))
 }
 
-/// What every answer says.
+/// Adds the headers that every answer has.
 fn finished(answer: Result<Response, ApiError>, allowed: &'static str) -> Response {
     let mut response = answer.unwrap_or_else(|error| {
         // tus has a status of its own for an upload that another request writes to.
@@ -141,14 +141,14 @@ async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, sent: (Body, Disc
         return Ok((StatusCode::CREATED, location, [(OFFSET, session.offset().to_string())]).into_response());
     }
     if size == Some(0) {
-        // Nothing will come; what is wrong with a log of nothing is seen where it is looked at.
+        // Nothing will come; an empty log is judged where it is looked at.
         let intake = Intake::claim(session, 0, Some(0))?;
         let _ = detached(async move { intake.take(&mut BodyTransport::new(Body::empty(), TransferEnd::Log)).await }).await;
     }
     Ok((StatusCode::CREATED, location).into_response())
 }
 
-/// Where an upload goes on.
+/// Offset from which an upload goes on.
 fn head(session: &Arc<Session>) -> Result<Response, ApiError> {
     gone(session)?;
     let mut response = StatusCode::OK.into_response();

@@ -1,5 +1,5 @@
 //! The one consumer of uploads: a session is claimed at an offset, a transport brings bytes, and
-//! what becomes of the session is decided here, whatever the transport.
+//! the session's next state is decided here, whatever the transport.
 
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
@@ -28,8 +28,8 @@ impl Intake {
         &self.session
     }
 
-    /// Takes what a transport brings; comes back when everything is analysed, or when more is to
-    /// come, which is an error where the transport did not come to its end.
+    /// Takes a transport's bytes; returns when everything is analysed, or when more is to come,
+    /// which is an error where the transport did not come to its end.
     pub(crate) async fn take(mut self, transport: &mut impl Transport) -> Result<(), ApiError> {
         let session = Arc::clone(&self.session);
         let Some(feed) = &mut self.feed else { return Err(session.error()) };
@@ -113,7 +113,7 @@ pub(crate) async fn detached<T: Send + 'static>(
     tokio::spawn(work).await.map_err(internal)?
 }
 
-/// How a body may be coded, which its bytes say anyway: the decoder goes by them.
+/// Content codings of a body; its bytes tell them anyway, and the decoder goes by those.
 const ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
 
 /// Refuses a body that is coded in a way nobody here decodes, before anything of it is taken for a

@@ -50,7 +50,7 @@ impl SpanQuery {
 struct QueuedView(SpanQuery);
 
 impl QueuedView {
-    /// What is wrong with it is told at once.
+    /// Refuses a wrong one at once.
     fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
         span.view(session).map(|_| Self(span))
     }
@@ -69,13 +69,13 @@ pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter
 fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
     match seconds {
         Some(seconds) if !seconds.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
-        // Beyond what is a time it stays at the ends.
+        // Beyond the range of times it stays at the ends.
         seconds => Ok(seconds.map(|seconds| (seconds * 1e6) as i64)),
     }
 }
 
-/// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever
-/// order they arrive.
+/// The asking page: a question with a higher turn ends one of the same page with a lower one, in
+/// either order of arrival.
 fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
     match page {
         Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
@@ -103,9 +103,8 @@ fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
     }
 }
 
-/// Asks the rows of a session, and answers with the JSON that was made of what they say; `None` is
-/// one that would be too long. It is made in the turn of the question, so what it is made of is
-/// held once.
+/// Asks the rows of a session, and answers with the JSON of the result; `None` is one that would be
+/// too long. It is made under the question's permit, so the result is held once.
 pub(crate) async fn answer(
     session: &Session,
     asker: &Requester,
@@ -150,7 +149,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = ViewParts { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
-    // Seen before the rows are: what is shown as complete has all of them.
+    // Taken before the rows: a view shown as complete has all of them.
     let complete = session.state().ended();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
@@ -311,7 +310,7 @@ struct RatesAsked {
     #[serde(default)]
     by: RateGroupingQuery,
     top: Option<usize>,
-    /// Where both are given, only this one counts.
+    /// The only one that counts where both are given.
     limit_per_minute: Option<u64>,
     limit_per_second: Option<u64>,
 }

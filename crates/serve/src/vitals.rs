@@ -1,5 +1,5 @@
-//! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and
-//! stops servers (`/healthz`, `/readyz`).
+//! Health of the server: for people (`/api/vitals`), for Prometheus (`/metrics`), for service
+//! managers (`/healthz`, `/readyz`).
 
 use crate::auth::RequestGate;
 use crate::body::BodyPermits;
@@ -24,7 +24,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Of the exposition format of Prometheus.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Who knows how the server is.
+/// Sources of the server's health.
 pub(crate) struct Vitals {
     sessions: Arc<Sessions>,
     renders: Option<Arc<Renders>>,
@@ -32,7 +32,7 @@ pub(crate) struct Vitals {
     started: (Instant, SystemTime),
 }
 
-/// How it is.
+/// Health of the server.
 #[derive(Debug, Serialize)]
 struct HealthSigns {
     version: &'static str,
@@ -107,7 +107,7 @@ async fn exposition(Shared(vitals): Shared<Arc<Vitals>>, Extension(holder): Exte
     ([(header::CONTENT_TYPE, EXPOSITION), (header::CACHE_CONTROL, "no-store")], ticket.on(text.into()))
 }
 
-/// Whether a new session would find a place.
+/// Readiness: a new session would find a place.
 async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<ConnectionSlot>>>) -> (StatusCode, &'static str) {
     let (known, known_max, _) = vitals.gate.connections.counts();
     // Who asks with the token has a place himself.
@@ -153,7 +153,7 @@ impl Vitals {
         }
     }
 
-    /// Tells the facade what is not counted where it happens.
+    /// Tells the facade all values that are not counted where they happen.
     fn record(&self, signs: &HealthSigns) {
         let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
         let started = self.started.1.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Sets a socket up: small answers do not wait for more, and a peer that vanished without a word is
-/// noticed. What the system does not take only costs that.
+/// noticed. An option that the system does not take only costs that.
 pub(crate) fn set_up(stream: &TcpStream) {
     let (idle, every) = KEEPALIVE_TIMES;
     let keepalive = TcpKeepalive::new().with_time(idle).with_interval(every).with_retries(KEEPALIVE_PROBES);
@@ -18,11 +18,10 @@ pub(crate) fn set_up(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// A connection that breaks when its peer takes nothing of what is sent to it for
-/// [`STALL_TIME_MAX`].
+/// A connection that breaks when its peer takes no bytes for [`STALL_TIME_MAX`].
 pub(crate) struct WriteTimeout<S> {
     inner: S,
-    /// When the peer is taken for gone; set while it takes nothing.
+    /// Time at which the peer is taken for gone; set while it takes nothing.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -31,7 +30,7 @@ impl<S> WriteTimeout<S> {
         Self { inner, deadline: None }
     }
 
-    /// What a write came to, with an end to the waiting.
+    /// The result of a write, with an end to the waiting.
     fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             // The HTTP layer looks for a next request when it has answered, but not if it waited

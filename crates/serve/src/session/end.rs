@@ -1,4 +1,4 @@
-//! How a session ends: by its log, by its user, or because others need its place.
+//! End of a session: by its log, by its user, or because others need its place.
 
 use super::{RunOutcome, Session, SessionInner, SessionState, lock};
 use crate::error::ApiError;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Session {
-    /// The end of what was analysed, to its end or to an error.
+    /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
         let source = InputReport { error: error.map(ToString::to_string), ..self.source_so_far() };
         let (state, error) = if self.control.stopped() {
@@ -71,7 +71,7 @@ impl Session {
         self.set_state(&mut inner, SessionState::Failed);
     }
 
-    /// What went wrong, as an answer.
+    /// The error, as an answer.
     pub(crate) fn error(&self) -> ApiError {
         let error = self.lock().error.clone().unwrap_or_default();
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
@@ -86,7 +86,7 @@ impl Session {
         if error["lines"].is_array() { answer.with("lines", error["lines"].clone()) } else { answer }
     }
 
-    /// Stops the run; what it has analysed stays.
+    /// Stops the run; all that it has analysed stays.
     pub(crate) fn cancel(self: &Arc<Self>) {
         self.stop(&mut self.lock());
     }
@@ -176,7 +176,7 @@ impl Session {
 
     /// Ends it, forgets it, and gives the memory of its rows back, and their file with it.
     pub(crate) async fn discard(self: &Arc<Self>) {
-        // What has not ended need not be kept any more.
+        // A session that has not ended need not be kept any more.
         self.forget_later().await;
         self.cancel();
         self.rows.close();

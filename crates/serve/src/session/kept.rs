@@ -1,4 +1,4 @@
-//! What of a session outlives the server (`--state`).
+//! Checkpoints of a session, which outlive the server (`--state`).
 
 use super::{Session, SessionState, lock, try_lock};
 use crate::feed::Feed;
@@ -19,7 +19,7 @@ impl Session {
         let format = saved.format.as_ref().and_then(SavedFormat::format);
         if format.is_some() && saved.ended.is_none() {
             let input = Input::from_source(saved.name, Box::new(self.inlet.source(&self.control)));
-            // From its start on it may be what only a whole stream tells.
+            // From its start on it may be UTF-16, which only a whole stream tells.
             let input = if place.offset == 0 { input.into_utf8() } else { input };
             let left = SuspendedInput { place, lines: saved.lines, format: format.clone() };
             *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
@@ -45,11 +45,11 @@ impl Session {
         Self { created: saved.created, ..self }
     }
 
-    /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks.
-    /// Nothing of it may run.
+    /// Writes a checkpoint, where the server has a folder for that, with the end of a session that
+    /// ended. Blocks. No part of the session may run.
     pub(super) fn keep(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
-        // What is decoded can't be left in the middle: it comes again from its start.
+        // A decoder can't be left in the middle: its input comes again from the start.
         if checkpoints.removed() || (self.own.load(Ordering::Relaxed) && ended.is_none()) {
             return;
         }
@@ -89,11 +89,11 @@ impl Session {
         self.keep(None, None);
     }
 
-    /// Keeps what came of it and is not kept, where nothing of it runs. A checkpoint that failed a
-    /// moment ago is tried again only where this is the `last` try. One session after another, as
-    /// each takes memory for that.
+    /// Writes a checkpoint of anything newer than the last, where no part of the session runs. One
+    /// that failed a moment ago is tried again only where this is the `last` try. One session after
+    /// another, as each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
-        // A run of its own has what is read by to its end, and nothing is kept of it before.
+        // A run of its own has its reader to the end, and nothing is kept of it before.
         let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
         if !self.is_kept() || !self.unkept.load(Ordering::Relaxed) || own() {
             return;
@@ -104,7 +104,7 @@ impl Session {
     }
 
     fn keep_now(&self, last: bool) {
-        // A lap that has it keeps what came before at its end, or leaves it to the next try.
+        // A slice that has it writes a checkpoint at its end, or leaves it to the next try.
         let Some(reading) = try_lock(&self.reading) else { return };
         if !last && self.checkpoints.as_ref().is_some_and(Checkpoints::failed) {
             return;
@@ -121,8 +121,8 @@ impl Session {
         }
     }
 
-    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; a few
-    /// sessions at a time. A run may be on its way.
+    /// Syncs the latest checkpoint, so that it outlasts an end of the whole machine; a few sessions
+    /// at a time. A run may be on its way.
     pub(crate) async fn sync_later(self: Arc<Self>) {
         if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
             return;
@@ -132,7 +132,7 @@ impl Session {
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
 
-    /// Who takes the rows away does not wait for this.
+    /// Taking the rows away does not wait for this.
     fn sync(&self) {
         let (Some(checkpoints), Some(journal)) = (&self.checkpoints, self.rows.store().map(|store| store.journal())) else {
             return;
@@ -142,13 +142,13 @@ impl Session {
         }
     }
 
-    /// Whether it outlives the server.
+    /// True if it outlives the server.
     pub(crate) fn is_kept(&self) -> bool {
         self.checkpoints.is_some()
     }
 
-    /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does
-    /// not outlive the server.
+    /// True if the whole state outlasts an end of the whole machine; `None` where it does not
+    /// outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
         let checkpoints = self.checkpoints.as_ref()?;
         Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer() && checkpoints.are_there())
@@ -203,7 +203,7 @@ mod tests {
         serde_json::from_slice(bytes.split(|byte| *byte == b'\n').nth(1).expect("a line")).expect("JSON")
     }
 
-    /// What a session says of that.
+    /// The field `kept` of a session.
     fn is_kept(session: &Session) -> Value {
         serde_json::to_value(session.view(Duration::ZERO)).expect("JSON")["kept"].take()
     }
@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(saved(&latest)["offset"], log.len());
     }
 
-    /// Makes the disk take as long for a session's checkpoint as what is given stays: a pipe is
-    /// read once somebody writes.
+    /// Makes the disk take as long for a session's checkpoint as the returned function is not
+    /// called: a pipe is read once somebody writes.
     fn slow(latest: &Path) -> impl FnOnce() + use<> {
         std::fs::remove_file(latest).expect("it is there");
         assert!(Command::new("mkfifo").arg(latest).status().expect("mkfifo").success());
@@ -386,8 +386,8 @@ mod tests {
         });
     }
 
-    /// Has what a session is read by, as a lap or a checkpoint would, until it is told to go on;
-    /// whether it was.
+    /// Holds the session's reader, as a slice or a checkpoint would, until it is told to go on;
+    /// returns whether there was one.
     fn lap(session: &Arc<Session>) -> (Sender<()>, JoinHandle<bool>) {
         let (goes_on, told) = channel();
         let (begins, begun) = channel();

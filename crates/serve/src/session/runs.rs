@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// How a lap ended.
+/// Outcome of a slice.
 #[derive(Debug)]
 pub(crate) enum SliceOutcome {
     /// There is more to come.
@@ -66,7 +66,7 @@ impl Session {
         std::mem::forget(guard);
     }
 
-    /// Runs what its feed gives it in one turn. Blocks.
+    /// Runs all that its feed gives it in one slice. Blocks.
     pub(crate) fn run_slice(self: &Arc<Self>, turn: &ParseTurn) -> SliceOutcome {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
@@ -122,8 +122,8 @@ impl Session {
     }
 }
 
-/// Sets a session to failed when its run panics: nobody else would, and whoever waits for its end
-/// would wait for ever.
+/// Sets a session to failed when its run panics: nothing else would, and a waiter for its end would
+/// wait for ever.
 struct FailOnUnwind<'a>(&'a Session);
 
 impl Drop for FailOnUnwind<'_> {

@@ -1,4 +1,4 @@
-//! What of a session is shown: how far it is, and its report.
+//! A session as clients see it: its progress, and its report.
 
 use super::{RunOutcome, Session, SessionInner, SessionState};
 use crate::limits::{REPORT_PATIENCE, TOP_ROWS};
@@ -33,7 +33,7 @@ pub(crate) struct SessionView {
     kept: Option<bool>,
 }
 
-/// What happened to a file that is followed.
+/// Events of a followed file.
 #[derive(Debug, Serialize)]
 struct FollowView {
     truncations: u64,
@@ -110,7 +110,7 @@ impl Session {
         &self.reports
     }
 
-    /// Gives the memory of its rows back when it has ended; what they say last stays.
+    /// Gives the memory of its rows back when it has ended; their last report stays.
     pub(crate) async fn retire(self: &Arc<Self>) {
         self.rows.close();
         if let Some(last) = self.report().await {
@@ -121,7 +121,7 @@ impl Session {
         self.forget_later().await;
     }
 
-    /// What is known, with what the rows say. Blocks.
+    /// The report so far, with that of the rows. Blocks.
     fn report_of(&self, turn: &QueryPermit, ran: Option<RunOutcome>, complete: bool) -> LogReport {
         let (sources, stats) = match ran {
             Some(RunOutcome { sources, stats }) => (sources, Some(stats)),
@@ -130,13 +130,13 @@ impl Session {
         let mut report = self.analyzer.report(sources, complete, 0);
         report.stats = stats.unwrap_or(report.stats);
         // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back
-        // are told by who asks for them.
+        // are told to the client that asks for them.
         let control = Control::default();
         let _ = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
         report
     }
 
-    /// Its lines so far, by what became of them.
+    /// Its lines so far, by outcome.
     pub(crate) fn lines(&self) -> LineCounts {
         self.analyzer.analysis().lines()
     }
@@ -152,7 +152,7 @@ impl Session {
         self.analyzer.analysis().rejects()
     }
 
-    /// What is known of the lines of a view. Blocks.
+    /// The report's part about the lines of a view. Blocks.
     pub(crate) fn view_report(&self, complete: bool) -> LogReport {
         self.analyzer.report(vec![self.source_so_far()], complete, 0)
     }

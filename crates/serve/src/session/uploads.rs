@@ -1,4 +1,4 @@
-//! A session as uploads have it: who has its feed, and where it goes on.
+//! A session as uploads have it: the owner of its feed, and the offset.
 
 use super::{Session, SessionInner, SessionState, lock};
 use crate::error::ApiError;
@@ -36,7 +36,7 @@ impl Session {
         self.control.take_stored(bytes)
     }
 
-    /// Forgets the unfinished line at the end of what was taken: it comes again. Blocks while the
+    /// Forgets the unfinished line at the end of the taken bytes: it comes again. Blocks while the
     /// session is being kept.
     pub(crate) fn rewind(&self) {
         if let Some(reading) = lock(&self.reading).as_mut() {
@@ -46,7 +46,8 @@ impl Session {
         }
     }
 
-    /// Says how long the log is, once; for who has the claim on it, and brings bytes up to `end`.
+    /// Sets the length of the log, once; for the owner of the claim, which brings bytes up to
+    /// `end`.
     pub(crate) fn announce(&self, size: u64, end: u64) -> Result<(), ApiError> {
         if end > size {
             return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
@@ -63,8 +64,7 @@ impl Session {
         Err(ApiError::bad_request(format!("the session was announced with a size of {announced} bytes, which does not change")))
     }
 
-    /// Whether the announced size has come; where there is none, what its transport's end means
-    /// says so.
+    /// True if the announced size has come; where there is none, the end of its transport decides.
     pub(crate) fn whole(&self, end: TransferEnd) -> bool {
         self.size().map_or(end == TransferEnd::Log, |size| self.offset() >= size)
     }

@@ -1,13 +1,13 @@
 //! Frames as RFC 6455 has them, decoded while they arrive: nothing of a payload is held, whatever a
 //! frame's size.
 //!
-//! The decoder is given what was read and says what lies there. It keeps the head of a frame (14
-//! bytes at most) and the payload of a control frame (125 at most), as these may come in pieces; a
-//! payload of a message stays where it was read until somebody takes it.
+//! The decoder is given the bytes of a read and returns the items in them. It keeps the head of a
+//! frame (14 bytes at most) and the payload of a control frame (125 at most), as these may come in
+//! pieces; a payload of a message stays in its buffer until somebody takes it.
 
 use super::mask::copy_unmasked;
 
-/// What a client does wrong, and the code with which that ends the connection.
+/// Violation of the protocol by a client, with the code that ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) code: u16,
@@ -40,7 +40,7 @@ pub(super) enum ControlFrame {
     Pong,
 }
 
-/// What lies at the front of the input.
+/// Item at the front of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameStep {
     /// Nothing more: it is used up.
@@ -59,7 +59,7 @@ const HEAD_BYTES_MAX: usize = 14;
 /// The longest payload of a control frame.
 pub(super) const CONTROL_BYTES_MAX: usize = 125;
 
-/// What is known of the frames so far.
+/// State of the decoder between reads.
 #[derive(Debug)]
 pub(super) struct FrameDecoder {
     head: [u8; HEAD_BYTES_MAX],
@@ -107,12 +107,12 @@ impl FrameDecoder {
         &self.control[..self.control_bytes]
     }
 
-    /// Whether the rest of a frame of a message is still to come.
+    /// True if the rest of a frame of a message is still to come.
     pub(super) fn within(&self) -> bool {
         self.frame.is_some_and(|frame| frame.left > 0)
     }
 
-    /// Goes on to what is next, and takes heads and control frames out of the input.
+    /// Goes on to the next item, and takes heads and control frames out of the input.
     pub(super) fn step(&mut self, input: &mut &[u8]) -> Result<FrameStep, Violation> {
         loop {
             let frame = match self.frame {
@@ -158,8 +158,7 @@ impl FrameDecoder {
         FrameStep::Control(control)
     }
 
-    /// Reads a head, as far as it has come. What is wrong in it is told by the first byte that
-    /// shows it.
+    /// Reads a head, as far as it has come. A violation is told by the first byte that shows it.
     fn begin(&mut self, input: &mut &[u8]) -> Result<Option<WebSocketFrame>, Violation> {
         loop {
             if self.head_bytes >= 1 {

@@ -1,4 +1,4 @@
-//! What a WebSocket's fuzz target sees: what was heard, and what a session made of it.
+//! The view of a WebSocket's fuzz target: messages that were heard, and the session's totals.
 #![allow(clippy::expect_used)]
 
 use super::mask::copied;
@@ -18,14 +18,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes of a text at most.
 pub const TEXT_BYTES_MAX: usize = SOCKET_TEXT_BYTES_MAX;
 
-/// What a client was heard to say.
+/// Message of a client as it was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientHeard {
     /// A text.
     Text(String),
     /// A binary message.
     Binary(Vec<u8>),
-    /// So much of a binary message whose end did not come.
+    /// The beginning of a binary message without an end.
     Begun(Vec<u8>),
     /// It wants an answer with this.
     Ping(Vec<u8>),
@@ -37,7 +37,7 @@ pub enum ClientHeard {
     Failed(u16),
 }
 
-/// What these reads say, binary payloads taken in pieces of at most `piece_bytes`; and the bytes
+/// Messages in these reads, binary payloads taken in pieces of at most `piece_bytes`; and the bytes
 /// that were copied.
 pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -> (Vec<ClientHeard>, u64) {
     copied::take();
@@ -55,7 +55,7 @@ pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -
     (heard, copied::take())
 }
 
-/// Whether more may be said.
+/// Goes through one read; true if more may follow.
 fn go_through(
     receiver: &mut Receiver,
     input: &mut &[u8],
@@ -86,8 +86,8 @@ fn go_through(
     }
 }
 
-/// Takes these reads as the frames of an upload, behind which the connection ends; what the server
-/// said.
+/// Takes these reads as the frames of an upload, after which the connection ends; returns the
+/// server's messages.
 pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Vec<Vec<u8>>) -> Vec<u8> {
     let said = Arc::new(Mutex::new(Vec::new()));
     let client = FuzzClient { reads: reads.into(), said: Arc::clone(&said) };
@@ -97,7 +97,7 @@ pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Ve
     std::mem::take(&mut said.lock().expect("no panic"))
 }
 
-/// Says what it has, and listens.
+/// Sends its frames, and listens.
 struct FuzzClient {
     reads: VecDeque<Vec<u8>>,
     said: Arc<Mutex<Vec<u8>>>,

@@ -1,5 +1,5 @@
-//! The opening handshake (RFC 6455, 4.2): what a client must say to become a WebSocket, and the
-//! answer.
+//! The opening handshake (RFC 6455, 4.2): the headers by which a client becomes a WebSocket, and
+//! the answer.
 
 use crate::error::ApiError;
 use axum::extract::Request;
@@ -38,7 +38,7 @@ pub(super) fn accept(request: &Request) -> Result<String, Response> {
     Err(ApiError::bad_request("Sec-WebSocket-Key has to be 16 bytes in base64").into_response())
 }
 
-/// Whether a header's list has a word, in any case.
+/// True if a header's list has a word, in any case.
 fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))

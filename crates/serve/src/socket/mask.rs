@@ -1,8 +1,8 @@
 //! The one copy of a payload: from the buffer that was read into, unmasked on its way, to the block
 //! where it is to lie.
 
-/// Copies `from` to `to`, which is as long, and takes the mask off; gives the key as it goes on
-/// behind. A client masks what it sends so that no proxy takes it for a request (RFC 6455, 10.3).
+/// Copies `from` to `to`, which is as long, and takes the mask off; returns the key for the next
+/// byte. A client masks its frames so that no proxy takes them for a request (RFC 6455, 10.3).
 pub(super) fn copy_unmasked(from: &[u8], to: &mut [u8], mut key: [u8; 4]) -> [u8; 4] {
     #[cfg(any(fuzzing, test))]
     copied::add(from.len());
@@ -25,7 +25,7 @@ pub(super) fn copy_unmasked(from: &[u8], to: &mut [u8], mut key: [u8; 4]) -> [u8
 /// Bytes at a time: a cache line.
 const WIDTH: usize = 64;
 
-/// How many bytes this thread copied, for the tests that hold the number down.
+/// Number of bytes that this thread copied, for the tests that hold it down.
 #[cfg(any(fuzzing, test))]
 pub(super) mod copied {
     use std::cell::Cell;

@@ -6,7 +6,7 @@ use super::frame::{
 };
 use std::str::from_utf8;
 
-/// What a client said.
+/// Message or event of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SocketEvent {
     /// Nothing more: the input is used up.
@@ -21,11 +21,11 @@ pub(super) enum SocketEvent {
     Ping,
     /// It is there.
     Pong,
-    /// It leaves, with this code where it gave one. Nothing behind this means anything.
+    /// It leaves, with this code where it gave one. Nothing after this means anything.
     Close(Option<u16>),
 }
 
-/// What a client sends, as messages.
+/// Decoder of a client's frames into messages.
 pub(super) struct Receiver {
     decoder: FrameDecoder,
     text: Vec<u8>,
@@ -41,7 +41,7 @@ impl Receiver {
         Self { decoder: FrameDecoder::new(), text: Vec::new(), checked: 0, text_bytes_max, closed: false }
     }
 
-    /// Goes on to what is next, and takes all but binary payloads out of the input.
+    /// Goes on to the next event, and takes all but binary payloads out of the input.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<SocketEvent, Violation> {
         loop {
             if self.closed {
@@ -77,20 +77,20 @@ impl Receiver {
         self.decoder.control()
     }
 
-    /// Whether the rest of a frame of a message is still to come.
+    /// True if the rest of a frame of a message is still to come.
     pub(super) fn within(&self) -> bool {
         self.decoder.within()
     }
 
     fn push_text(&mut self, input: &mut &[u8], bytes: usize) -> Result<(), Violation> {
         let before = self.text.len();
-        // What is wrong first is told, wherever reads end.
+        // The first fault is told, wherever reads end.
         let here = bytes.min(self.text_bytes_max - before);
         self.text.resize(before + here, 0);
         self.decoder.take(input, &mut self.text[before..]);
         match from_utf8(&self.text[self.checked..]) {
             Ok(_) => self.checked = self.text.len(),
-            // What was cut in the middle of a character may still become one.
+            // A text cut in the middle of a character may still become one.
             Err(error) if error.error_len().is_none() => self.checked += error.valid_up_to(),
             Err(_) => return Err(NOT_UTF8),
         }

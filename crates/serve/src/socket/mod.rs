@@ -2,7 +2,7 @@
 //! the way there.
 //!
 //! No crate was found that takes payloads out of a frame while it arrives (fastwebsockets holds a
-//! whole frame), so the frame layer is ours: `frame` knows bytes, `message` what they say, `stream`
+//! whole frame), so the frame layer is ours: `frame` knows bytes, `message` their meaning, `stream`
 //! the connection.
 
 mod frame;
@@ -142,7 +142,7 @@ where
     socket.close(&last_words.to_string(), code).await;
 }
 
-/// The last words to a client that was refused, and the code behind them.
+/// The last words to a client that was refused, and the code after them.
 fn refusal(error: &ApiError) -> (Value, u16) {
     (json!({"type": "error", "error": error.object()}), close_code(error))
 }

@@ -1,4 +1,4 @@
-//! What the server says: short frames, the latest of each kind only, so that a client which does
+//! Messages of the server: short frames, the latest of each kind only, so that a client which does
 //! not read makes nothing grow.
 
 /// Frames on their way out.
@@ -19,13 +19,13 @@ const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 
 impl Outgoing {
-    /// A text, behind what was said before.
+    /// A text, after those before.
     pub(super) fn text(&mut self, text: &str) {
         self.answer();
         self.push(TEXT, text.as_bytes());
     }
 
-    /// The end of all that is said: a ping that came before is answered, and nothing comes behind.
+    /// The last frame: a ping that came before is answered, and nothing comes after it.
     pub(super) fn close(&mut self, code: Option<u16>) {
         self.answer();
         (self.taken, self.ping) = (None, false);
@@ -49,7 +49,7 @@ impl Outgoing {
         self.taken = Some(offset);
     }
 
-    /// What is to be sent next; empty where there is nothing.
+    /// Bytes to send next; empty where there are none.
     pub(super) fn pending(&mut self) -> &[u8] {
         if self.sent == self.bytes.len() {
             self.bytes.clear();

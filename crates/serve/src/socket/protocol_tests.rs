@@ -1,11 +1,11 @@
-//! What the frame layer answers to: groups 1 to 7 of the Autobahn test suite's cases, written anew.
-//! Each is sent whole, frame by frame and byte by byte, to a peer that echoes messages, and says
-//! what comes back.
+//! Answers of the frame layer: groups 1 to 7 of the Autobahn test suite's cases, written anew. Each
+//! is sent whole, frame by frame and byte by byte, to a peer that echoes messages, and tells the
+//! echo.
 
 use super::frame::{INVALID_DATA, PROTOCOL_ERROR, TOO_BIG, Violation};
 use super::message::{Receiver, SocketEvent};
 
-/// What the peer did.
+/// Reaction of the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PeerAction {
     Text(String),
@@ -105,7 +105,7 @@ fn echo<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<PeerAction> {
     done
 }
 
-/// Holds a case to what it has to give, however it is cut.
+/// Holds a case to its expected reactions, however it is cut.
 #[track_caller]
 fn case(name: &str, frames: &[Vec<u8>], expected: &[PeerAction]) {
     let bytes = frames.concat();
@@ -254,7 +254,7 @@ fn group_6_utf8() {
         text_case(valid.as_bytes(), &said(valid));
     }
     for invalid in [
-        // 6.3: κόσμε with a surrogate behind it.
+        // 6.3: κόσμε with a surrogate after it.
         &b"\xce\xba\xe1\xbd\xb9\xcf\x83\xce\xbc\xce\xb5\xed\xa0\x80edited"[..],
         // 6.8, 6.10: five and six bytes.
         b"\xf8\x88\x80\x80\x80",
@@ -280,7 +280,7 @@ fn group_6_utf8() {
         b"\xef\xbf",
         b"\xf7\xbf\xbf",
         b"\xce\xba\xe1\xbd",
-        // 6.15: cut ones behind each other.
+        // 6.15: cut ones after each other.
         b"\xdf\xef\xbf\xf3\xbf\xbf",
         // 6.16: never in UTF-8.
         b"\xfe",
@@ -359,11 +359,11 @@ fn what_a_client_sends_is_masked() {
 fn a_text_is_no_longer_than_one_that_is_understood() {
     let most = "x".repeat(TEXT_BYTES_MAX);
     case("as long as it may be", &[text(&most)], &[said(&most)]);
-    // By the head alone the frame might be cut into pieces that are short enough; what counts is
-    // what came.
+    // By the head alone the frame might be cut into pieces that are short enough; the received
+    // bytes count.
     let over = [frame(TEXT, &most), frame(CONTINUATION, ""), frame(CONTINUATION, "x")].concat();
     assert_eq!(echo([&over[..]]), [Failed(TOO_BIG)]);
-    // What comes first counts, also where one read has both.
+    // The first fault counts, also where one read has both.
     let none = [most.as_bytes(), b"x"].concat();
     case("no UTF-8, and then too long", &[text([b"\xff", &none[..]].concat())], &[Failed(INVALID_DATA)]);
     case("too long, and then no UTF-8", &[text([&none[..], b"\xff"].concat())], &[Failed(TOO_BIG)]);

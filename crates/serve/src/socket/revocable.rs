@@ -22,7 +22,7 @@ impl<S> RevocableStream<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for RevocableStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         if self.revoked.as_mut().poll(context).is_ready() {
-            // It is done: whoever reads again is told again.
+            // It is done: a further read is told again.
             self.revoked = Box::pin(std::future::ready(()));
             return Poll::Ready(Err(Error::new(ErrorKind::PermissionDenied, "the token was changed")));
         }

@@ -1,5 +1,5 @@
-//! A WebSocket as a transport: large reads, payloads copied once, acknowledgements of what was
-//! taken.
+//! A WebSocket as a transport: large reads, payloads copied once, acknowledgements of the taken
+//! bytes.
 
 use super::message::{Receiver, SocketEvent};
 use super::outgoing::Outgoing;
@@ -18,27 +18,27 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// A connection after its upgrade.
 pub(super) struct Socket<T> {
     stream: T,
-    /// What was read; all of it is used up before more is read. In the place of the buffers that
-    /// the connection had before.
+    /// Bytes that were read; all of them are used up before more are read. In the place of the
+    /// buffers that the connection had before.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
     receiver: Receiver,
     outgoing: Outgoing,
     tally: Arc<dyn TransferProgress>,
-    /// What the client last heard of how far its bytes were taken.
+    /// Offset of the last acknowledgement.
     acknowledged: u64,
     /// A message ended since.
     message_ended: bool,
     next_ping: Instant,
     ended: TransferEnd,
-    /// Why the client is to leave.
+    /// The reason for which the client is to leave.
     close_code: Option<u16>,
     /// It said that it leaves.
     left: bool,
 }
 
-/// What a client may say.
+/// Message of a client.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 enum ClientMessage {
@@ -65,7 +65,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         }
     }
 
-    /// Says something to the client, behind what it was told before.
+    /// Sends a message to the client, after those before.
     pub(super) fn say(&mut self, text: &str) {
         self.outgoing.text(text);
     }
@@ -84,7 +84,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
     async fn part(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_send(context)).await?;
         poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await?;
-        // What is still on its way would reset the connection, and with it what was said.
+        // Bytes still on their way would reset the connection, and with it the last words.
         let mut left = LINGER_BYTES_MAX;
         while left > 0 {
             let read = poll_fn(|context| self.poll_read(context)).await?;
@@ -93,10 +93,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         Ok(())
     }
 
-    /// Goes through what was read; `None` where all of it is used up.
+    /// Goes through the bytes that were read; `None` where all of them are used up.
     fn decode(&mut self) -> Result<Option<usize>, Interruption> {
         loop {
-            // Whatever lies behind it is not looked at, whether it came along or not.
+            // Bytes after it are not looked at, whether they came along or not.
             if self.all_is_here() {
                 return Ok(Some(0));
             }
@@ -142,7 +142,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         Interruption::Protocol(what)
     }
 
-    /// Whether the announced size has come, and the frame that it ends in has nothing beyond it.
+    /// True if the announced size has come, and the frame that it ends in has nothing beyond it.
     fn all_is_here(&self) -> bool {
         self.tally.size().is_some_and(|size| self.tally.offset() >= size) && !self.receiver.within()
     }
@@ -158,7 +158,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         }
     }
 
-    /// Sends what there is to say while it waits for more to read.
+    /// Sends pending messages while it waits for more to read.
     fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Err(error)) = self.poll_send(context) {
             return Poll::Ready(Err(error));
@@ -191,7 +191,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
 /// The code of a client that leaves in order.
 pub(super) const NORMAL: u16 = 1000;
 
-/// As the status 400 of an answer.
+/// The status 400 of an answer, as a close code.
 const UNKNOWN_TEXT: u16 = 4400;
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for Socket<T> {

@@ -1,5 +1,5 @@
 //! The whole way of a WebSocket's bytes, over a connection that gives them in small reads, breaks
-//! off, or keeps what is said.
+//! off, or keeps its messages.
 
 use super::mask::copied;
 use super::stream::Socket;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Builder;
 
-/// What an Ethernet packet holds of TCP.
+/// TCP bytes of an Ethernet packet.
 const PACKET_BYTES: usize = 1_460;
 
 const KEY: [u8; 4] = [0xa5, 0x01, 0xfe, 0x6b];
@@ -22,7 +22,7 @@ const KEY: [u8; 4] = [0xa5, 0x01, 0xfe, 0x6b];
 /// A client that sends a log over and over, in frames of that many bytes, a packet a read.
 struct SocketClient<'a> {
     log: &'a [u8],
-    /// Where in all that is sent it is, and where that ends.
+    /// Position in all that is sent, and its end.
     at: u64,
     size: u64,
     frame_bytes: u64,
@@ -113,7 +113,7 @@ fn a_frame_of_64_mib_in_small_reads_is_copied_once() {
     const SIZE: u64 = 64 << 20;
     // Long lines, so that the test is about frames and not about parsing.
     let line = format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"{}\"\n", "agent".repeat(800));
-    // The connection is read on this thread, which counts what it copies.
+    // The connection is read on this thread, which counts its copied bytes.
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let session = session(Some(SIZE), None);
@@ -126,7 +126,7 @@ fn a_frame_of_64_mib_in_small_reads_is_copied_once() {
     });
 }
 
-/// Gives what it has up to a place, and then the rest.
+/// Gives its bytes up to a place, and then the rest.
 struct TwoPieceReader<'a>(Vec<&'a [u8]>);
 
 impl AsyncRead for TwoPieceReader<'_> {

@@ -1,4 +1,4 @@
-//! The checkpoints of one session: what is written of it, and what of that the disk has for sure.
+//! The checkpoints of one session: the latest, and the latest that is synced.
 
 use super::{COPY, ROWS, SESSION, SYNCED, SavedSession, StateDir, TMP, checksum};
 use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, STATE_FILE_BYTES_MAX};
@@ -16,16 +16,16 @@ pub(crate) struct Checkpoints {
     id: String,
     /// Checkpoints that were written.
     written: AtomicU64,
-    /// How many of them had been when the one was written that is on the disk for sure.
+    /// Number of writes at the one that is synced.
     synced: AtomicU64,
-    /// Held by who waits for the disk, and by nobody else.
+    /// Held while waiting for the disk, and for nothing else.
     syncing: Mutex<()>,
     done: Mutex<Done>,
     /// There was a checkpoint.
     begun: AtomicBool,
 }
 
-/// What was done with the files of one.
+/// Steps done with the files of one.
 #[derive(Default)]
 struct Done {
     /// Not before this is the next one due.
@@ -52,19 +52,19 @@ impl Checkpoints {
         }
     }
 
-    /// Whether the last one is a while ago.
+    /// True if the last one is a while ago.
     pub(crate) fn due(&self) -> bool {
         self.lock().next.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// Whether the last one failed, and that not long ago.
+    /// True if the last one failed, and that not long ago.
     pub(crate) fn failed(&self) -> bool {
         let failed = self.lock().failed;
         failed && !self.due()
     }
 
-    /// Puts what is known now in the place of what was known before. It is in the hands of the
-    /// system then, and outlasts the server.
+    /// Replaces the latest checkpoint. It is in the hands of the system then, and outlasts the
+    /// server.
     pub(crate) fn write(&self, saved: &SavedSession, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
         self.next_in(CHECKPOINT_RETRY, true);
         let head = head()?;
@@ -95,13 +95,13 @@ impl Checkpoints {
         (done.next, done.failed) = (Some(Instant::now() + time), failed);
     }
 
-    /// Whether the last is not on the disk for sure.
+    /// True if the last is not synced.
     pub(crate) fn is_newer(&self) -> bool {
         self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
     }
 
-    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another
-    /// may be written meanwhile.
+    /// Syncs a copy of the last, once `journal` has synced its rows. Another may be written
+    /// meanwhile.
     pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.written.load(Ordering::Relaxed);
@@ -131,7 +131,8 @@ impl Checkpoints {
         self.dir.sync()
     }
 
-    /// Forgets the session. What can't be removed is offered again by the next server, and no loss.
+    /// Forgets the session. A file that can't be removed is offered again by the next server, and
+    /// no loss.
     pub(crate) fn remove(&self) {
         self.lock().removed = true;
         for extension in [SESSION, SYNCED, ROWS] {
@@ -139,12 +140,12 @@ impl Checkpoints {
         }
     }
 
-    /// Whether nothing is kept any longer.
+    /// True if nothing is kept any longer.
     pub(crate) fn removed(&self) -> bool {
         self.lock().removed
     }
 
-    /// Whether the files are where they were put: somebody may have taken them away, or the session
+    /// True if the files are where they were put: somebody may have taken them away, or the session
     /// gave them up.
     pub(crate) fn are_there(&self) -> bool {
         let there = |extension| self.path(extension).exists();
@@ -160,7 +161,7 @@ impl Checkpoints {
     }
 }
 
-/// Whether two files have the same bytes.
+/// True if two files have the same bytes.
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     let (first, second) = (fs::metadata(one)?, fs::metadata(other)?);
     if !first.is_file() || !second.is_file() || first.len() != second.len() {

@@ -1,5 +1,4 @@
-//! The folder with the files of all sessions that are kept: which there are, and what is read back
-//! of them.
+//! The folder with the files of all kept sessions, and their reading.
 
 use super::{
     COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum,
@@ -28,7 +27,7 @@ impl StateDir {
     /// When it can't be written, or another server has it; for people.
     pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
         let failed = |cause: io::Error| format!("--state {}: {}", folder.display(), reason(&cause));
-        // Logs say who visited whom.
+        // Logs tell of visitors.
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let lock =
             OpenOptions::new().mode(0o600).create(true).truncate(false).write(true).open(folder.join(LOCK)).map_err(failed)?;
@@ -56,8 +55,8 @@ impl StateDir {
         OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(self.path(id, ROWS))
     }
 
-    /// The sessions that were kept, and what is wrong with others. What a server left that was
-    /// ended in the middle of a checkpoint is removed.
+    /// The kept sessions, and faults of others. Files of a server that was ended in the middle of a
+    /// checkpoint are removed.
     pub(crate) fn sessions(&self) -> io::Result<(Vec<SessionCandidate>, Vec<String>)> {
         let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
@@ -67,7 +66,7 @@ impl StateDir {
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some(SESSION | SYNCED) if is_id(&id) => drop(ids.insert(id)),
                 Some(ROWS) if is_id(&id) => journals.push((id, path)),
-                // What can't be removed is in nobody's way.
+                // A file that can't be removed is in nobody's way.
                 Some(TMP | COPY) if id.strip_prefix(UNFINISHED).is_some_and(is_id) => drop(fs::remove_file(path)),
                 _ => {}
             }
@@ -89,8 +88,8 @@ impl StateDir {
         Ok((known, wrong))
     }
 
-    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure
-    /// where the latest is damaged or missing.
+    /// The result of `make` from the latest checkpoint, or from the synced one where the latest is
+    /// damaged or missing.
     ///
     /// # Errors
     /// Why there is none, for people; then all is left as it is.
@@ -98,14 +97,14 @@ impl StateDir {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
             tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on the later one does not go together. Where this
-            // fails, the next checkpoint takes its place.
+            // The rows to come do not go together with the later one. Where this fails, the next
+            // checkpoint takes its place.
             let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());
         }
         Ok(made)
     }
 
-    /// And what is wrong with the latest, where it is not made of that.
+    /// The same, with the fault of the latest, where it is not made of that.
     fn latest<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> Result<(T, Option<String>), String> {
         let made = |extension| {
             let path = self.path(id, extension);
@@ -174,13 +173,13 @@ impl StateDir {
     }
 }
 
-/// Whether a server would give a session such an id.
+/// True if a server would give a session such an id.
 fn is_id(text: &str) -> bool {
     text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether an error is one of what a machine left that ended in the middle: others may pass, and
-/// what is there is to wait for that.
+/// True if an error comes from a machine that ended in the middle: other errors may pass, and the
+/// files are to wait for that.
 fn is_damage(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
 }

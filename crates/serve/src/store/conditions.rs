@@ -1,9 +1,9 @@
-//! Which bytes of an entry a request asks for, if any (RFC 9110, sections 13 and 14).
+//! Range of an entry that a request asks for, if any (RFC 9110, sections 13 and 14).
 
 use axum::http::{HeaderMap, Method, header};
 use std::ops::Range;
 
-/// What is to be answered to a GET or HEAD.
+/// Answer to a GET or HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RangeRequest {
     /// All bytes.
@@ -18,7 +18,7 @@ pub(crate) enum RangeRequest {
     OutOfRange,
 }
 
-/// What `headers` ask for of an entry of `size_bytes` with `etag`, its digest in quotes.
+/// The range that `headers` ask for, of an entry of `size_bytes` with `etag`, its digest in quotes.
 pub(crate) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_bytes: u64) -> RangeRequest {
     if fails(headers, etag) {
         return RangeRequest::Failed;
@@ -34,12 +34,12 @@ pub(crate) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_byte
     }
 }
 
-/// Whether `If-Match` names other entries only.
+/// True if `If-Match` names other entries only.
 pub(super) fn fails(headers: &HeaderMap, etag: &str) -> bool {
     matches(headers, header::IF_MATCH, etag, false) == Some(false)
 }
 
-/// Whether one of the entity tags that `name` lists is `etag`; `None` where the header is absent.
+/// True if one of the entity tags that `name` lists is `etag`; `None` where the header is absent.
 fn matches(headers: &HeaderMap, name: header::HeaderName, etag: &str, weakly: bool) -> Option<bool> {
     let lists = headers.get_all(name);
     lists.iter().next()?;
@@ -48,8 +48,8 @@ fn matches(headers: &HeaderMap, name: header::HeaderName, etag: &str, weakly: bo
     Some(tags.into_iter().any(is_meant))
 }
 
-/// The bytes that one range means, empty where there are none of them. What is no single range of
-/// bytes is `None`, and has to be ignored.
+/// The bytes of one range, empty where there are none of them. `None` for all but a single range of
+/// bytes, which has to be ignored.
 fn part(range: &str, size_bytes: u64) -> Option<Range<u64>> {
     let (unit, spec) = range.split_once('=')?;
     let (first, last) = spec.trim().split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;

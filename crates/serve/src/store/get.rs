@@ -95,7 +95,7 @@ fn describe(headers: &mut HeaderMap, reader: &EntryReader, status: StatusCode, p
     put_lease(headers, reader.lease.as_ref());
 }
 
-/// The digest of the whole entry as RFC 9530 has it, whose list of algorithms knows no BLAKE3.
+/// The digest of the whole entry by RFC 9530; its list of algorithms has no BLAKE3.
 fn repr_digest(digest: &Digest) -> Option<String> {
     (digest.algorithm() == Algorithm::Sha256).then(|| format!("sha-256=:{}:", digest.encode(DigestForm::Base64)))
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// A store, and places for those who put into it, or read it through TLS.
+/// A store, and slots for puts, and for reads through TLS.
 pub(crate) struct StoreService {
     store: Store,
     puts: Arc<BodyPermits>,
@@ -47,7 +47,7 @@ impl StoreService {
         })
     }
 
-    /// What the store says, on a thread that may wait for the disk and for others' turns.
+    /// An answer of the store, from a thread that may wait for the disk and for other processes.
     async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         ask: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
@@ -70,7 +70,7 @@ pub(crate) fn router(shelf: Arc<StoreService>) -> Router {
         .with_state(shelf)
 }
 
-/// What the query asks for.
+/// Parameters of a query.
 struct StoreQuery<T>(T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for StoreQuery<T> {
@@ -88,7 +88,7 @@ struct ListQuery {
     after: Option<String>,
 }
 
-/// A page of the entries by digest, and what the store holds.
+/// A page of the entries by digest, and the totals of the store.
 async fn list(State(shelf): StoreState, StoreQuery(from): StoreQuery<ListQuery>) -> Result<Json<Value>, ApiError> {
     let answer = shelf.ask(move |store| {
         let after = from.after.map(|text| {
@@ -170,7 +170,7 @@ fn etag(digest: &Digest) -> String {
     format!("\"{digest}\"")
 }
 
-/// A lease that the headers ask for: how long, and who holds it.
+/// A lease that the headers ask for: duration and holder.
 struct LeaseAsked {
     ttl: Duration,
     holder: String,
@@ -206,7 +206,7 @@ fn not_meant() -> ApiError {
     ApiError::new(StatusCode::PRECONDITION_FAILED, "other_entry", "the entry is not the one that If-Match names")
 }
 
-/// What the store could not do. Who may ask may know where it is.
+/// A failure of the store. An authorised client may know its folder.
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it")]
 fn failed(error: Error) -> ApiError {
     let (status, code) = match error.kind() {

@@ -76,7 +76,7 @@ async fn put(
     Ok(response)
 }
 
-/// What is asked for with a body.
+/// Headers of a put.
 struct PutAsked {
     name: Option<String>,
     /// By the path, and by a header.
@@ -146,7 +146,7 @@ async fn send(mut body: Body, sender: Sender<Bytes>) -> Result<(), ApiError> {
             return Ok(());
         }
     }
-    // Whoever does not take it has failed, and says why.
+    // A receiver that does not take it has failed, and its error tells.
     let _ = sender.send(Bytes::new()).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a tus client says in headers.
+//! Headers of a tus client.
 
 use super::{CHECKSUM, DEFER_LENGTH, LENGTH, METADATA};
 use crate::error::ApiError;
@@ -42,10 +42,10 @@ pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     }
 }
 
-/// What a client says of its upload.
+/// Metadata of a client's upload.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
-    /// As it was given.
+    /// The header as it was given.
     pub(super) text: Option<String>,
     pub(crate) filename: Option<String>,
 }

@@ -32,8 +32,8 @@ pub(super) async fn patch(
     Ok((StatusCode::NO_CONTENT, [(OFFSET, session.offset().to_string())]).into_response())
 }
 
-/// Takes a part, once its checksum is right where it has one; of an upload whose size is told with
-/// it, where that was put off.
+/// Takes a part, once its checksum is right where it has one; of an upload with a put-off size,
+/// which may come with the part.
 pub(super) async fn take(
     session: Arc<Session>,
     offset: u64,
@@ -73,7 +73,7 @@ async fn take_checked(
     };
     match held {
         Ok(Some(mut checked)) => intake.take(&mut checked).await,
-        // It tells what became of the session, and takes nothing.
+        // It tells the state of the session, and takes nothing.
         Ok(None) => intake.take(&mut body).await,
         Err(PartError::Interrupted(interruption)) => Err(intake.interrupt(&interruption)),
         Err(PartError::Refused(error)) => {
@@ -87,7 +87,7 @@ async fn take_checked(
     }
 }
 
-/// A part that is what its checksum says, once there is room for it, for which its client waits.
+/// A part with a right checksum, once there is memory for it, for which its client waits.
 async fn hold(
     session: &Arc<Session>,
     length: Option<u64>,
@@ -122,8 +122,8 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::{Instant, sleep};
 
-    /// How an upload ends to which this happens while it waits for the memory that another part
-    /// has, and how long that took.
+    /// The error of an upload to which this happens while it waits for the memory that another part
+    /// has, and the time of that wait.
     async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, SessionState) {
         let session = full_session(&shared(1), 1_000);
         let _place = session.spare().acquire().await.expect("it stays open");

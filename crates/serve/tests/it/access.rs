@@ -1,4 +1,4 @@
-//! Who is let in: under which names, with which token, over which connection.
+//! Access: names, tokens and connections that are let in.
 
 use crate::common::{Reached, config};
 use rorqual_serve::{Access, Server};
@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 /// Longer than a handshake may take, and a request's head.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why a server with this access does not start.
+/// The reason for which a server with this access does not start.
 pub(crate) fn refused_by(access: Access) -> String {
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let config = rorqual_serve::Config { access, ..config(PATIENCE) };
@@ -112,7 +112,7 @@ fn read_until(stream: &mut TcpStream, text: &str) {
     }
 }
 
-/// What comes until the connection is over, in whatever way.
+/// All bytes until the connection is over, in whatever way.
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let started = Instant::now();
@@ -153,7 +153,7 @@ fn what_was_begun_with_a_token_ends_when_it_is_changed() {
     let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let mut upgraded = open(&first, &format!("GET /api/sessions/{socket}/socket"), upgrade);
     read_until(&mut upgraded, "\"ready\"");
-    // More than what the system holds for a reader that takes nothing.
+    // More than the system holds for a reader that takes nothing.
     let mut export = open(&first, &format!("GET /api/sessions/{whole}/export?format=ndjson"), "");
     read_until(&mut export, "transfer-encoding: chunked");
     let second = "a-token-that-somebody-chose_1";
@@ -295,7 +295,7 @@ fn a_cookie_alone_changes_nothing() {
         assert!(!ask(line, &bearer).contains("foreign_origin"), "a program has no origin");
     }
     assert!(ask("GET /api/server", &cookie).starts_with("HTTP/1.1 200"), "looking is no change");
-    // What could change something by a header, does not as a GET.
+    // A header that could change something, does not in a GET.
     let listed = ask("GET /api/sessions", &bearer);
     let id = listed.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("an id");
     let overridden = format!("{cookie}X-HTTP-Method-Override: DELETE\r\nTus-Resumable: 1.0.0\r\n");

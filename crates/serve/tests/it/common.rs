@@ -1,4 +1,4 @@
-//! What the tests share: a server in this process, and asking it.
+//! Shared by the tests: a server in this process, and requests to it.
 
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
@@ -142,7 +142,7 @@ impl Reached {
         self.url.split_once("?token=").expect("an address with a token").1.to_owned()
     }
 
-    /// What a browser sends along once it has opened the address: a name and a session key.
+    /// The cookie of a browser that has opened the address: a name and a session key.
     pub(crate) fn cookie(&self) -> String {
         let host = self.url.split("://").nth(1).and_then(|rest| rest.split('/').next()).expect("a host");
         let entered = self.plain(&format!("GET /?token={} HTTP/1.1\r\nHost: {host}\r\n", self.token()));
@@ -150,7 +150,7 @@ impl Reached {
         cookie.unwrap_or_else(|| panic!("no cookie: {entered}")).to_owned()
     }
 
-    /// Sends bytes as they are, and gives what comes.
+    /// Sends bytes as they are, and returns the answer.
     pub(crate) fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         stream.write_all(request).expect("it listens");

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// What is waited for comes sooner, or never.
+/// An awaited event comes sooner, or never.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LINE: &str = "DOOM DOOM DOOM DOOM\n";
@@ -41,7 +41,7 @@ pub(crate) fn all_places_are_free_by(ask: impl Fn() -> String) {
     eventually("every block comes home", || ask().contains("\"taken\":0"));
 }
 
-/// Templates that never end: one writes all the time, the other not at all behind its first word.
+/// Templates that never end: one writes all the time, the other not at all after its first word.
 pub(crate) fn endless() -> Rendering {
     let endless = format!("{{% for i in range(1000000000000) %}}{LINE}{{% endfor %}}");
     let silent = "begin{% for i in range(1000000000000) %}{% endfor %}";

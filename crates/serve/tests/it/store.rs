@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// As docs/api.md has it.
+/// The header as docs/api.md has it.
 const PUTS_MAX: usize = 4;
 
 struct Served {

@@ -6,7 +6,7 @@ use rorqual_testkit::websocket::{ServerFrame, frame};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// How a log is sent; gives the id of its session.
+/// Way of sending a log; returns the id of its session.
 type Way = (&'static str, fn(&Server, &[u8]) -> String);
 
 /// All of them, a piece of which is no whole number of lines or blocks.
@@ -224,7 +224,7 @@ fn the_offset_is_in_bytes_of_the_body_as_it_is_sent() {
     assert_eq!(server.ask("GET /api/sessions", &[], b"").json()["sessions"], json!([]), "nothing was made of it");
 }
 
-/// Where an upload goes on, by what each transport says to a client that is wrong about it.
+/// Offset of an upload, as each transport tells it to a client with a wrong one.
 #[test]
 fn wrong_and_duplicate_offsets_are_told_the_right_one_every_way() {
     let server = Server::start();
@@ -281,7 +281,7 @@ fn one_request_that_breaks_off_or_means_nothing() {
     server.forget(&id);
 }
 
-/// What the kernel may hold between the two ends of a connection.
+/// Bytes that the kernel may hold between the two ends of a connection.
 fn kernel_bytes() -> usize {
     let max = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();

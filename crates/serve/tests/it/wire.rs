@@ -1,4 +1,4 @@
-//! Clients of the server under test that send what they are told, byte by byte.
+//! Clients of the server under test that send any bytes.
 
 use crate::common::{Running, config};
 use rorqual_serve::Config;
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// What is waited for comes sooner, or never.
+/// An awaited event comes sooner, or never.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An answer.
@@ -68,7 +68,7 @@ impl Server {
         stream
     }
 
-    /// A request's head with these headers, without the empty line behind it.
+    /// A request's head with these headers, without the empty line after it.
     pub(crate) fn head(&self, line: &str, headers: &[&str]) -> String {
         let Self { address, token, .. } = self;
         let mut head = format!("{line} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n");
@@ -127,7 +127,8 @@ impl Server {
         }
     }
 
-    /// What of a finished session's report depends on its log alone; the session is forgotten.
+    /// The parts of a finished session's report that depend on its log alone; the session is
+    /// forgotten.
     pub(crate) fn report(&self, id: &str) -> Value {
         let live = self.when_state(id, "finished");
         let mut report = live["report"].clone();
@@ -164,7 +165,7 @@ impl Server {
 pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
-    // A reset behind a whole answer is the end of it.
+    // A reset after a whole answer is the end of it.
     assert!(read.is_ok() || !bytes.is_empty(), "no answer: {read:?}");
     // A client that asked whether it may send hears so first.
     let bytes = bytes.strip_prefix(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(&bytes);
