@@ -10,7 +10,7 @@ pub(crate) fn real_path(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
-/// As [`Input::open`]; who sits before a silent terminal is told what is waited for.
+/// The same as [`Input::open`]; who sits before a silent terminal is told what is waited for.
 ///
 /// # Errors
 /// As [`Input::open`].

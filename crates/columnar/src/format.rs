@@ -33,7 +33,7 @@ pub struct FormatHints {
     pub delimiter: Option<u8>,
     /// Around the fields of a CSV.
     pub quote: Option<Quote>,
-    /// Whether the first record of a CSV has the columns' names.
+    /// True if the first record of a CSV has the columns' names.
     pub header: Option<bool>,
     /// Rules of what values mean.
     pub rules: ValueRules,

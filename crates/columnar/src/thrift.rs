@@ -24,10 +24,10 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
-/// Why something can't be read.
+/// Reason for which something can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThriftError {
-    /// It goes on behind the bytes that are there.
+    /// It goes on after the bytes that are there.
     Cut,
     /// It is not what it should be.
     Unsound,

@@ -82,7 +82,7 @@ impl Bits {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Whether so few rows are left that each is better asked by itself.
+    /// True if so few rows are left that each is better asked by itself.
     pub(crate) fn are_few(&self) -> bool {
         self.count() * FEW_PART <= self.rows
     }

@@ -114,7 +114,7 @@ impl CandidateField {
         }
     }
 
-    /// Whether it is the field that is tested.
+    /// True if it is the field that is tested.
     pub(crate) fn is_of(&self, test: &CandidateTest) -> bool {
         match test {
             CandidateTest::Code { column, .. } => self.column == Some(*column),
@@ -123,7 +123,7 @@ impl CandidateField {
         }
     }
 
-    /// Whether the code is a value: neither the absent one nor those without a place.
+    /// True if the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
         code > if self.column.is_some() { OTHERS } else { NONE }
     }
@@ -272,7 +272,7 @@ impl CandidateTest {
         if let Self::Code { column, .. } = self { Some(*column) } else { None }
     }
 
-    /// Whether both mean the same rows of any segment.
+    /// True if both mean the same rows of any segment.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Code { column: a, code, .. }, Self::Code { column: b, code: other, .. }) => a == b && code == other,

@@ -55,7 +55,7 @@ impl CodeSet {
         }
     }
 
-    /// Whether a code passes; one that is not known does not.
+    /// True if a code passes; one that is not known does not.
     #[inline]
     pub(crate) fn has(&self, code: u32) -> bool {
         self.words.get(code as usize / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)

@@ -18,7 +18,7 @@ pub struct Compared {
     pub a: ViewResult,
     /// The second view.
     pub b: ViewResult,
-    /// Whether all counts are exact: no row was dropped, and every value had room.
+    /// True if all counts are exact: no row was dropped, and every value had room.
     pub exact: bool,
     /// Values whose shares differ most, by status first and then by panel.
     pub panels: Vec<ComparedPanel>,

@@ -33,7 +33,7 @@ pub(crate) struct CountedViews {
     /// The least and the most rows that the filter can mean, whatever the values are that had no
     /// room; `None` where it can't be told.
     pub(crate) bounds: Option<(u64, u64)>,
-    /// Whether the filter means these rows and no others, of all that there are.
+    /// True if the filter means these rows and no others, of all that there are.
     pub(crate) exact: bool,
 }
 
@@ -370,7 +370,7 @@ impl RowStore {
         Ok(Some(self.whole(snapshot, base, lengths, control)?).filter(|whole| whole.sums.all.bytes < u64::MAX / 2))
     }
 
-    /// Whether the view seems to mean more rows than not: then it is less work to count the others.
+    /// True if the view seems to mean more rows than not: then it is less work to count the others.
     fn most_are_meant(&self, snapshot: &Snapshot, plan: &ViewPlan) -> Result<bool, ViewError> {
         let step = snapshot.segments.len().div_ceil(SAMPLE_SEGMENTS).max(1);
         let (mut meant, mut rows) = (0, 0);

@@ -92,7 +92,7 @@ pub(crate) struct Shortage {
     pub(crate) cut: bool,
 }
 
-/// Why texts of a dictionary can't be taken back.
+/// Reason for which texts of a dictionary can't be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotRestored {
     Damaged,
@@ -464,7 +464,7 @@ impl DictionaryTables {
         uncoded.map_or(u64::MAX, |uncoded| uncoded.heavy.hits_max())
     }
 
-    /// Whether there is room for so many bytes more.
+    /// True if there is room for so many bytes more.
     fn has_room(&mut self, bytes: u64) -> bool {
         let lacking = (self.bytes() + bytes).saturating_sub(self.bytes_max);
         if lacking == 0 {
@@ -485,17 +485,17 @@ impl DictionaryTables {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
-    /// Whether a text had no room, or was cut: what is asked of texts may then be wrong.
+    /// True if a text had no room, or was cut: what is asked of texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
         self.overflowed_at.is_some() || self.cut
     }
 
-    /// Whether a text was cut: what it stands for may be several.
+    /// True if a text was cut: what it stands for may be several.
     pub(crate) fn has_cut(&self) -> bool {
         self.cut
     }
 
-    /// Whether the text of that code was cut: then it may stand for several.
+    /// True if the text of that code was cut: then it may stand for several.
     pub(crate) fn is_cut(&self, code: u32) -> bool {
         self.cut && self.texts.get(code).len() >= TEXT_BYTES_MAX
     }

@@ -154,7 +154,7 @@ impl DispersionCells {
 }
 
 impl TimeRuns {
-    /// Whether there are rows in most of them.
+    /// True if there are rows in most of them.
     pub(crate) fn are_full(&self) -> bool {
         self.0.iter().filter(|(_, hits)| *hits > 0.0).count() * 2 > self.0.len()
     }

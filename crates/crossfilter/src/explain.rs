@@ -75,7 +75,7 @@ pub struct Explained {
     pub statistic: &'static str,
     /// What a finding has at least, for people.
     pub least: &'static str,
-    /// Whether every value was looked at, and every row.
+    /// True if every value was looked at, and every row.
     pub exact: bool,
     /// Fields some of whose values had no room: what the rows with these have in common was not
     /// tried.
@@ -254,7 +254,7 @@ fn paired(singles: &[CandidateValue], besides: &[Vec<CandidateTest>]) -> Vec<Can
     taken.into_iter().map(|place| singles[place].test.clone()).collect()
 }
 
-/// Whether a value that all of a leader's rows may have is that much rarer among the other rows
+/// True if a value that all of a leader's rows may have is that much rarer among the other rows
 /// asked about.
 fn is_rarer_besides(value: &CandidateValue, leader: &CandidateValue) -> bool {
     let others = value.evidence.hits_in.saturating_sub(leader.evidence.hits_in);
@@ -281,13 +281,13 @@ impl Offer {
     }
 }
 
-/// Whether a value is large enough to be told, if it is no accident.
+/// True if a value is large enough to be told, if it is no accident.
 fn is_large(evidence: &Evidence) -> bool {
     let excess = evidence.share_in() - evidence.share_out();
     evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN
 }
 
-/// Whether it is not, and yet is so far beyond what would be expected that it may be told.
+/// True if it is not, and yet is so far beyond what would be expected that it may be told.
 fn is_small(evidence: &Evidence) -> bool {
     let expected = evidence.share_out() * evidence.rows_in as f64;
     !is_large(evidence) && evidence.hits_in as f64 - expected >= SMALL_EXCESS_MIN && evidence.ratio() >= SMALL_RATIO_MIN
@@ -389,7 +389,7 @@ impl TestCounts {
         offers
     }
 
-    /// Whether most of an offer's rows beyond what would be expected are those of another one.
+    /// True if most of an offer's rows beyond what would be expected are those of another one.
     fn is_within(&self, offer: &Offer, leader: &Offer) -> bool {
         // Rows of three tests are not counted: of any two the fewest bound them.
         let both = offer.tests.iter().flat_map(|a| leader.tests.iter().map(|b| self.evidence(*a, *b).hits_in)).min().unwrap_or(0);
@@ -397,7 +397,7 @@ impl TestCounts {
         let excess = (offer.evidence.hits_in as f64 - expected).max(1.0);
         both.min(offer.evidence.hits_in) as f64 >= WITHIN_MIN * excess
     }
-    /// Whether most of an offer's rows pass a test that the other rows asked about pass more
+    /// True if most of an offer's rows pass a test that the other rows asked about pass more
     /// seldom.
     fn covers(&self, test: usize, offer: &Offer) -> bool {
         let (hits, passed) = (offer.evidence.hits_in, self.evidence(test, test).hits_in);

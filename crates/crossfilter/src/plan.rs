@@ -78,12 +78,12 @@ impl ViewPlan {
         Some(Self { node, times, uncut: compiler.uncut, bounds, doubtful_max, control: control.clone() })
     }
 
-    /// Whether it means the same rows whatever values without room there are.
+    /// True if it means the same rows whatever values without room there are.
     pub(crate) fn is_sure(&self) -> bool {
         self.uncut && self.bounds.is_none()
     }
 
-    /// Whether bounds of the rows that it means can be told: not where texts were cut.
+    /// True if bounds of the rows that it means can be told: not where texts were cut.
     pub(crate) fn has_bounds(&self) -> bool {
         self.uncut && self.bounds.is_some()
     }
@@ -93,7 +93,7 @@ impl ViewPlan {
         surely.saturating_add(self.doubtful_max).min(possibly)
     }
 
-    /// Whether all rows are meant.
+    /// True if all rows are meant.
     pub(crate) fn is_everything(&self) -> bool {
         self.times.is_none() && matches!(&self.node, PlanNode::All(parts) if parts.is_empty())
     }
@@ -276,7 +276,7 @@ impl PlanNode {
         }
     }
 
-    /// Whether it is plain that no row of a segment is meant: no value that is sought is among
+    /// True if it is plain that no row of a segment is meant: no value that is sought is among
     /// those that it has.
     fn is_nowhere(&self, reader: &PlanReader<'_>) -> bool {
         match self {

@@ -60,7 +60,7 @@ pub struct Rates {
     pub unknown: u64,
     /// Clients with at least one of the rows looked at.
     pub clients: u64,
-    /// Whether every client was known.
+    /// True if every client was known.
     pub exact: bool,
     /// The fastest, by their busiest minute; where there is one limit, first by what it would have
     /// turned away.

@@ -91,7 +91,7 @@ impl RecordHeader {
         Some(Self { kind, length: u32::take(&mut bytes)?, checksum: u32::take(&mut bytes)? })
     }
 
-    /// Whether this is what it precedes.
+    /// True if this is what it precedes.
     pub(crate) fn fits(&self, payload: &[u8]) -> bool {
         payload.len() == self.length as usize && crc32fast::hash(payload) == self.checksum
     }

@@ -1,6 +1,6 @@
 //! All rows of a view, one after another in the order of the inputs.
 //!
-//! A recorder's segments lie behind each other in its input, so at any place of it there is at most
+//! A recorder's segments lie after each other in its input, so at any place of it there is at most
 //! one segment of each recorder: as many are open at a time. Complete ones are named by their place
 //! until then, so that who takes long does not keep in memory what was spilled meanwhile; of those
 //! that still grow, the rows of the beginning are held.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// What an allocator and an `Arc` add to a segment.
 const ALLOCATED_BYTES: usize = 64;
 
-/// Rows that lie behind each other in the input.
+/// Rows that lie after each other in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct InputRun {
     /// Number of the input.
@@ -41,7 +41,7 @@ pub(crate) struct Segment {
     /// First and last time, biased by [`biased`].
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) all_timed: bool,
-    /// Whether no more rows come to it.
+    /// True if no more rows come to it.
     pub(crate) complete: bool,
     /// In memory, unless they are only in the file.
     columns: Option<Arc<SegmentColumns>>,
@@ -164,7 +164,7 @@ impl Segment {
         self.columns.is_none()
     }
 
-    /// Whether its columns are in the file.
+    /// True if its columns are in the file.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.is_some()
     }

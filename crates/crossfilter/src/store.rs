@@ -70,7 +70,7 @@ pub struct RowStore {
     /// There is no place for more rows.
     pub(crate) full: AtomicBool,
     pub(crate) rows_dropped: AtomicU64,
-    /// Why rows could not be written to the file.
+    /// Reason for which rows could not be written to the file.
     spill_failure: Mutex<Option<String>>,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
@@ -186,7 +186,7 @@ impl RowStore {
         self.rows_dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether everything that came is kept: no row was dropped, and every value had room.
+    /// True if everything that came is kept: no row was dropped, and every value had room.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
@@ -214,7 +214,8 @@ impl RowStore {
         self.filters_bytes() / 2
     }
 
-    /// Why rows that did not fit the memory could not be written to the file, where that failed.
+    /// Reason for which rows that did not fit the memory could not be written to the file, where
+    /// that failed.
     #[must_use]
     pub fn spill_failure(&self) -> Option<String> {
         lock(&self.spill_failure).clone()
@@ -287,12 +288,12 @@ impl RowStore {
         ]
     }
 
-    /// Whether some value of a field had no room.
+    /// True if some value of a field had no room.
     pub(crate) fn overflowed(&self) -> bool {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
     }
 
-    /// Whether some value of a field was cut.
+    /// True if some value of a field was cut.
     pub(crate) fn has_cut(&self) -> bool {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
     }

@@ -17,7 +17,7 @@ pub struct ColumnValues {
     /// Rows that have the field.
     hits: u64,
     listed: ListedValue,
-    /// Whether there are no others.
+    /// True if there are no others.
     whole: bool,
 }
 
@@ -59,7 +59,7 @@ impl ColumnValues {
         }
     }
 
-    /// Whether there are no others: of [`TextColumn::Url`] only
+    /// True if there are no others: of [`TextColumn::Url`] only
     /// [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
     #[must_use]
     pub fn is_whole(&self) -> bool {

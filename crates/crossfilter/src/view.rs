@@ -61,7 +61,7 @@ pub struct PanelWanted {
     pub limit: usize,
 }
 
-/// Why there is no answer.
+/// Reason for which there is no answer.
 #[derive(Debug)]
 pub enum ViewError {
     /// The control was stopped.
@@ -98,7 +98,7 @@ pub struct ViewResult {
     pub lines: Outcomes,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more.
     pub bytes_sent: u64,
-    /// Whether all counts are exact: no row was dropped, and the filter means these rows whatever
+    /// True if all counts are exact: no row was dropped, and the filter means these rows whatever
     /// the values are that there was no room for.
     pub exact: bool,
     /// The least and the most rows that the filter can mean, where that depends on values that
@@ -219,7 +219,7 @@ pub struct PanelPage {
     pub distinct: Distinct,
     /// Rows that have the field.
     pub hits: u64,
-    /// Whether all counts are exact.
+    /// True if all counts are exact.
     pub exact: bool,
     /// The most hits that a value which is not listed can have beyond what was counted for it.
     pub error_max: u64,

@@ -29,7 +29,7 @@ impl Budget {
         self.instead.push(instead.into());
     }
 
-    /// Whether the sum for so many threads, which were asked for, fits.
+    /// True if the sum for so many threads, which were asked for, fits.
     ///
     /// # Errors
     /// When it does not; the error says with how many fewer it would, or how much memory one needs.
@@ -66,7 +66,7 @@ impl Budget {
         &self.holders
     }
 
-    /// Whether the sum of the holders fits.
+    /// True if the sum of the holders fits.
     ///
     /// # Errors
     /// When it does not; the error prints every term.

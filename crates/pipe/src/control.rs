@@ -47,13 +47,13 @@ impl Control {
         self.stopped()
     }
 
-    /// Whether [`Control::stop`] was called.
+    /// True if [`Control::stop`] was called.
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the two share one state.
+    /// True if the two share one state.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

@@ -25,11 +25,11 @@ pub struct ByteCounts {
 /// What is counted beside newlines and bytes; each costs a further look at every block.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
-    /// Whether to look for the longest line.
+    /// True if to look for the longest line.
     pub longest: bool,
-    /// Whether to count words.
+    /// True if to count words.
     pub words: bool,
-    /// Whether to count characters.
+    /// True if to count characters.
     pub characters: bool,
 }
 
@@ -241,7 +241,7 @@ fn unfinished(bytes: &[u8]) -> usize {
 /// The longest of the newline-terminated lines in `bytes`.
 ///
 /// Looks only where a longer line could end: when the next `longest` bytes hold a newline, none of
-/// the lines that end before it can be longer, so the search goes on behind the last such newline
+/// the lines that end before it can be longer, so the search goes on after the last such newline
 /// (the idea of Boyer and Moore's skip).
 fn longest_line(bytes: &[u8]) -> usize {
     let (mut start, mut longest) = (0, 0);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Something that reads, and may know whether reading would wait.
 pub(crate) trait PollableRead: Read + Send {
-    /// Whether more comes soon: then a block is filled before it is handed on, instead of letting
+    /// True if more comes soon: then a block is filled before it is handed on, instead of letting
     /// what is there wait.
     fn more_soon(&self) -> bool {
         true

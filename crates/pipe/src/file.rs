@@ -123,8 +123,8 @@ impl SharedFile {
         self.stretch_at(pool, 0)
     }
 
-    /// As [`SharedFile::first_stretch`], but what is behind the first line where that one is longer
-    /// than the stretch.
+    /// The same as [`SharedFile::first_stretch`], but what is after the first line where that one
+    /// is longer than the stretch.
     pub(crate) fn first_stretch_behind_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {

@@ -40,7 +40,7 @@ impl FollowStatus {
         self.shared.rotations.load(Ordering::Relaxed)
     }
 
-    /// Whether no regular file that may be read has its name now; the one that had it is read on.
+    /// True if no regular file that may be read has its name now; the one that had it is read on.
     #[must_use]
     pub fn missing(&self) -> bool {
         self.shared.missing.load(Ordering::Relaxed)
@@ -115,7 +115,7 @@ impl FollowReader {
         Ok(read)
     }
 
-    /// Whether there is something else to be read from its start.
+    /// True if there is something else to be read from its start.
     fn begun_anew(&mut self) -> io::Result<bool> {
         if self.file.metadata()?.len() < self.place {
             self.followed.shared.truncations.fetch_add(1, Ordering::Relaxed);

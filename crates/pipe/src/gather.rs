@@ -57,7 +57,7 @@ pub struct Gather<W: Write> {
     small_max: usize,
     pieces: Vec<GatherPiece>,
     shared_bytes: usize,
-    /// Why a write failed, and so something is missing.
+    /// Reason for which a write failed, and so something is missing.
     failed: Option<String>,
     stats: GatherStats,
 }
@@ -90,7 +90,7 @@ impl<W: Write> Gather<W> {
         Self::with_settings(writer, pool, GatherSettings::default())
     }
 
-    /// As [`Gather::new`], with thresholds of one's own.
+    /// The same as [`Gather::new`], with thresholds of one's own.
     ///
     /// # Errors
     /// As [`Gather::new`].

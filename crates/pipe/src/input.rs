@@ -61,8 +61,8 @@ impl Input {
         Self::open_as(path, true)
     }
 
-    /// As [`Input::open`], and goes on with what is appended to a regular file, and with files that
-    /// take its name, until the run is stopped.
+    /// The same as [`Input::open`], and goes on with what is appended to a regular file, and with
+    /// files that take its name, until the run is stopped.
     ///
     /// # Errors
     /// As [`Input::open`], and when it is a compressed file.
@@ -94,7 +94,7 @@ impl Input {
         Self { enough: Some(Box::new(enough)), ..self }
     }
 
-    /// The same input, of which a run is first shown what is behind its first line where that one
+    /// The same input, of which a run is first shown what is after its first line where that one
     /// is over-long. Of a stream the rest of that line is then given to nobody; of a file at most
     /// [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
     #[must_use]
@@ -102,7 +102,7 @@ impl Input {
         Self { behind_long: true, ..self }
     }
 
-    /// As [`Input::open`], with the bytes as they are stored: no encoding is looked for.
+    /// The same as [`Input::open`], with the bytes as they are stored: no encoding is looked for.
     ///
     /// # Errors
     /// As [`Input::open`].
@@ -298,14 +298,14 @@ impl Input {
         Ok(&self.prefix)
     }
 
-    /// Whether opening its name again gives it once more from its start.
+    /// True if opening its name again gives it once more from its start.
     #[must_use]
     pub fn is_stored(&self) -> bool {
         // Standard input that is a file is read at its places; one that is decoded moves on.
         self.is_file() || (self.size_bytes.is_some() && self.name != STDIN)
     }
 
-    /// Whether it is a plain file, which workers read side by side.
+    /// True if it is a plain file, which workers read side by side.
     #[must_use]
     pub fn is_file(&self) -> bool {
         matches!(self.body, InputBody::File { .. })
@@ -317,7 +317,7 @@ impl Input {
         &self.name
     }
 
-    /// Whether UTF-16 of it comes as UTF-8.
+    /// True if UTF-16 of it comes as UTF-8.
     #[must_use]
     pub fn is_text(&self) -> bool {
         self.undo.charset
@@ -332,7 +332,7 @@ impl Input {
         file.try_clone().map(Some).map_err(|cause| Error::io(&self.name, "cannot open again", cause))
     }
 
-    /// Whether it is a plain file of at most one block, which [`Input::into_chunk`] takes at once.
+    /// True if it is a plain file of at most one block, which [`Input::into_chunk`] takes at once.
     #[must_use]
     pub fn is_small(&self) -> bool {
         matches!(self.body, InputBody::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
@@ -380,7 +380,7 @@ pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Whether a file has less than the system says: files of /sys are said to have a page, whatever is
+/// True if a file has less than the system says: files of /sys are said to have a page, whatever is
 /// in them. They take no room on a disk.
 fn is_shorter(file: &File, metadata: &Metadata) -> bool {
     let last = metadata.len().saturating_sub(1);

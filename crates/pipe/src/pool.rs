@@ -95,7 +95,7 @@ impl BufferPool {
         self.take(&mut self.shared.lock())
     }
 
-    /// As [`BufferPool::lease`], for async code. Dropping the future gives up the wait.
+    /// The same as [`BufferPool::lease`], for async code. Dropping the future gives up the wait.
     ///
     /// # Errors
     /// As [`BufferPool::lease`].

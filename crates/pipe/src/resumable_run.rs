@@ -16,7 +16,7 @@ use bytes::Bytes;
 pub struct ResumableRun {
     blocks: Blocks,
     behind_long: bool,
-    /// A first line that is too long to tell anything, while what comes behind it is waited for.
+    /// A first line that is too long to tell anything, while what comes after it is waited for.
     head: Option<Chunk>,
     begun: bool,
     in_place: bool,
@@ -78,7 +78,7 @@ impl ResumableRun {
         before - self.blocks.offset()
     }
 
-    /// Whether the source has ended, or failed.
+    /// True if the source has ended, or failed.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.blocks.ended()

@@ -61,8 +61,9 @@ pub fn run<S: Stage>(
     run_with(input, plan, None, pool, control, start, sink)
 }
 
-/// As [`run`], with records that `splitter` finds; the plan's framing is [`Framing::Records`].
-/// Since a splitter sees everything in order, a file is read by one reader too.
+/// The same as [`run`], with records that `splitter` finds; the plan's framing is
+/// [`Framing::Records`]. Since a splitter sees everything in order, a file is read by one reader
+/// too.
 pub fn run_records<S: Stage>(
     input: Input,
     splitter: Box<dyn Splitter>,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a text is not a size.
+/// Reason for which a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseSizeError(String);
 

@@ -10,7 +10,7 @@ pub trait Splitter: Send {
     ///
     /// # Errors
     /// When no record can follow any more. Records before the fault in the same bytes should be
-    /// given first, as a stretch that ends behind them, and the error at the next call or in
+    /// given first, as a stretch that ends after them, and the error at the next call or in
     /// [`Splitter::finish`].
     fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError>;
 
@@ -34,7 +34,7 @@ pub struct RecordEnds {
     pub last_end: Option<usize>,
 }
 
-/// Why a stream has no (more) records.
+/// Reason for which a stream has no (more) records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitError {
     /// Where, from the start of the decoded input.

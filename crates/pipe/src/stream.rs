@@ -33,7 +33,7 @@ pub trait BlockSource: Send {
     /// When the source fails; it is not asked again.
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error>;
 
-    /// Whether the `None` that was just given is no end: more comes when it is asked again, in
+    /// True if the `None` that was just given is no end: more comes when it is asked again, in
     /// another [`ResumableRun::run`]. A source of compressed data never pauses, as a decoder takes
     /// that for the end of its data.
     ///
@@ -46,7 +46,7 @@ pub trait BlockSource: Send {
 /// Makes an error of what reading failed with, for the input of this name.
 type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
 
-/// Whether a first block that is not full yet is enough for those who will be given it.
+/// True if a first block that is not full yet is enough for those who will be given it.
 pub(crate) type EnoughForDetection = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
 /// Fills buffers from anything that reads.
@@ -75,7 +75,7 @@ impl<R: PollableRead> ReadSource<R> {
         Self { enough, ..self }
     }
 
-    /// Whether a block goes on being filled.
+    /// True if a block goes on being filled.
     fn goes_on(&mut self, so_far: &[u8]) -> bool {
         so_far.is_empty() || self.reader.more_soon() || self.enough.as_mut().is_some_and(|enough| !enough(so_far))
     }
@@ -356,7 +356,7 @@ impl Blocks {
         self.offset
     }
 
-    /// Whether nothing more comes.
+    /// True if nothing more comes.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }

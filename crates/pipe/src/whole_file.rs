@@ -30,7 +30,7 @@ pub struct OutputPath<'a> {
 }
 
 impl OutputPath<'_> {
-    /// Whether what is written is gone: there is no file that appears at the end.
+    /// True if what is written is gone: there is no file that appears at the end.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         is_stream(self.path)

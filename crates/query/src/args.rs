@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// What is between the fields of a CSV [default: found out]
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<char>,
-    /// Whether the first record of a CSV has the columns' names [default: found out]
+    /// True if the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
     /// What is around fields of a CSV that have separators or newlines in them, or none: each line

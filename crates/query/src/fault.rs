@@ -36,7 +36,7 @@ pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String 
     }
 }
 
-/// Whether a library failed at a file, whose errors do not name it.
+/// True if a library failed at a file, whose errors do not name it.
 pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
     let root = error.find_root();
     let library =
@@ -44,7 +44,7 @@ pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
     library && known(error).is_none() && !error.to_string().contains(TEMP_FULL)
 }
 
-/// Whether an operator that can't spill had too little memory.
+/// True if an operator that can't spill had too little memory.
 pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) && !error.to_string().contains(TEMP_FULL)
 }

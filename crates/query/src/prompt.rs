@@ -76,7 +76,7 @@ fn command(line: &str) -> Option<String> {
     }
 }
 
-/// Whether a semicolon outside of quotes and comments ends it.
+/// True if a semicolon outside of quotes and comments ends it.
 fn is_complete(text: &str) -> bool {
     let (mut quote, mut last, mut before, mut in_comment) = (None, ' ', ' ', false);
     for character in text.chars() {

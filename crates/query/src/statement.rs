@@ -281,7 +281,7 @@ fn refuse_chains(text: &str) -> Result<()> {
     }
 }
 
-/// Whether a token joins parts of a statement, and so makes its tree deeper.
+/// True if a token joins parts of a statement, and so makes its tree deeper.
 fn joins(token: &Token) -> bool {
     match token {
         Token::Word(word) => CHAINING.contains(&word.keyword),

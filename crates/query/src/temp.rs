@@ -79,7 +79,7 @@ fn remove_left(parent: &Path) {
     }
 }
 
-/// Whether nobody holds the folder's lock. One that has none yet is being made, or its process was
+/// True if nobody holds the folder's lock. One that has none yet is being made, or its process was
 /// killed just then.
 fn is_left(folder: &Path) -> bool {
     let lock = File::open(folder.join(LOCK));

@@ -39,7 +39,7 @@ pub(crate) struct ExploreArgs {
 }
 
 impl ExploreArgs {
-    /// Whether anything is asked.
+    /// True if anything is asked.
     pub(crate) fn asks(&self) -> bool {
         self.explain.is_some() || self.compare.is_some() || self.rates
     }

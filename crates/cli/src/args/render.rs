@@ -72,7 +72,7 @@ pub(crate) struct RowsArgs {
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT", requires = "rows")]
     pub(crate) format: Option<String>,
-    /// Whether the first record of a CSV has the columns' names [default: found out]
+    /// True if the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL", requires = "rows")]
     pub(crate) header: Option<bool>,
     /// Longest row, as it is read [default: a 128th of --memory, at most 8MiB: 2MiB]

@@ -58,7 +58,7 @@ impl ServiceArgs {
         }
     }
 
-    /// Whether there are files that SIGHUP makes it read again.
+    /// True if there are files that SIGHUP makes it read again.
     pub(crate) fn reloads(&self) -> bool {
         self.tls_cert.is_some() || self.token_file.is_some()
     }

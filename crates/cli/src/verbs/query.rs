@@ -32,7 +32,7 @@ pub(crate) fn program() -> PathBuf {
     sibling().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
 }
 
-/// Why it does not start.
+/// Reason for which it does not start.
 pub(crate) fn not_started(cause: &std::io::Error) -> String {
     if cause.kind() == ErrorKind::NotFound {
         return format!(

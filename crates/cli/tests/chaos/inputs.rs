@@ -95,7 +95,7 @@ pub(crate) fn totals(report: &Value) -> Value {
     })
 }
 
-/// Whether a report has the totals of its log. Clients are compared where both counted them all.
+/// True if a report has the totals of its log. Clients are compared where both counted them all.
 /// Where rows had no room, since the temporary disk was full, it says of how many it has only the
 /// lines.
 pub(crate) fn agree(report: &Value, expected: &Value) -> bool {

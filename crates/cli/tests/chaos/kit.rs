@@ -15,7 +15,7 @@ pub(crate) struct Kit {
     pub(crate) proxy: Proxy,
     pub(crate) documented: Documented,
     pub(crate) tallies: Tallies,
-    /// Whether `serve` keeps sessions over its end.
+    /// True if `serve` keeps sessions over its end.
     pub(crate) state: bool,
     /// Each operation goes through with it; who has it alone sees the server at rest.
     pub(crate) gate: RwLock<()>,

@@ -67,7 +67,7 @@ impl Lives {
         Arc::new(Self { settings, now: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Whether the time of day can be made to jump.
+    /// True if the time of day can be made to jump.
     pub(crate) fn can_jump() -> bool {
         PathBuf::from(CLOCK).exists()
     }
@@ -107,7 +107,7 @@ impl Lives {
         now.life.clone().expect("waited for")
     }
 
-    /// Whether a life goes on, and nobody has decided its end.
+    /// True if a life goes on, and nobody has decided its end.
     pub(crate) fn holds(&self, number: u64) -> bool {
         self.now.lock().unwrap().life.as_ref().is_some_and(|life| life.number == number)
     }

@@ -327,7 +327,7 @@ pub(crate) const ALL: [&str; 12] = [
     "sent again",
 ];
 
-/// Whether there may be no answer.
+/// True if there may be no answer.
 pub(crate) const fn excuses(fault: ConnectionFault) -> bool {
     matches!(fault, ConnectionFault::Cut { .. } | ConnectionFault::Hang { .. })
 }

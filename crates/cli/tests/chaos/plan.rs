@@ -55,7 +55,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether a life ends.
+    /// True if a life ends.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self.event, Event::Kill | Event::Terminate)
     }

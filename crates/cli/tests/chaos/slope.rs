@@ -1,4 +1,4 @@
-//! Whether something grows, whatever single looks say: the median of the slopes of all pairs (Theil
+//! True if something grows, whatever single looks say: the median of the slopes of all pairs (Theil
 //! 1950, Sen 1968).
 
 /// By how much per second.

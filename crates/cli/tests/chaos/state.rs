@@ -6,7 +6,7 @@ use crate::op::Op;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// Whether a server that keeps no sessions over its end has failed.
+/// True if a server that keeps no sessions over its end has failed.
 const STATE_REQUIRED: bool = true;
 
 /// A session that was made so shortly before its server was killed may not have come to the disk.
@@ -18,7 +18,7 @@ const DISPLACED_AFTER: Duration = Duration::from_secs(3);
 /// The longest line that a session holds, and the start of a log that tells no format yet.
 const LINE_BYTES_MAX: u64 = 256 << 10;
 
-/// Whether `serve` has `--state`.
+/// True if `serve` has `--state`.
 pub(crate) fn supported() -> bool {
     let has = rorqual(&["serve", "--help"]).run().exits(0).text().contains("--state");
     assert!(has || !STATE_REQUIRED, "`rorqual serve` has no --state");

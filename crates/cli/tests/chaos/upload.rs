@@ -64,7 +64,7 @@ impl Way {
         matches!(self, Self::Tus | Self::TusChecked)
     }
 
-    /// Whether the server knows the size from the start.
+    /// True if the server knows the size from the start.
     const fn sized(self) -> bool {
         !matches!(self, Self::PutChunked | Self::SocketOpen)
     }

@@ -5,7 +5,7 @@ use rorqual_testkit::paths::on_every_path;
 
 const LINES: u64 = 21_000;
 
-/// Whether the line of that number is meant.
+/// True if the line of that number is meant.
 type Keep = fn(u64) -> bool;
 
 /// The lines of `log` that `keep` names by their number.

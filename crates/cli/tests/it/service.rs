@@ -134,7 +134,7 @@ fn environment(bytes: &[u8], between: u8) -> Vec<String> {
     bytes.split(|byte| *byte == between).map(|variable| String::from_utf8_lossy(variable).into_owned()).collect()
 }
 
-/// Whether a server runs with its settings of the allocator.
+/// True if a server runs with its settings of the allocator.
 fn is_settled(server: &Server) -> bool {
     let variables = std::fs::read(format!("/proc/{}/environ", server.running.id())).expect("it runs");
     environment(&variables, 0).contains(&"MALLOC_ARENA_MAX=4".to_owned())

@@ -47,7 +47,7 @@ pub(crate) fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// Whether nothing has come to those before.
+/// True if nothing has come to those before.
 pub(crate) fn same(name: &'static str, before: &[String], after: &[String]) -> Check {
     let (more, less) = (surplus(after, before), surplus(before, after));
     let text = match (more.is_empty(), less.is_empty()) {

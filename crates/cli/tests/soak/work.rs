@@ -258,7 +258,7 @@ fn closed_pipe() -> std::io::PipeWriter {
     std::io::pipe().expect("two more descriptors").1
 }
 
-/// Whether an operation ended as its mishap wants it. `right` is whether the answer is that of the
+/// True if an operation ended as its mishap wants it. `right` is whether the answer is that of the
 /// whole input.
 fn judge(mishap: Mishap, error: Option<&Error>, stopped: bool, right: bool, sample: &Sample) -> Outcome {
     match (mishap, error.map(Error::kind)) {

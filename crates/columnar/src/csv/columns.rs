@@ -71,7 +71,7 @@ impl Infer for CsvInferrer {
     }
 }
 
-/// Why these fields are no row of so many columns.
+/// Reason for which these fields are no row of so many columns.
 fn unfit(fields: CsvFields<'_>, columns: usize) -> Option<&'static str> {
     let mut count = 0;
     for field in fields {

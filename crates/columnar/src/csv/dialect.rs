@@ -52,7 +52,7 @@ pub enum Quote {
     Never,
 }
 
-/// Why the first record can't be read.
+/// Reason for which the first record can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialectError {
     /// There is none.

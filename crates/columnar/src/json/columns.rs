@@ -34,7 +34,7 @@ pub(super) enum JsonColumn {
     Struct(Box<Struct>),
 }
 
-/// Why a value can't be pushed at a row: it has one already, since a key came twice.
+/// Reason for which a value can't be pushed at a row: it has one already, since a key came twice.
 pub(super) struct CellTaken;
 
 /// Values of one size.

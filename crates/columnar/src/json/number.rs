@@ -26,7 +26,7 @@ impl Number {
         float(literal)
     }
 
-    /// As [`of`](Self::of), where a number that would not be written the same again is
+    /// The same as [`of`](Self::of), where a number that would not be written the same again is
     /// [`Self::Changed`].
     pub(crate) fn exact(literal: &str) -> Self {
         match Self::of(literal) {

@@ -36,7 +36,7 @@ enum Expect {
     Colon {
         wanted: bool,
     },
-    /// What is behind a value.
+    /// What is after a value.
     Comma,
     /// The rest of a string, of a number or word, of an object or array.
     Text {

@@ -72,7 +72,7 @@ impl SplitFound {
         self.last_end = Some(index);
     }
 
-    /// No record is behind `index`.
+    /// No record is after `index`.
     fn over(&mut self, index: usize) {
         self.end = self.end.or(Some(index));
     }

@@ -41,7 +41,7 @@ pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut
     Ok(())
 }
 
-/// As [`unique_fields`], for the value at the cursor.
+/// The same as [`unique_fields`], for the value at the cursor.
 pub(super) fn unique(cursor: &mut Cursor<'_>, column: &JsonColumn, out: &mut String) -> Result<(), RecordFlaw> {
     match (column, cursor.peek()?) {
         (JsonColumn::Struct(columns), b'{') => unique_fields(cursor, columns, out),

@@ -76,7 +76,7 @@ fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<S
     Scalar::parse(text, data_type).ok_or_else(|| Error::new(ErrorClass::Limit, name, message()))
 }
 
-/// Whether a row group may have the value.
+/// True if a row group may have the value.
 fn in_group(
     builder: &ReaderBuilder,
     number: usize,

@@ -222,7 +222,7 @@ fn width(chunk: &ColumnChunkMetaData) -> i64 {
     }
 }
 
-/// Whether values are made of those before them, so that no size in the file tells theirs.
+/// True if values are made of those before them, so that no size in the file tells theirs.
 fn by_prefix(group: &RowGroupMetaData, mask: &ProjectionMask) -> bool {
     chunks(group, mask).any(|chunk| chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY))
 }

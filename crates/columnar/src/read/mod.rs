@@ -66,19 +66,19 @@ const BIG_ENDIAN: &str = "its numbers are big-endian, which is not read: a progr
 /// The refusal of what nobody reads without a key.
 const ENCRYPTED: &str = "is encrypted Parquet, which is not read: no keys are taken, so decrypt it first";
 
-/// Whether a file that starts so is a file of columns, or a stream of them.
+/// True if a file that starts so is a file of columns, or a stream of them.
 #[must_use]
 pub fn is_table(head: &[u8]) -> bool {
     is_parquet(head) || is_stream(head) || head.starts_with(ARROW)
 }
 
-/// Whether a file that starts so is Parquet, encrypted or not.
+/// True if a file that starts so is Parquet, encrypted or not.
 #[must_use]
 pub fn is_parquet(head: &[u8]) -> bool {
     head.starts_with(PARQUET) || head.starts_with(PARQUET_ENCRYPTED)
 }
 
-/// Whether something that starts so is a stream of Arrow IPC, which is read in order.
+/// True if something that starts so is a stream of Arrow IPC, which is read in order.
 #[must_use]
 pub fn is_stream(head: &[u8]) -> bool {
     stream::is_stream(head)
@@ -280,7 +280,7 @@ fn no_column<'a>(name: &str, wanted: &str, paths: impl Iterator<Item = &'a str>)
     Error::new(ErrorClass::Limit, name, format!("there is no column '{wanted}'; there is: {}", near.join(", ")))
 }
 
-/// Whether the column at `path` is `wanted` or below it.
+/// True if the column at `path` is `wanted` or below it.
 fn is_below(path: &str, wanted: &str) -> bool {
     path.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

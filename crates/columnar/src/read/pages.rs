@@ -25,11 +25,11 @@ struct PageState {
     /// What was held when the batch began, and what has come since.
     held_bytes: usize,
     since_bytes: usize,
-    /// Why a page was refused.
+    /// Reason for which a page was refused.
     refused: Option<Refusal>,
 }
 
-/// Why a page was refused.
+/// Reason for which a page was refused.
 #[derive(Debug, Clone)]
 pub(super) struct Refusal {
     /// There was too much; fewer rows at a time might have had room.
@@ -81,7 +81,7 @@ impl Pages {
         state.since_bytes = 0;
     }
 
-    /// Why a page was refused, if one was.
+    /// Reason for which a page was refused, if one was.
     pub(super) fn refused(&self) -> Option<Refusal> {
         self.state().refused.clone()
     }

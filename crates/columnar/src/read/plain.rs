@@ -84,7 +84,7 @@ fn plain_field(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// Whether a type has neither runs nor list views in it.
+/// True if a type has neither runs nor list views in it.
 pub(crate) fn is_plain(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) | DataType::ListView(_) | DataType::LargeListView(_) => false,

@@ -51,7 +51,7 @@ enum MessageSource {
     Once(Mutex<Option<Box<dyn Read + Send>>>),
 }
 
-/// Whether something that starts so is a stream.
+/// True if something that starts so is a stream.
 pub(super) fn is_stream(head: &[u8]) -> bool {
     let length = head.get(4..PREFIX_BYTES).and_then(|length| length.try_into().ok()).map(i32::from_le_bytes);
     // Messages are padded, and a schema is no more than this.

@@ -54,7 +54,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the value may be between two bounds. Bounds of another type say nothing.
+    /// True if the value may be between two bounds. Bounds of another type say nothing.
     pub(super) fn may_be_within(&self, min: Option<ValueBound<'_>>, max: Option<ValueBound<'_>>) -> bool {
         let below = min.and_then(|min| self.compare(min)) == Some(Ordering::Less);
         let above = max.and_then(|max| self.compare(max)) == Some(Ordering::Greater);

@@ -208,7 +208,7 @@ fn push_float<F: Copy + Into<f64> + serde::Serialize + std::fmt::Display>(out: &
     }
 }
 
-/// Whether a text is JSON.
+/// True if a text is JSON.
 pub(super) fn is_json(field: &Field) -> bool {
     field.metadata().get(EXTENSION_TYPE_NAME_KEY).is_some_and(|name| name == JSON_EXTENSION)
 }

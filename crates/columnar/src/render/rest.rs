@@ -43,7 +43,7 @@ pub(super) fn own<'a>(rest: &'a str, name: &str) -> Option<&'a str> {
     members(rest).iter().filter(|member| is_own(member)).find_map(value)
 }
 
-/// Whether a member's path is a key of the record: others have a step between brackets or behind a
+/// True if a member's path is a key of the record: others have a step between brackets or behind a
 /// dot.
 fn is_own(member: &str) -> bool {
     let path = member[1..].split('"').next().unwrap_or_default();

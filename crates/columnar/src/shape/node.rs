@@ -356,7 +356,7 @@ impl NodeCount {
 }
 
 impl ObjectFields {
-    /// The field of that key, which comes behind the field `previous`; `None` when there is no room
+    /// The field of that key, which comes after the field `previous`; `None` when there is no room
     /// for another.
     #[inline]
     pub(crate) fn find_or_add(&mut self, key: &str, previous: Option<usize>, count: &mut NodeCount) -> Option<usize> {

@@ -5,7 +5,7 @@ use parquet::errors::ParquetError;
 use rorqual_pipe::{Error, ErrorClass};
 use std::io;
 
-/// Why a file can't be written.
+/// Reason for which a file can't be written.
 #[derive(Debug, Clone)]
 pub(super) enum WriteFailure {
     /// The system refused.

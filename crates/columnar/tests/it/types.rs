@@ -36,7 +36,7 @@ fn open(bytes: &[u8]) -> Result<TableFile, Error> {
     TableFile::open(file(bytes), "in", MEMORY_BYTES).map(Option::unwrap)
 }
 
-/// Why it can't be opened.
+/// Reason for which it can't be opened.
 fn refusal(bytes: &[u8]) -> String {
     open(bytes).map(|_| ()).unwrap_err().to_string()
 }

@@ -85,7 +85,7 @@ impl Encoding {
     }
 }
 
-/// Whether the 13 bytes of `head` are what LZMA's encoders write: `dictionary` (its size after two
+/// True if the 13 bytes of `head` are what LZMA's encoders write: `dictionary` (its size after two
 /// zeros) is a power of two or one and a half, and the size that follows is unknown or below 256
 /// GiB, as liblzma asks of it as well.
 fn is_lzma(dictionary: &[u8], head: &[u8]) -> bool {
@@ -124,7 +124,7 @@ pub(crate) struct DecodeDepth {
 }
 
 impl DecodeDepth {
-    /// Whether a stream that begins so is decoded.
+    /// True if a stream that begins so is decoded.
     pub(crate) fn decodes(self, head: &[u8]) -> bool {
         self.encoding(head) != Encoding::Plain || (self.charset && Charset::detect(head) != Charset::Utf8)
     }
@@ -151,7 +151,7 @@ pub(crate) fn decoder_of<'a>(
     Ok(if undo.charset { Box::new(Utf8Reader::new(reader)) } else { reader })
 }
 
-/// Whether a stream of text that begins so is compressed or UTF-16, and so decoded.
+/// True if a stream of text that begins so is compressed or UTF-16, and so decoded.
 #[must_use]
 pub fn is_encoded(head: &[u8]) -> bool {
     DecodeDepth { compression: true, charset: true }.decodes(head)

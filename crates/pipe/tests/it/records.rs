@@ -10,7 +10,7 @@ use rorqual_pipe::{
 };
 use rorqual_testkit::process::in_time;
 
-/// Records end behind `;`; what is before `[` and from `]` on belongs to none, and nothing may
+/// Records end after `;`; what is before `[` and from `]` on belongs to none, and nothing may
 /// follow `!`.
 #[derive(Default)]
 struct Semicolons {

@@ -70,7 +70,7 @@ impl QuerySink {
         LogicalPlanBuilder::from(plan).limit(0, Some(self.rows_max.saturating_add(1)))?.build()
     }
 
-    /// Whether no row came yet.
+    /// True if no row came yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.rows == 0
     }

@@ -37,7 +37,7 @@ pub(crate) struct RecordOpener {
     pub(crate) span_us: Option<RangeInclusive<i64>>,
     /// What is asked of the rows, by the columns of `table`.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
-    /// Whether looking at chunks before decoding them pays.
+    /// True if looking at chunks before decoding them pays.
     pub(crate) tried: Arc<SkipStats>,
     pub(crate) batch_rows: usize,
     /// Threads that decode one stream.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why a record that is too long is left out.
+/// Reason for which a record that is too long is left out.
 const TOO_LONG: &str = "longer than --record-max";
 
 /// What the scans of a query met. A query that scans a file twice meets the same records twice, so

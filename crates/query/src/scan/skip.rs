@@ -26,7 +26,7 @@ pub(crate) struct SkipStats {
 }
 
 impl SkipStats {
-    /// Whether it is worth going on.
+    /// True if it is worth going on.
     fn pays(&self) -> bool {
         let chunks = self.chunks.load(Ordering::Relaxed);
         chunks < CHUNKS_TRIED || self.skipped.load(Ordering::Relaxed) * CHUNKS_FOR_ONE >= chunks
@@ -47,7 +47,7 @@ impl Skip {
         Self { decoder, filter, tried }
     }
 
-    /// Whether the filter leaves nothing of a chunk.
+    /// True if the filter leaves nothing of a chunk.
     ///
     /// # Errors
     /// As [`Decode::decode`].
@@ -66,7 +66,7 @@ impl Skip {
         Ok(true)
     }
 
-    /// Whether the filter leaves a row. One that fails here fails where the engine can tell it.
+    /// True if the filter leaves a row. One that fails here fails where the engine can tell it.
     fn leaves(&self, batch: &RecordBatch) -> bool {
         let kept = self.filter.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
         kept.map_or(true, |kept| kept.as_boolean_opt().is_none_or(|kept| kept.true_count() > 0))

@@ -31,8 +31,8 @@ pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Re
     .boxed()
 }
 
-/// Why a thread that gives no more rows ended before its end, if it did: half an answer must not
-/// look whole.
+/// Reason for which a thread that gives no more rows ended before its end, if it did: half an
+/// answer must not look whole.
 async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
     thread.await.err().map(|error| exec_datafusion_err!("reading the input failed inside: {error}"))
 }

@@ -85,7 +85,7 @@ impl RecordTable {
         Arc::new(Self { format, schema, store, files, context: Arc::clone(context) })
     }
 
-    /// Whether a file of it has to be read in order, by blocks of its own.
+    /// True if a file of it has to be read in order, by blocks of its own.
     pub(crate) fn has_streams(&self) -> bool {
         !self.is_lines() || self.files.iter().any(|file| !matches!(file.place, OpenMode::Local { is_plain: true, .. }))
     }

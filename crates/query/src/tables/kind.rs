@@ -120,7 +120,7 @@ fn delimiter(character: char) -> Result<u8, String> {
     Err(format!("--delimiter {character:?} is no separator: it is one ASCII character, and no quote or newline"))
 }
 
-/// What can stand behind FROM.
+/// What can stand after FROM.
 #[derive(Debug)]
 pub(super) enum TableKind {
     Parquet,

@@ -1,4 +1,4 @@
-//! What stands behind FROM: paths, wildcards, folders, addresses.
+//! What stands after FROM: paths, wildcards, folders, addresses.
 
 mod arrow;
 mod columns;

@@ -128,7 +128,7 @@ fn a_signal_leaves_nothing() {
     }
 }
 
-/// Whether there is a file of some size below a folder.
+/// True if there is a file of some size below a folder.
 fn has_spilled(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -20,7 +20,7 @@ fn terminal(home: &Path) -> (RunningProcess, Sender<&'static str>) {
     (run.start(), keys)
 }
 
-/// Types, and waits until the last of `shows`, which is not in what is typed, is behind and the
+/// Types, and waits until the last of `shows`, which is not in what is typed, is after and the
 /// prompt is there again: what is typed while no line is edited is lost.
 fn ask(running: &mut RunningProcess, keys: &Sender<&'static str>, typed: &'static str, shows: &[&str]) {
     keys.send(typed).unwrap();

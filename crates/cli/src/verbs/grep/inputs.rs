@@ -18,7 +18,7 @@ pub(crate) struct NamedInput {
 }
 
 impl NamedInput {
-    /// Whether one worker may take the whole of it; where standard input was read to is kept by
+    /// True if one worker may take the whole of it; where standard input was read to is kept by
     /// all.
     pub(crate) fn is_small(&self) -> bool {
         self.input.is_small() && !self.is_stdin

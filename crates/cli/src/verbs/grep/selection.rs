@@ -48,7 +48,7 @@ impl SelectionFlags {
         })
     }
 
-    /// Whether a file or folder that was named is to be searched: globs may fit each end of its
+    /// True if a file or folder that was named is to be searched: globs may fit each end of its
     /// path that starts with a name.
     pub(crate) fn takes_operand(&self, path: &Path, is_folder: bool) -> bool {
         let bytes = path.as_os_str().as_bytes();
@@ -62,7 +62,7 @@ impl SelectionFlags {
         self.takes(|glob| ends().any(|end| glob.is_match(end)))
     }
 
-    /// Whether a file that was found is to be searched, by its name.
+    /// True if a file that was found is to be searched, by its name.
     pub(crate) fn takes_found(&self, path: &Path) -> bool {
         self.takes(|glob| path.file_name().is_some_and(|name| glob.is_match(Path::new(name))))
     }

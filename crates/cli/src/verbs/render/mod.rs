@@ -164,7 +164,7 @@ impl RenderJob {
     }
 }
 
-/// Why it ended.
+/// Reason for which it ended.
 enum RenderFailure {
     Render(RenderError),
     Said(String),

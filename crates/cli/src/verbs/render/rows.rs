@@ -396,7 +396,7 @@ struct Renderer<'b> {
 /// What a chunk became.
 struct DecodedChunk {
     text: Vec<u8>,
-    /// Why the text ends early.
+    /// Reason for which the text ends early.
     error: Option<RenderError>,
     rows: u64,
     /// What would have been too much text, from a row of its first batch on.

@@ -161,7 +161,7 @@ impl ValueSample {
         self.hashes.insert(BuildHasherDefault::<DefaultHasher>::default().hash_one(value));
     }
 
-    /// Whether at most half of all values are new ones, and they fit a dictionary. How many there
+    /// True if at most half of all values are new ones, and they fit a dictionary. How many there
     /// are of them is told by how often the sample met one again: among `n` equally frequent
     /// values, `seen` values have about `seen² / 2n` such meetings.
     fn dictionary_pays(&self) -> bool {

@@ -242,7 +242,7 @@ fn changed(
     group.clone().into_builder().set_column_metadata(columns.collect::<Result<_>>()?).build()
 }
 
-/// A footer without what is behind it.
+/// A footer without what is after it.
 fn encoded(metadata: &ParquetMetaData) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     ParquetMetaDataWriter::new(&mut bytes, metadata).finish()?;

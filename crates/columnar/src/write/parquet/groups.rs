@@ -261,7 +261,7 @@ impl OpenGroup {
     }
 }
 
-/// Whether there is something to write, and what is to be indexed.
+/// True if there is something to write, and what is to be indexed.
 fn check(name: &str, columns: &[LeafColumn], index: &[String]) -> Result<(), Error> {
     if columns.is_empty() {
         return Err(Error::new(ErrorClass::Corrupt, name, "there are no columns, and Parquet has no rows without them"));

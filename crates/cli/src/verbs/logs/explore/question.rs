@@ -78,7 +78,7 @@ impl Question {
         }
     }
 
-    /// Why the answer says nothing, where that is for the question.
+    /// Reason for which the answer says nothing, where that is for the question.
     pub(super) fn unanswerable(&self, answer: &LogsAnswer, report: &LogReport) -> Option<String> {
         let Some(time) = report.time else {
             let flag = match self {
@@ -107,7 +107,7 @@ impl Question {
 }
 
 impl LogsAnswer {
-    /// Whether every value was looked at.
+    /// True if every value was looked at.
     pub(super) fn exact(&self) -> bool {
         match self {
             Self::Explain(explained) => explained.exact,
