@@ -1,4 +1,4 @@
-//! When to copy and when to point: bytes a second of the gather sink for pieces of each size, so
+//! Speed of copying beside pointing: bytes a second of the gather sink for pieces of each size, so
 //! many of them a write, to each kind of output. CSV on stdout:
 //! `target,piece_bytes,pieces_per_write,mode,bytes_per_second`.
 //!
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Room for the largest write that is copied.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Where a file is rewound, so that it stays in the page cache.
+/// Size at which a file is rewound, so that it stays in the page cache.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// More at once than this is no longer a matter of copying or pointing.

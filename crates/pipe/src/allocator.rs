@@ -1,5 +1,5 @@
-//! Settings of the C library's allocator, for programs whose threads come and go: it keeps what
-//! each of them gave back, up to tens of mebibytes, in no sum.
+//! Settings of the C library's allocator, for programs whose threads come and go: it keeps the
+//! freed memory of each of them, up to tens of mebibytes, in no sum.
 
 use nix::unistd::execve;
 use std::env::{args_os, current_exe, var, var_os, vars_os};
@@ -10,7 +10,7 @@ use std::process::Command;
 /// Names of the environment, as `mallopt(3)` has them, and values.
 pub type AllocatorSettings<'a> = [(&'a str, &'a str)];
 
-/// What says that a process was started again: its number, which starting again does not change. So
+/// Mark of a process that was started again: its number, which starting again does not change. So
 /// it is nothing to those that it starts, and no loader takes it away, as they take the settings
 /// from programs with rights of their own.
 const SETTLED: &str = "RORQUAL_SETTLED";

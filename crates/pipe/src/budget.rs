@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Budget {
     total_bytes: u64,
     holders: Vec<(String, u64)>,
-    /// What would do instead of more memory, or need less, for the error.
+    /// Settings that would do instead of more memory, or need less, for the error.
     instead: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ impl Budget {
         self.holders.push((holder.into(), bytes));
     }
 
-    /// What the error advises other than more memory: only what helps.
+    /// Adds advice to the error other than more memory: only settings that help.
     pub fn advise(&mut self, instead: impl Into<String>) {
         self.instead.push(instead.into());
     }
@@ -48,13 +48,13 @@ impl Budget {
         Err(error)
     }
 
-    /// What is given, in bytes.
+    /// The given memory, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// What no holder has reserved; 0 when the reservations exceed the total.
+    /// The rest that no holder has reserved; 0 when the reservations exceed the total.
     #[must_use]
     pub fn rest_bytes(&self) -> u64 {
         self.total_bytes.saturating_sub(self.reserved_bytes())
@@ -74,7 +74,7 @@ impl Budget {
         if self.reserved_bytes() <= self.total_bytes { Ok(()) } else { Err(BudgetError(self.clone())) }
     }
 
-    /// What all holders have reserved.
+    /// The sum of all reservations.
     #[must_use]
     pub fn reserved_bytes(&self) -> u64 {
         self.holders.iter().map(|(_, bytes)| bytes).fold(0, |sum, bytes| sum.saturating_add(*bytes))
@@ -88,7 +88,7 @@ const MIB: u64 = 1 << 20;
 pub struct BudgetError(Budget);
 
 impl BudgetError {
-    /// What it names as enough, in bytes: whole mebibytes.
+    /// The memory that would be enough, in bytes: whole mebibytes.
     #[must_use]
     pub fn least_bytes(&self) -> u64 {
         self.0.reserved_bytes().div_ceil(MIB) * MIB

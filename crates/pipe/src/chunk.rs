@@ -1,9 +1,9 @@
-//! What a stage is given: a stretch of the input, and its lines.
+//! Input of a stage: a byte range of the input, and its lines.
 
 use bytes::Bytes;
 use memchr::memchr;
 
-/// How the input is cut for the stages.
+/// Cutting of the input for the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// Anywhere.
@@ -21,8 +21,8 @@ pub enum Framing {
     /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes
     /// as its head, marked as long, unless it lies within one block.
     Records {
-        /// The longest record that is handed over whole, in bytes with what separates it from the
-        /// one before; at least 1.
+        /// The longest record that is handed over whole, in bytes with the separator before it; at
+        /// least 1.
         record_bytes_max: usize,
     },
 }
@@ -49,10 +49,10 @@ impl Framing {
     }
 }
 
-/// What a run needs beside its input.
+/// Settings of a run beside its input.
 #[derive(Debug, Clone)]
 pub struct RunPlan {
-    /// How the input is cut.
+    /// Cutting of the input.
     pub framing: Framing,
     /// The largest zstd window that an input may ask for, as a power of two.
     pub zstd_window_log_max: u32,
@@ -63,11 +63,11 @@ pub struct RunPlan {
 /// Under [`Framing::Bytes`](crate::Framing::Bytes) chunks are consecutive and cover the input.
 /// Under [`Framing::Lines`](crate::Framing::Lines) a chunk starts at the start of a line and holds
 /// whole lines; only the last line of the input may lack its newline. The same holds for records
-/// under [`Framing::Records`](crate::Framing::Records), where a chunk has what is between records
+/// under [`Framing::Records`](crate::Framing::Records), where a chunk has the bytes between records
 /// too.
 #[derive(Debug, Clone)]
 pub struct Chunk {
-    /// Where `bytes` (or the zeros) start in the decoded input.
+    /// Offset of `bytes` (or the zeros) in the decoded input.
     pub offset: u64,
     /// The bytes; cheap to clone and slice, which keeps the buffer alive (and so counts against the
     /// pool).
@@ -75,20 +75,19 @@ pub struct Chunk {
     /// Length of a hole in a sparse file, which reads as zeros and was not read; `bytes` is empty
     /// then.
     pub zeros: u64,
-    /// Under [`Framing::Lines`](crate::Framing::Lines), what this stretch has of a line that an
-    /// earlier chunk began, its newline included where it is here. Of an over-long line this is
-    /// what follows its head; it may begin with what the head already had. Of any other line it is
-    /// nothing new.
+    /// Under [`Framing::Lines`](crate::Framing::Lines), the part here of a line that an earlier
+    /// chunk began, its newline included where it is here. Of an over-long line this is the part
+    /// after its head; it may begin with bytes of the head. Of any other line it is nothing new.
     pub before: Bytes,
-    /// Where `before` starts in the decoded input.
+    /// Offset of `before` in the decoded input.
     pub before_offset: u64,
     /// Its place among the chunks of its run.
     pub(crate) number: u64,
     pub(crate) line_bytes_max: usize,
-    /// Where in `bytes` the last line or record starts that is over-long and of which only the head
-    /// is here: at least `line_bytes_max` bytes of it.
+    /// Start in `bytes` of the last line or record when it is over-long and only its head is here:
+    /// at least `line_bytes_max` bytes of it.
     pub(crate) long_start: Option<usize>,
-    /// The input ended inside this line or record, or behind a last one that nothing ends.
+    /// The input ended inside this line or record, or after a last one that nothing ends.
     pub(crate) unfinished: bool,
 }
 
@@ -139,14 +138,13 @@ impl Chunk {
         }
     }
 
-    /// The same chunk without what is in `bytes` from `end` on.
+    /// The same chunk without the bytes from `end` on.
     #[must_use]
     pub fn until(&self, end: usize) -> Self {
         Self { bytes: self.bytes.slice(..end), long_start: None, unfinished: false, ..self.clone() }
     }
 
-    /// The same chunk without what is in `bytes` before `start`, and without what comes before
-    /// them.
+    /// The same chunk without the bytes before `start`, and without `before`.
     #[must_use]
     pub fn from(&self, start: usize) -> Self {
         Self {
@@ -171,8 +169,8 @@ impl Chunk {
         self.unfinished
     }
 
-    /// Where in `bytes` the last line or record starts, when it is over-long and goes on in the
-    /// chunks that follow.
+    /// Start in `bytes` of the last line or record, when it is over-long and goes on in the chunks
+    /// that follow.
     #[must_use]
     pub fn long_start(&self) -> Option<usize> {
         self.long_start

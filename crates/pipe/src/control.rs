@@ -31,7 +31,7 @@ impl Control {
         Self { shared: Arc::new(ControlState { throttle, ..ControlState::default() }) }
     }
 
-    /// Asks the run to end soon; what was taken by then is complete.
+    /// Asks the run to end soon; all that was taken by then is complete.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         let _waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,7 +22,7 @@ pub struct ByteCounts {
     characters: Characters,
 }
 
-/// What is counted beside newlines and bytes; each costs a further look at every block.
+/// Counts beside newlines and bytes; each costs a further look at every block.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
     /// True if to look for the longest line.
@@ -229,7 +229,7 @@ fn is_continuing(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// How many bytes at the end of `bytes` begin a character that needs more.
+/// Number of bytes at the end of `bytes` that begin a character and need more.
 fn unfinished(bytes: &[u8]) -> usize {
     let last = bytes.len().saturating_sub(3);
     let begins = |start: &usize| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Something that reads, and may know whether reading would wait.
 pub(crate) trait PollableRead: Read + Send {
     /// True if more comes soon: then a block is filled before it is handed on, instead of letting
-    /// what is there wait.
+    /// its bytes wait.
     fn more_soon(&self) -> bool {
         true
     }
@@ -33,7 +33,7 @@ impl Descriptor {
 
     fn ready(&self, patience: Duration) -> bool {
         let timeout = Timespec::try_from(patience).ok();
-        // What can't be polled is read at once, and says itself what is wrong.
+        // A descriptor that can't be polled is read at once, and the read has the error.
         match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], timeout.as_ref()) {
             Ok(ready) => ready > 0,
             Err(error) => error != rustix::io::Errno::INTR,

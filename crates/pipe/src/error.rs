@@ -1,15 +1,15 @@
-//! What can go wrong with foreign bytes and foreign files, in a form that names file and offset.
+//! Errors of foreign bytes and foreign files, in a form that names file and offset.
 
 use crate::escape::escaped_line;
 use std::fmt;
 use std::io;
 
-/// Whose fault it is, and so what helps.
+/// Class of an error: the party at fault, and so the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The operating system refused: no such file, no permission, disk full, connection reset.
     Io,
-    /// The input is not what it claims to be: a broken checksum, an impossible header.
+    /// The input is not of its claimed kind: a broken checksum, an impossible header.
     Corrupt,
     /// The input ends too early: a cut gzip, a file that shrank while it was read.
     Truncated,
@@ -74,7 +74,7 @@ impl Error {
         self
     }
 
-    /// What kind of error it is.
+    /// Class of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorClass {
         self.kind

@@ -21,8 +21,8 @@ pub fn escaped_path(path: impl AsRef<Path>) -> String {
     escaped_line(&path.as_ref().to_string_lossy())
 }
 
-/// The program's arguments as they may be shown. What a parser says of them is what it says of the
-/// real ones, and steers no terminal.
+/// The program's arguments as they may be shown. A parser's message about them holds for the real
+/// ones, and steers no terminal.
 pub fn escaped_args() -> impl Iterator<Item = OsString> {
     std::env::args_os().map(|arg| match arg.to_str() {
         Some(text) => escaped_line(text).into(),
@@ -42,8 +42,7 @@ fn visible(text: &str, kept: impl Fn(char) -> bool) -> String {
     safe
 }
 
-/// Control characters, those that reverse what is shown of the rest of a line, and those that end
-/// one.
+/// Control characters, those that reverse the rest of a line, and those that end one.
 fn steers(character: char) -> bool {
     let bidirectional =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -35,12 +35,12 @@ impl FileRanges {
         Self(file)
     }
 
-    /// The lines of the stretch of `length` bytes at `offset`: those whose preceding newline lies
-    /// in it, and the file's first. What was read comes back even when the file ended early or
-    /// reading failed.
+    /// The lines of the `length` bytes at `offset`: those whose preceding newline lies in them, and
+    /// the file's first. Lines that were read come back even when the file ended early or reading
+    /// failed.
     ///
     /// # Panics
-    /// When `length` is more than [`BLOCK_BYTES`], which is what a buffer has room for.
+    /// When `length` is more than [`BLOCK_BYTES`], the room of a buffer.
     #[must_use]
     pub fn chunk(&self, offset: u64, length: usize, lease: Lease) -> (Chunk, Option<Error>) {
         assert!(length <= BLOCK_BYTES, "a stretch is at most a block");
@@ -52,7 +52,7 @@ impl FileRanges {
 struct NextRange {
     number: u64,
     offset: u64,
-    /// Where the data extent that contains `offset` ends.
+    /// End of the data extent that contains `offset`.
     data_end: u64,
     /// The file system can't tell data from holes.
     no_holes: bool,
@@ -123,8 +123,8 @@ impl SharedFile {
         self.stretch_at(pool, 0)
     }
 
-    /// The same as [`SharedFile::first_stretch`], but what is after the first line where that one
-    /// is longer than the stretch.
+    /// The same as [`SharedFile::first_stretch`], but the bytes after the first line where that one
+    /// is longer than the range.
     pub(crate) fn first_stretch_behind_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
@@ -150,8 +150,8 @@ impl SharedFile {
         Ok(Bytes::from_owner(lease).slice(..read))
     }
 
-    /// Reads a claimed stretch. What was read comes back even when the file ended early or reading
-    /// failed.
+    /// Reads a claimed range. Lines that were read come back even when the file ended early or
+    /// reading failed.
     pub(crate) fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
         if claim.hole {
             self.control.decoded(claim.length);

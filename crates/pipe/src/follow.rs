@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What happened to a followed file; clones share one state.
+/// Events of a followed file; clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct FollowStatus {
     shared: Arc<FollowEvents>,
@@ -28,13 +28,13 @@ struct FollowEvents {
 }
 
 impl FollowStatus {
-    /// How often it became shorter than what was read of it, and was begun anew.
+    /// Number of times that it became shorter than the read bytes, and was begun anew.
     #[must_use]
     pub fn truncations(&self) -> u64 {
         self.shared.truncations.load(Ordering::Relaxed)
     }
 
-    /// How often another file took its name.
+    /// Number of times that another file took its name.
     #[must_use]
     pub fn rotations(&self) -> u64 {
         self.shared.rotations.load(Ordering::Relaxed)
@@ -81,7 +81,7 @@ impl FollowedFile {
     }
 }
 
-/// Reads to the end of the file, and then what is appended, until the run is stopped.
+/// Reads to the end of the file, and then all that is appended, until the run is stopped.
 ///
 /// A file that takes its name is read once the old one has given nothing for [`ROTATED_AFTER`] and
 /// the new one has something: writers go on with the old one for a while. A file that became
@@ -89,7 +89,7 @@ impl FollowedFile {
 pub(crate) struct FollowReader {
     path: PathBuf,
     file: File,
-    /// How much of the file was read.
+    /// Number of bytes that were read of the file.
     place: u64,
     followed: FollowStatus,
     control: Control,
@@ -97,7 +97,7 @@ pub(crate) struct FollowReader {
     at_end: bool,
     /// The last byte that was given is a newline, or there is none.
     ends_line: bool,
-    /// When the file gave something last.
+    /// Time at which the file gave something last.
     given: Instant,
 }
 

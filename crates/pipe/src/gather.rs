@@ -24,15 +24,15 @@ const ENTRIES_MAX: usize = 256;
 /// A pipe as large as anyone may make one: one of 64 KiB makes writer and reader take turns.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// As much as fits a pipe that has room for anything: a page.
+/// Room of a pipe that has room for anything: a page.
 const ROOM_BYTES: usize = 4 << 10;
 
-/// When pieces are copied, and when they are written.
+/// Thresholds for copying pieces, and for writing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatherSettings {
     /// The largest piece that is copied although it might be pointed at.
     pub copy_bytes_max: usize,
-    /// Copied bytes that are written at a time; at most what a buffer of the pool has room for.
+    /// Copied bytes that are written at a time; at most the room of a buffer.
     pub write_bytes: usize,
     /// Bytes in buffers of others that may wait for a write: these are kept from whoever lent them.
     pub shared_bytes_max: usize,
@@ -50,10 +50,10 @@ pub struct Gather<W: Write> {
     writer: W,
     settings: GatherSettings,
     small: Lease,
-    /// Where the run of copied bytes begins that is not among the pieces yet, and where it ends.
+    /// Start and end of the run of copied bytes that is not among the pieces yet.
     run_start: usize,
     small_used: usize,
-    /// How far the buffer is used.
+    /// Used part of the buffer.
     small_max: usize,
     pieces: Vec<GatherPiece>,
     shared_bytes: usize,
@@ -68,7 +68,7 @@ enum GatherPiece {
     Shared(Bytes),
 }
 
-/// What a gather sink did.
+/// Totals of a gather sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GatherStats {
     /// Pieces taken.
@@ -123,7 +123,7 @@ impl<W: Write> Gather<W> {
         self.stats.shared_bytes += piece.len() as u64;
         self.shared_bytes += piece.len();
         self.pieces.push(GatherPiece::Shared(piece));
-        // A run of copied bytes may come behind it.
+        // A run of copied bytes may come after it.
         if self.pieces.len() + 1 >= ENTRIES_MAX || self.shared_bytes >= self.settings.shared_bytes_max {
             return self.flush();
         }
@@ -146,7 +146,7 @@ impl<W: Write> Gather<W> {
         Ok(())
     }
 
-    /// A piece that does not fit what is left of the buffer.
+    /// A piece that does not fit the rest of the buffer.
     #[cold]
     fn push_over(&mut self, mut piece: &[u8]) -> io::Result<()> {
         while !piece.is_empty() {
@@ -196,7 +196,8 @@ impl<W: Write> Gather<W> {
         result
     }
 
-    /// Writes what was taken when it points into others' buffers, so that those can be used again.
+    /// Writes all that was taken when it points into others' buffers, so that those can be used
+    /// again.
     ///
     /// # Errors
     /// As [`Gather::flush`].
@@ -204,14 +205,14 @@ impl<W: Write> Gather<W> {
         if self.shared_bytes > 0 { self.flush() } else { Ok(()) }
     }
 
-    /// What was done so far.
+    /// Totals so far.
     #[must_use]
     pub fn stats(&self) -> GatherStats {
         let running = (self.small_used - self.run_start) as u64;
         GatherStats { copied_bytes: self.stats.copied_bytes + running, ..self.stats }
     }
 
-    /// What it writes to.
+    /// The output.
     #[must_use]
     pub fn writer(&self) -> &W {
         &self.writer
@@ -258,13 +259,13 @@ pub struct OutputFd {
     given_up: bool,
 }
 
-/// How a wait for a reader is kept where a stop is heard.
+/// Way to wait for a reader and hear a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WaitMode {
-    /// Nobody reads: files. What does not block says so itself.
+    /// Nobody reads: files. An output that does not block says so itself.
     Plain,
-    /// What is shared with other programs and may block: it is asked for room, and given no more
-    /// than what fits.
+    /// An output that is shared with other programs and may block: it is asked for room, and given
+    /// no more than fits.
     Asking,
 }
 
@@ -280,7 +281,8 @@ impl OutputFd {
             Ok(own) => (own, WaitMode::Plain),
             Err(_) => (file, WaitMode::Asking),
         };
-        // Of what is no pipe, or when the user has too many large ones, it stays as it is.
+        // An output that is no pipe stays as it is, as all do when the user has too many large
+        // ones.
         let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
         Self { file, control: control.clone(), way, given_up: false }
     }
@@ -366,7 +368,7 @@ impl Write for OutputFd {
 
 /// Writes all slices, whatever part of them each call takes.
 fn write_all_vectored(writer: &mut impl Write, mut slices: &mut [IoSlice<'_>], writes: &mut u64) -> io::Result<()> {
-    // Skips empty slices, so that "nothing written" below means what it says.
+    // Skips empty slices, so that "nothing written" below is true.
     IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
         *writes += 1;

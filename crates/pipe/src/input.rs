@@ -1,4 +1,4 @@
-//! Where bytes come from.
+//! Sources of bytes.
 
 use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
@@ -29,13 +29,13 @@ const STDIN_PATH: &str = "/proc/self/fd/0";
 pub struct Input {
     pub(crate) name: String,
     pub(crate) body: InputBody,
-    /// What of how it is stored is undone.
+    /// Depth of decoding.
     pub(crate) undo: DecodeDepth,
     size_bytes: Option<u64>,
-    /// What of a stream was read ahead.
+    /// Bytes of a stream that were read ahead.
     pub(crate) prefix: Vec<u8>,
     pub(crate) enough: Option<EnoughForDetection>,
-    /// `start` is given lines behind a first one that is over-long.
+    /// `start` is given lines after a first one that is over-long.
     pub(crate) behind_long: bool,
 }
 
@@ -61,7 +61,7 @@ impl Input {
         Self::open_as(path, true)
     }
 
-    /// The same as [`Input::open`], and goes on with what is appended to a regular file, and with
+    /// The same as [`Input::open`], and goes on with bytes appended to a regular file, and with
     /// files that take its name, until the run is stopped.
     ///
     /// # Errors
@@ -80,21 +80,21 @@ impl Input {
         Ok(Self { body, undo: STORED, size_bytes: None, ..opened })
     }
 
-    /// What happens to a file that is followed; `None` of others.
+    /// State of a file that is followed; `None` of others.
     #[must_use]
     pub fn followed(&self) -> Option<FollowStatus> {
         if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
     }
 
-    /// The same stream with a first block that a run is given only once `enough` says so of what is
-    /// stored, or when it is full, or the end: for who has to tell by it what the input is. Other
-    /// blocks leave when nothing more comes.
+    /// The same stream with a first block that a run is given only once `enough` accepts its stored
+    /// bytes, or when it is full, or at the end: for those that have to detect a format by it.
+    /// Other blocks leave when nothing more comes.
     #[must_use]
     pub fn with_first(self, enough: impl FnMut(&[u8]) -> bool + Send + 'static) -> Self {
         Self { enough: Some(Box::new(enough)), ..self }
     }
 
-    /// The same input, of which a run is first shown what is after its first line where that one
+    /// The same input, of which a run is first shown the bytes after its first line where that one
     /// is over-long. Of a stream the rest of that line is then given to nobody; of a file at most
     /// [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
     #[must_use]
@@ -235,7 +235,7 @@ impl Input {
         let undo = DecodeDepth { charset: true, ..self.undo };
         let body = match self.body {
             InputBody::File { file, size_bytes } => {
-                // What can't be read here fails where it is read.
+                // An input that can't be read here fails where it is read.
                 let is_encoded = head(&file).is_ok_and(|head| undo.decodes(&head));
                 if is_encoded { InputBody::Descriptor(file) } else { InputBody::File { file, size_bytes } }
             }
@@ -244,14 +244,15 @@ impl Input {
         Self { body, undo, ..self }
     }
 
-    /// A copy of what was read ahead of it, as an input of its own that is decoded as this one is.
+    /// A copy of the bytes that were read ahead, as an input of its own that is decoded as this one
+    /// is.
     #[must_use]
     pub fn copy_of(&self, ahead: Vec<u8>) -> Self {
         Self { undo: self.undo, ..Self::from_reader(self.name.clone(), Box::new(std::io::Cursor::new(ahead))) }
     }
 
     /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run
-    /// is given it. What is stored is counted, and no encoding is undone. A stop ends it as its end
+    /// is given it. Stored bytes are counted, and no encoding is undone. A stop ends it as its end
     /// would.
     #[must_use]
     pub fn into_blocks(self, pool: &BufferPool, control: &Control) -> Box<dyn BlockSource> {
@@ -275,9 +276,8 @@ impl Input {
         Ok(Box::new(Cursor::new(self.prefix).chain(rest)))
     }
 
-    /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored,
-    /// which the run is given again. What was read ahead is held until then. Of a plain file
-    /// nothing is read.
+    /// Reads ahead in a stream that can be read only once: at most `bytes_max` stored bytes, which
+    /// the run is given again. They are held until then. Of a plain file nothing is read.
     ///
     /// # Errors
     /// When reading fails.
@@ -338,8 +338,8 @@ impl Input {
         matches!(self.body, InputBody::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
     }
 
-    /// The whole of a small file, read here, and what went wrong after it; anything else comes as
-    /// its first block.
+    /// The whole of a small file, read here, and the error after it; anything else comes as its
+    /// first block.
     ///
     /// # Errors
     /// When there is no memory for a block, or it is no plain file.

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// How many new bytes one block holds. Small enough that a block read by a core is still in that
-/// core's L2 cache when it is searched, large enough that a system call a block costs nothing.
+/// New bytes of one block. Small enough that a block read by a core is still in that core's L2
+/// cache when it is searched, large enough that a system call a block costs nothing.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
 /// Longest line that is handed over whole unless a flag says otherwise; each buffer has this much
 /// room beside its block, touched only when a line needs it.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 256 << 10;
 
-/// How much of the next block a file worker reads along, so that the line that crosses the border
+/// Bytes of the next block that a file worker reads along, so that the line that crosses the border
 /// is nearly always there after one system call.
 pub const OVERREAD_BYTES: usize = 4 << 10;
 
-/// How many finished outputs may wait for an earlier one, for each worker. Each may keep one buffer
+/// Finished outputs that may wait for an earlier one, for each worker. Each may keep one buffer
 /// alive.
 pub const WINDOW_PER_WORKER: usize = 2;
 
@@ -28,35 +28,34 @@ pub const QUEUE_PER_WORKER: usize = 1;
 /// A worker that gets nothing from a stream for this long is idle.
 pub const IDLE_AFTER: Duration = Duration::from_millis(100);
 
-/// How long a pipe that has given something may be silent before that is handed on, in a block that
-/// is not full: `tail -f log | rorqual grep` answers at once, and a busy pipe fills its blocks.
+/// Time for which a pipe may be silent before its bytes are handed on in a block that is not full:
+/// `tail -f log | rorqual grep` answers at once, and a busy pipe fills its blocks.
 pub const PARTIAL_BLOCK_AFTER: Duration = Duration::from_millis(20);
 
-/// How often a reader that waits for a pipe looks whether the run was stopped.
+/// Pause between two looks at the stop while a reader waits for a pipe.
 pub const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// How long a reader of our output is waited for once the run was stopped: a slow one gets the rest
-/// of what was found, one that takes nothing does not keep us.
+/// Time for which a reader of our output is waited for once the run was stopped: a slow one gets
+/// the rest of the output, one that takes nothing does not keep us.
 pub const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a file that is followed is asked for more, once its end was met: by one read and two
-/// looks at the file system.
+/// Pause between two looks at a followed file, once its end was met: one read and two looks at the
+/// file system.
 pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 
 /// A file whose name another one has taken is still read while it gave something within this time:
 /// its writers go on with it until they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);
 
-/// How far the end of a file's first line is looked for, where the format of its lines is to be
-/// told; at no cost in memory.
+/// Bytes in which the end of a file's first line is looked for, to detect the format of its lines;
+/// at no cost in memory.
 pub const FIRST_LINE_BYTES_MAX: u64 = 256 << 20;
 
 /// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB
 /// for `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
 pub const PROGRAM_BYTES: u64 = 12 << 20;
 
-/// What one worker thread costs beside its buffers: touched stack and thread-local allocator
-/// arenas.
+/// Memory of one worker thread beside its buffers: touched stack and thread-local allocator arenas.
 pub const THREAD_BYTES: u64 = 512 << 10;
 
 /// Share of the whole budget that a zstd window may take, or an xz dictionary; the formats allow
@@ -72,7 +71,7 @@ pub const DECODER_BYTES: u64 = 1 << 20;
 /// less than a tenth.
 pub const UTF16_BYTES: usize = 16 << 10;
 
-/// What bzip2 needs for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no
+/// Memory of bzip2 for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no
 /// budget gives a decoder less.
 pub const BZIP2_BYTES: u64 = 4 << 20;
 
@@ -82,7 +81,7 @@ pub const DECODER_BUFFERS: usize = 1;
 const _: () = assert!(OVERREAD_BYTES < BLOCK_BYTES);
 const _: () = assert!(BLOCK_BYTES.is_power_of_two());
 
-/// How many buffers a run with `threads` workers needs so that no holder ever waits for itself.
+/// Number of buffers by which no holder of a run with `threads` workers ever waits for itself.
 #[must_use]
 pub const fn buffers_needed(threads: usize) -> usize {
     threads + threads * (WINDOW_PER_WORKER + QUEUE_PER_WORKER) + READER_BUFFERS + DECODER_BUFFERS

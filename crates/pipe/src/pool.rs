@@ -2,7 +2,7 @@
 //!
 //! # Why page-aligned, and why mapped
 //! A read into a buffer at an odd address costs a third of the copy's speed on the machines
-//! measured (17 instead of 24 GB/s), and what `malloc` returns for a large request is 16 bytes past
+//! measured (17 instead of 24 GB/s), and a large request to `malloc` is answered with 16 bytes past
 //! a page. Anonymous maps are page-aligned and take no memory until touched.
 
 use memmap2::MmapMut;
@@ -151,7 +151,7 @@ impl BufferPool {
         self.shared.lock().lent_max
     }
 
-    /// How often a lease had to wait, and for how many seconds in all.
+    /// Number of leases that had to wait, and their seconds in all.
     #[must_use]
     pub fn waits(&self) -> (u64, f64) {
         let nanos = self.shared.wait_nanos.load(Ordering::Relaxed);

@@ -2,8 +2,8 @@
 //! wait.
 //!
 //! # Why not a channel of the standard library?
-//! Its receiver can't be shared, and behind a lock only one worker waits with a time limit while
-//! the others wait for the lock, without one.
+//! Its receiver can't be shared, and under a lock only one worker waits with a time limit while the
+//! others wait for the lock, without one.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ struct QueueState<T> {
     closed: bool,
 }
 
-/// What a taker gets.
+/// Item for a receiver.
 pub(crate) enum Received<T> {
     One(T),
     /// Nothing came in time.
@@ -31,11 +31,11 @@ pub(crate) enum Received<T> {
     End,
 }
 
-/// Closes the queue when its giver leaves; what waits is still taken.
+/// Closes the queue when its sender leaves; waiting items are still taken.
 pub(crate) struct QueueSender<'a, T>(pub(crate) &'a Queue<T>);
 
-/// Closes the queue when this taker leaves, which happens after the end, or when the run has
-/// failed: nobody needs what still waits then, and the giver may be waiting for its buffers.
+/// Closes the queue when this receiver leaves, which happens after the end, or when the run has
+/// failed: nobody needs the waiting items then, and the sender may be waiting for their buffers.
 pub(crate) struct QueueReceiver<'a, T>(pub(crate) &'a Queue<T>);
 
 impl<T> Drop for QueueSender<'_, T> {
@@ -51,7 +51,7 @@ impl<T> Drop for QueueReceiver<'_, T> {
 }
 
 impl<T> QueueSender<'_, T> {
-    /// Puts `item` behind the others, waiting for room; `false` when the takers have left.
+    /// Puts `item` after the others, waiting for room; `false` when the receivers have left.
     pub(crate) fn put(&self, item: T) -> bool {
         let queue = self.0;
         let full = |state: &mut QueueState<T>| !state.closed && state.waiting.len() >= queue.room;

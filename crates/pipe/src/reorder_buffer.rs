@@ -6,10 +6,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Takes numbered outputs from many workers and hands them to one sink in order.
 ///
-/// Whoever submits what comes next works the sink, outside the lock, for as long as something comes
-/// next; the others leave their output and go on. A worker that is `window` numbers ahead waits.
-/// Whoever holds the next number never does, so the sequence always moves as long as numbers are
-/// claimed by workers that can finish.
+/// The worker that submits the next output works the sink, outside the lock, for as long as there
+/// is a next one; the others leave their output and go on. A worker that is `window` numbers ahead
+/// waits. The holder of the next number never does, so the buffer always moves as long as numbers
+/// are claimed by workers that can finish.
 pub(crate) struct ReorderBuffer<O, F> {
     state: Mutex<ReorderState<O>>,
     sink: Mutex<F>,
@@ -72,7 +72,7 @@ impl<O, F: FnMut(O) -> Result<(), Error>> ReorderBuffer<O, F> {
         result
     }
 
-    /// Lets everyone who waits go, and drops what waits.
+    /// Lets all waiters go, and drops the waiting outputs.
     pub(crate) fn abort(&self) {
         abort(&mut self.lock());
         self.moved.notify_all();

@@ -16,7 +16,7 @@ use bytes::Bytes;
 pub struct ResumableRun {
     blocks: Blocks,
     behind_long: bool,
-    /// A first line that is too long to tell anything, while what comes after it is waited for.
+    /// A first line that is too long to tell anything, while the bytes after it are waited for.
     head: Option<Chunk>,
     begun: bool,
     in_place: bool,
@@ -55,20 +55,20 @@ impl ResumableRun {
         Self { blocks: self.blocks.at(place), begun: place != ResumePoint::default(), ..self }
     }
 
-    /// Where one could go on that has only what stages were given.
+    /// Place from which one could go on that has only the bytes given to stages.
     #[must_use]
     pub fn place(&self) -> ResumePoint {
         if self.head.is_some() { ResumePoint::default() } else { self.blocks.place() }
     }
 
-    /// Bytes held of what stages were not given.
+    /// Held bytes that stages were not given.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.blocks.carried() + self.head.as_ref().map_or(0, |head| head.bytes.len())
     }
 
-    /// Forgets what stages were not given: the source goes on at the place. How many bytes come
-    /// again.
+    /// Forgets bytes that stages were not given: the source goes on at the place. Returns how many
+    /// come again.
     pub fn rewind(&mut self) -> u64 {
         let before = self.blocks.offset();
         self.blocks.rewind();
@@ -106,7 +106,7 @@ impl ResumableRun {
         let silent = self.behind_long && !self.begun && first.as_ref().is_some_and(|chunk| chunk.long_start == Some(0));
         let second = if silent { reading.by_ref().find(|chunk| !is_rest(chunk)) } else { None };
         if !reading.blocks.ended() && (first.is_none() || (silent && second.is_none())) {
-            // A block is much larger than what may be in it.
+            // A block is much larger than its content here.
             self.head = first.map(|chunk| Chunk { bytes: Bytes::copy_from_slice(&chunk.bytes), ..chunk });
             return Finish { stages: Vec::new(), error: failure.into_inner() };
         }
@@ -168,7 +168,7 @@ fn run_here<S: Stage>(
     }
 }
 
-/// What fills blocks with the bytes of a stream, as they are stored.
+/// Source that fills blocks with the bytes of a stream, as they are stored.
 pub(crate) fn source(input: Input, framing: Framing, pool: &BufferPool, control: &Control) -> Box<dyn BlockSource> {
     let (name, headroom) = (input.name, framing.headroom());
     let count = Some(control.clone());

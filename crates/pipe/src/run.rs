@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// One worker's work. There is one stage a thread, so a stage needs no lock of its own.
 pub trait Stage: Send {
-    /// What a chunk becomes; given to the sink in the order of the input.
+    /// Output of a chunk; given to the sink in the order of the input.
     type Output: Send;
 
     /// Takes one chunk. A stage sees some of the chunks, in ascending order.
@@ -29,27 +29,27 @@ pub trait Stage: Send {
     /// An error ends the run.
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error>;
 
-    /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show
-    /// others what it knows.
+    /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show its
+    /// state to others.
     fn idle(&mut self) {}
 }
 
-/// How a run ended. The stages come back in any case, with what they gathered.
+/// End of a run. The stages come back in any case, with all that they gathered.
 #[derive(Debug)]
 pub struct Finish<S> {
     /// The stages, in the order in which they were given.
     pub stages: Vec<S>,
-    /// What ended the run early; everything before it was handed to the stages.
+    /// The error that ended the run early; everything before it was handed to the stages.
     pub error: Option<Error>,
 }
 
 /// Runs `input` through stages, one thread each, and their outputs in order through `sink`.
 ///
-/// `start` is given the first stretch of the decoded input (at most one block, empty for an empty
-/// input) and makes the stages, so that they can depend on what the input looks like; `None` ends
-/// the run before it began. The pool's buffers must be at least [`crate::limits::buffer_bytes`] of
-/// the line limit, and there should be [`crate::limits::buffers_needed`] of them (fewer work down
-/// to three, with less overlap).
+/// `start` is given the first bytes of the decoded input (at most one block, empty for an empty
+/// input) and makes the stages, so that they can depend on them; `None` ends the run before it
+/// began. The pool's buffers must be at least [`crate::limits::buffer_bytes`] of the line limit,
+/// and there should be [`crate::limits::buffers_needed`] of them (fewer work down to three, with
+/// less overlap).
 pub fn run<S: Stage>(
     input: Input,
     plan: &RunPlan,
@@ -123,7 +123,7 @@ impl<'a> FirstFailure<'a> {
         self.stop.load(Ordering::Relaxed) || self.control.stopped()
     }
 
-    /// What came with the end of the input; not a reason to leave what came before it.
+    /// An error that came with the end of the input; no reason to leave the bytes before it.
     pub(crate) fn at_end(&self, error: Error) {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
@@ -316,15 +316,15 @@ pub fn each<T: Send, W: Send, O: Send>(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// What a thread makes beside this one, in order, at most `depth` ahead of it.
+/// Items that a thread makes beside this one, in order, at most `depth` ahead of it.
 #[derive(Debug)]
 pub struct Background<T> {
     made: Option<Receiver<T>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Runs `work` beside this thread. What it sends waits until there is room, and fails once nobody
-/// wants more: dropping the iterator ends it.
+/// Runs `work` beside this thread. An item that it sends waits until there is room, and fails once
+/// nobody wants more: dropping the iterator ends it.
 pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Background<T> {
     let (give, made) = sync_channel(depth);
     Background { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
@@ -338,7 +338,7 @@ impl<T> Iterator for Background<T> {
         if made.is_none()
             && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
         {
-            // What came is not all.
+            // The items are not all.
             std::panic::resume_unwind(panic);
         }
         made

@@ -1,4 +1,4 @@
-//! What everyone who runs operations for others needs: a bound on how many run at once, and a count
+//! Semaphore for those who run operations for others: a bound on how many run at once, and a count
 //! and a clock for each.
 //!
 //! Measures go through the `metrics` facade, which costs next to nothing until a recorder is
@@ -75,12 +75,12 @@ impl Operation {
         Self { name, start: Instant::now(), outcome: "cancelled" }
     }
 
-    /// Adds to what went through, in bytes.
+    /// Adds bytes that went through.
     pub fn bytes(&self, bytes: u64) {
         counter!("rorqual_operation_bytes_total", "operation" => self.name).increment(bytes);
     }
 
-    /// It did what it was for.
+    /// Marks the operation as successful.
     pub fn done(mut self) {
         self.outcome = "done";
     }

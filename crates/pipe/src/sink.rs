@@ -1,4 +1,4 @@
-//! What takes the pieces of an output.
+//! Receiver of the pieces of an output.
 
 use bytes::Bytes;
 use std::io;
@@ -20,7 +20,7 @@ pub trait Sink: Send {
         self.copy(piece)
     }
 
-    /// Sends what was taken on its way: before a wait of unknown length.
+    /// Sends all that was taken on its way: before a wait of unknown length.
     ///
     /// # Errors
     /// As [`Sink::copy`].

@@ -47,7 +47,7 @@ pub fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut scaled = bytes as f64;
-    // 1023.5 and not 1024: what rounds to 1024 is written as 1.00 of the next unit.
+    // 1023.5 and not 1024: a number that rounds to 1024 is written as 1.00 of the next unit.
     while scaled >= 1023.5 && unit + 1 < UNITS.len() {
         scaled /= 1024.0;
         unit += 1;

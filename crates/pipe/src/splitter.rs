@@ -1,4 +1,4 @@
-//! Where pieces of a stream end: lines, and whatever a [`Splitter`] finds.
+//! Ends of the pieces of a stream: lines, and records that a [`Splitter`] finds.
 
 use memchr::{memchr, memrchr};
 use std::ops::Range;
@@ -21,12 +21,11 @@ pub trait Splitter: Send {
     fn finish(&mut self) -> Result<(), SplitError>;
 }
 
-/// Where records end in a stretch. Indices count from the stretch's first byte.
+/// Ends of the records in a byte range. Indices count from its first byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordEnds {
-    /// The stretch's part that has records; what is outside belongs to none and is dropped. It
-    /// starts after 0 only where no record is unfinished, and ends before the stretch does only
-    /// where one ends.
+    /// The part that has records; bytes outside belong to none and are dropped. It starts after 0
+    /// only where no record is unfinished, and ends before the range does only where one ends.
     pub records: Range<usize>,
     /// Behind the first record that ends here.
     pub first_end: Option<usize>,
@@ -37,11 +36,11 @@ pub struct RecordEnds {
 /// Reason for which a stream has no (more) records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitError {
-    /// Where, from the start of the decoded input.
+    /// Offset from the start of the decoded input.
     pub offset: u64,
-    /// What is wrong there.
+    /// The fault there.
     pub message: String,
-    /// The input ends too early; otherwise it is not what it should be.
+    /// The input ends too early; otherwise it is malformed.
     pub truncated: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the process has used, as the kernel saw it.
+//! Resources that the process has used, as the kernel saw it.
 
 /// Peak resident size of this process (VmHWM), in bytes; `None` where the system does not tell.
 #[must_use]

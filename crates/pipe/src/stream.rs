@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct FilledBlock {
     /// The buffer.
     pub lease: Lease,
-    /// Where the data is.
+    /// Range of the data.
     pub range: Range<usize>,
 }
 
@@ -43,7 +43,7 @@ pub trait BlockSource: Send {
     }
 }
 
-/// Makes an error of what reading failed with, for the input of this name.
+/// Makes an error of a failed read, for the input of this name.
 type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
 
 /// True if a first block that is not full yet is enough for those who will be given it.
@@ -94,7 +94,7 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
                 Ok(read) => end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // What came before the failure is good: hand it over first.
+                    // Bytes before the failure are good: hand them over first.
                     self.failed = Some((self.describe)(&self.name, error));
                     break;
                 }
@@ -284,7 +284,7 @@ impl BlockSource for DecodedSource {
     }
 }
 
-/// Where a stream that was run in part goes on.
+/// Position from which a partly run stream resumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResumePoint {
     /// The first byte that was not handed over.
@@ -300,8 +300,7 @@ pub struct Blocks {
     framing: Framing,
     splitter: Box<dyn Splitter>,
     offset: u64,
-    /// The unfinished line or record at the end of what was handed over; at most as long as one may
-    /// be.
+    /// The unfinished line or record at the end of the chunks; at most as long as one may be.
     carry: Bytes,
     /// Inside an over-long one whose head was handed over.
     skipping: bool,
@@ -318,8 +317,8 @@ impl Blocks {
     /// The next chunk, or `None` at the end.
     ///
     /// # Errors
-    /// When the source fails. What came before the failure, an unfinished line included, was handed
-    /// over.
+    /// When the source fails. All bytes before the failure, an unfinished line included, were
+    /// handed over.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
         while !self.ended {
             let filled = match self.source.next_block() {
@@ -351,7 +350,7 @@ impl Blocks {
         Ok(self.last())
     }
 
-    /// Where the next block starts: how much was taken in, after decoding.
+    /// Offset of the next block: bytes taken in, after decoding.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -361,8 +360,8 @@ impl Blocks {
         self.ended
     }
 
-    /// Where one could go on that has only what was handed over: behind it, and in the middle of an
-    /// over-long line or not.
+    /// Place from which one could go on that has only the chunks so far: after them, and in the
+    /// middle of an over-long line or not.
     pub(crate) fn place(&self) -> ResumePoint {
         ResumePoint { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
     }
@@ -420,8 +419,8 @@ impl Blocks {
         let end_offset = self.offset;
         let mut range = block.start + split.records.start..block.start + split.records.end;
         let behind = |index: usize| block.start + index;
-        // Either a piece is carried or one is being skipped, never both: what is before the pieces
-        // is one or the other.
+        // Either a piece is carried or one is being skipped, never both: the bytes before the
+        // pieces are one or the other.
         let before_start = range.start;
         let before_offset = end_offset - (block.end - before_start) as u64;
         if self.skipping {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Throttle {
     bytes_per_second: f64,
-    /// When the bytes taken so far are paid off.
+    /// Time at which the bytes taken so far are paid off.
     paid_until: Mutex<Instant>,
 }
 
@@ -16,7 +16,7 @@ impl Throttle {
         Self { bytes_per_second: bytes_per_second.max(1) as f64, paid_until: Mutex::new(Instant::now()) }
     }
 
-    /// How long the caller has to sleep for the `bytes` it just took.
+    /// Time for which the caller has to sleep for the `bytes` it just took.
     pub(crate) fn take(&self, bytes: u64) -> Duration {
         let cost = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);
         let now = Instant::now();

@@ -12,10 +12,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
-/// As any new file: the umask decides, where a temporary file would be the owner's alone.
+/// Mode of any new file: the umask decides, where a temporary file would be the owner's alone.
 const MODE: u32 = 0o666;
 
-/// Where an open file without a name is found.
+/// Folder in which an open file without a name is found.
 const OPEN_FILES: &str = "/proc/self/fd";
 
 /// An output that a person named by a flag. It costs no file: see [`OutputPath::check`].
@@ -25,19 +25,19 @@ pub struct OutputPath<'a> {
     pub flag: &'a str,
     /// Its value; `-` is standard output.
     pub path: &'a Path,
-    /// What is there already may be replaced: `--force`.
+    /// True if an existing file may be replaced: `--force`.
     pub force: bool,
 }
 
 impl OutputPath<'_> {
-    /// True if what is written is gone: there is no file that appears at the end.
+    /// True if the output vanishes: there is no file that appears at the end.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         is_stream(self.path)
     }
 
     /// The one rule of all verbs: an output is none of the inputs, by whatever name and whatever is
-    /// forced, and replaces what is there only where that was asked for.
+    /// forced, and replaces an existing file only where that was asked for.
     ///
     /// # Errors
     /// A sentence for people, where it is an input, is there already, or can't be a file.
@@ -64,7 +64,7 @@ impl OutputPath<'_> {
     /// # Errors
     /// A sentence for people.
     pub fn check_other(&self, other: &Self) -> Result<(), String> {
-        // What is not there yet is told by its folder and its name in it.
+        // A file that is not there yet is told by its folder and its name in it.
         let place = |path: &Path| Some((folder_of(path).canonicalize().ok()?, path.file_name()?.to_owned()));
         let real = |path: &Path| path.canonicalize().ok();
         let (ours, others) = (self.path, other.path);
@@ -84,7 +84,7 @@ impl OutputPath<'_> {
         create(self.path).map_err(|cause| self.said(&format!("cannot create it: {}", reason(&cause))))
     }
 
-    /// What is said when writing to it fails.
+    /// The error of a failed write to it.
     #[must_use]
     pub fn failed(&self, cause: &io::Error) -> String {
         self.said(&format!("cannot write: {}", reason(cause)))
@@ -95,7 +95,7 @@ impl OutputPath<'_> {
     }
 }
 
-/// Where a file that was created is going to be.
+/// A created file on its way to its name.
 #[derive(Debug)]
 pub struct PendingFile(FileEnd);
 
@@ -122,7 +122,7 @@ pub fn create(path: &Path) -> io::Result<(File, PendingFile)> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
         return Ok((rustix::fs::open(path, flags, Mode::empty())?.into(), PendingFile(FileEnd::Stream)));
     }
-    // A link stays one, and what it points at is replaced.
+    // A link stays one, and its target is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match unnamed(folder_of(&path)) {
         Ok(file) => Ok((file, PendingFile(FileEnd::Unnamed(path)))),
@@ -135,7 +135,7 @@ pub fn create(path: &Path) -> io::Result<(File, PendingFile)> {
 }
 
 impl PendingFile {
-    /// Puts `file` where it belongs; what is there is replaced.
+    /// Puts `file` in its place; a file there is replaced.
     ///
     /// # Errors
     /// When it can't be moved there.
@@ -179,7 +179,7 @@ fn streams(kind: FileType) -> bool {
     kind.is_fifo() || kind.is_char_device() || kind.is_socket()
 }
 
-/// What a file is, by whatever name.
+/// Identity of a file, by whatever name.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let path = if is_dash(path) { Path::new("/dev/stdin") } else { path };
     std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
@@ -193,7 +193,7 @@ fn unnamed(folder: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(MODE))?.into())
 }
 
-/// Gives it a name that nothing else has; only a name can be moved onto what is there.
+/// Gives it a name that nothing else has; only a named file can be moved onto another.
 fn name(file: &File, folder: &Path) -> io::Result<TempPath> {
     let itself = format!("{OPEN_FILES}/{}", file.as_raw_fd());
     let link = |path: &Path| Ok(rustix::fs::linkat(CWD, &itself, CWD, path, AtFlags::SYMLINK_FOLLOW)?);

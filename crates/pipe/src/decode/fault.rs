@@ -1,14 +1,14 @@
-//! What is wrong with compressed data, in our words.
+//! Faults of compressed data, in our words.
 
 use super::Encoding;
 use crate::error::{Error, ErrorClass};
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-/// What our own decoders find; others have errors of their own.
+/// Faults that our own decoders find; others have errors of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DecodeError {
-    /// Bytes behind the end that are neither padding nor another member.
+    /// Bytes after the end that are neither padding nor another member.
     Trailing,
     /// Against the format, or a checksum that does not match.
     Damaged(&'static str),
@@ -85,7 +85,7 @@ pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::E
     Error::new(ErrorClass::Corrupt, name, format!("the {data} data is damaged ({text}), near {place}"))
 }
 
-/// What is larger than the memory allows, where that is the matter.
+/// The part that is larger than the memory allows, where that is the fault.
 fn memory(cause: &io::Error, text: &str) -> Option<&'static str> {
     let inner = cause.get_ref();
     if let Some(DecodeError::Memory(what)) = inner.and_then(|inner| inner.downcast_ref::<DecodeError>()) {

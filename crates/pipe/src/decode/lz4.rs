@@ -3,7 +3,7 @@
 //!
 //! # Why not lz4_flex's own frame decoder?
 //! It takes a file that is cut between two blocks for a whole one, and sets no limit to its memory.
-//! Its decoder of blocks is what is used here.
+//! Its decoder of blocks is used here.
 
 use super::fault::DecodeError;
 use lz4_flex::block::decompress_into_with_dict;
@@ -16,7 +16,7 @@ const MAGIC: u32 = 0x184d_2204;
 /// The last four bits are free.
 const MAGIC_SKIPPABLE: u32 = 0x184d_2a50;
 
-/// How far back a linked block may reach.
+/// Distance that a linked block may reach back.
 const WINDOW_BYTES: usize = 64 << 10;
 
 /// The highest bit of a block's size says that it is stored as it is.
@@ -31,12 +31,12 @@ pub(super) struct Lz4Decoder<R> {
     stored: Vec<u8>,
     block: Vec<u8>,
     window: Vec<u8>,
-    /// What of `block` was not yet given away.
+    /// Start of the rest of `block` that was not given away yet.
     from: usize,
     to: usize,
 }
 
-/// What a frame's header says, and what came of it so far.
+/// The header of a frame, and its progress.
 struct Lz4Frame {
     block_bytes_max: usize,
     linked: bool,

@@ -1,8 +1,8 @@
 //! Compressed members one after the other: gzip and bzip2.
 //!
-//! The decoders of flate2 and bzip2 have a mode for this, but take whatever follows a member for
-//! another one: zeros, which tapes and some devices leave behind a file, and junk, which they call
-//! cut short.
+//! The decoders of flate2 and bzip2 have a mode for this, but take any bytes after a member for
+//! another one: zeros, which tapes and some devices add to a file, and junk, which they call cut
+//! short.
 
 use super::fault::DecodeError;
 use bzip2::bufread::BzDecoder;
@@ -11,12 +11,12 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 /// A decoder of one member.
 pub(super) trait Member<R>: Read {
-    /// What every member starts with.
+    /// First bytes of every member.
     const MAGIC: &'static [u8];
 
     fn start(input: Unread<R>) -> Self;
 
-    /// Gives the input back, behind the member.
+    /// Gives the input back, after the member.
     fn end(self) -> Unread<R>;
 }
 

@@ -17,15 +17,15 @@ use std::io::{self, BufRead, Read};
 pub use utf16::Charset;
 use utf16::Utf8Reader;
 
-/// How many first bytes tell an encoding.
+/// Number of first bytes that tell an encoding.
 pub const MAGIC_BYTES: usize = 13;
 
-/// How a stream is stored.
+/// Encoding of a stored stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// None.
     Plain,
-    /// RFC 1952, one member or several, and zeros behind them.
+    /// RFC 1952, one member or several, and zeros after them.
     Gzip,
     /// RFC 8878, frames and skippable frames.
     Zstd,
@@ -33,7 +33,7 @@ pub enum Encoding {
     Bzip2,
     /// One stream or several, and their padding.
     Xz,
-    /// What was before xz; its header has no magic number, but is unlikely enough.
+    /// The predecessor of xz; its header has no magic number, but is unlikely enough.
     Lzma,
     /// Frames and skippable frames; the first of them is no skippable one.
     Lz4,
@@ -61,7 +61,7 @@ impl Encoding {
         }
     }
 
-    /// How many first bytes are needed of a stream that begins like this.
+    /// Number of first bytes that are needed of a stream that begins like this.
     pub(crate) fn head_bytes(head: &[u8]) -> usize {
         match head {
             [b'B', b'Z', b'h', ..] | [0xfd, b'7', b'z', b'X', ..] => 10,
@@ -85,9 +85,9 @@ impl Encoding {
     }
 }
 
-/// True if the 13 bytes of `head` are what LZMA's encoders write: `dictionary` (its size after two
-/// zeros) is a power of two or one and a half, and the size that follows is unknown or below 256
-/// GiB, as liblzma asks of it as well.
+/// True if the 13 bytes of `head` could be from an encoder of LZMA: `dictionary` (its size after
+/// two zeros) is a power of two or one and a half, and the size that follows is unknown or below
+/// 256 GiB, as liblzma asks of it as well.
 fn is_lzma(dictionary: &[u8], head: &[u8]) -> bool {
     let ([low, high], [.., a, b, c, d, e, f, g, h]) = (dictionary, head) else { return false };
     let dictionary = u32::from_le_bytes([0, 0, *low, *high]);
@@ -109,12 +109,12 @@ pub fn decoder_bytes(memory_bytes: u64) -> u64 {
     state_bytes_max(zstd_window_log_max(memory_bytes))
 }
 
-/// What a decoder may hold, whatever the encoding, where zstd may have such a window.
+/// Most memory of a decoder, whatever the encoding, where zstd may have such a window.
 fn state_bytes_max(window_log_max: u32) -> u64 {
     ((1 << window_log_max) + DECODER_BYTES).max(BZIP2_BYTES)
 }
 
-/// What an input is taken for: how much of what its first bytes tell is undone.
+/// Depth of decoding: the encodings of the first bytes that are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecodeDepth {
     /// Compressed data is decompressed.
@@ -133,7 +133,7 @@ impl DecodeDepth {
         if self.compression { Encoding::detect(head) } else { Encoding::Plain }
     }
 
-    /// How many first bytes are needed of a stream that begins like this.
+    /// Number of first bytes that are needed of a stream that begins like this.
     pub(crate) fn head_bytes(self, head: &[u8]) -> usize {
         let charset = if self.charset { Charset::head_bytes(head) } else { 0 };
         Encoding::head_bytes(head).max(charset)

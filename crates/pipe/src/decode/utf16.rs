@@ -4,10 +4,10 @@ use super::fault::DecodeError;
 use crate::limits::UTF16_BYTES;
 use std::io::{self, ErrorKind, Read};
 
-/// How many first bytes tell UTF-16 that has no mark.
+/// Number of first bytes that tell UTF-16 without a mark.
 pub(crate) const UNMARKED_BYTES: usize = 12;
 
-/// How characters are written.
+/// Encoding of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
     /// Bytes that are handed on as they are, whatever they are.
@@ -40,7 +40,7 @@ impl Charset {
         }
     }
 
-    /// How many first bytes are needed of a stream that begins like this.
+    /// Number of first bytes that are needed of a stream that begins like this.
     pub(crate) fn head_bytes(head: &[u8]) -> usize {
         match head {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => 4,
@@ -56,7 +56,7 @@ pub(super) struct Utf8Reader<R> {
     input: R,
     charset: Option<Charset>,
     stored: Box<[u8]>,
-    /// What of `stored` was not taken yet.
+    /// Start of the rest of `stored` that was not taken yet.
     from: usize,
     to: usize,
     ended: bool,
@@ -87,8 +87,8 @@ impl<R: Read> Utf8Reader<R> {
         }
     }
 
-    /// Makes at least `wanted` bytes available where the input has so many; what came before a
-    /// failure is good.
+    /// Makes at least `wanted` bytes available where the input has so many; bytes before a failure
+    /// are good.
     fn fill(&mut self, wanted: usize) {
         while !self.ended && self.to - self.from < wanted {
             self.stored.copy_within(self.from..self.to, 0);
@@ -102,7 +102,7 @@ impl<R: Read> Utf8Reader<R> {
         }
     }
 
-    /// What the input ends with.
+    /// The end of the input.
     fn end(&mut self) -> io::Result<usize> {
         self.cause.take().map_or(Ok(0), Err)
     }
@@ -128,7 +128,7 @@ impl<R: Read> Utf8Reader<R> {
         self.taken += bytes as u64;
     }
 
-    /// What was read ahead, and then the input as it is.
+    /// The bytes that were read ahead, and then the input as it is.
     fn read_plain(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.from == self.to {
             return if self.ended { self.end() } else { self.input.read(buffer) };

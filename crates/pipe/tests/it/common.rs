@@ -1,4 +1,4 @@
-//! What the tests share: sources of any block size, stages that keep what they see, and a reference
+//! Shared by the tests: sources of any block size, stages that keep their chunks, and a reference
 //! that splits by hand.
 
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes, buffers_needed};
@@ -71,13 +71,13 @@ impl Stage for KeepBytes {
     }
 }
 
-/// What a run gave: the outputs in the order of the sink, and its error.
+/// Result of a run: the outputs in the order of the sink, and its error.
 pub(crate) struct Outcome<O> {
     pub(crate) outputs: Vec<O>,
     pub(crate) error: Option<Error>,
 }
 
-/// How a run is made.
+/// Settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) framing: Framing,
@@ -115,8 +115,8 @@ impl Setup {
         BufferPool::new(buffer_bytes(self.headroom()), self.buffers)
     }
 
-    /// Runs what `input` makes with the pool through stages that `stage` makes. Ends the test when
-    /// the run hangs or keeps a buffer.
+    /// Runs the input of `input` with the pool through stages that `stage` makes. Ends the test
+    /// when the run hangs or keeps a buffer.
     pub(crate) fn run<S: Stage + 'static>(
         self,
         input: impl FnOnce(&BufferPool) -> Input + Send + 'static,

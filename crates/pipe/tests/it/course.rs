@@ -5,7 +5,7 @@ use crate::common::{KeepLines, Seen, Setup, split};
 use proptest::prelude::*;
 use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input, ResumableRun, ResumePoint};
 
-/// Brings bytes in pieces; behind each that says so it pauses.
+/// Brings bytes in pieces; after each that says so it pauses.
 struct Pausing {
     pool: BufferPool,
     headroom: usize,

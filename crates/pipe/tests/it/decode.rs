@@ -40,7 +40,7 @@ fn single() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What a run over `stored` gives, and what it breaks off with.
+/// Output of a run over `stored`, and its error.
 fn decoded(stored: Vec<u8>, threads: usize) -> (Vec<u8>, Option<Error>) {
     let outcome = Setup::bytes(threads).run(|_| Input::from_reader("input", Box::new(Cursor::new(stored))), || KeepBytes);
     (outcome.outputs.into_iter().flat_map(|(_, bytes)| bytes).collect(), outcome.error)
@@ -122,7 +122,7 @@ fn what_follows_is_either_padding_or_an_error_that_says_so() {
 
 #[test]
 fn memory_is_asked_for_within_the_budget() {
-    // Tests run with a window of 8 MiB; the headers alone tell what is needed.
+    // Tests run with a window of 8 MiB; the headers alone tell the needed memory.
     let lz4_of_4_mib = {
         let info = FrameInfo::new().block_size(BlockSize::Max4MB);
         let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
@@ -203,7 +203,7 @@ fn nobody_gets_utf16_undone_who_did_not_ask() {
     }
 }
 
-/// What a run over UTF-16 gives, and what it breaks off with.
+/// Output of a run over UTF-16, and its error.
 fn as_utf8(stored: Vec<u8>) -> (String, Option<String>) {
     let input = |_: &_| Input::from_reader("input", Box::new(Cursor::new(stored))).into_utf8();
     let outcome = Setup::bytes(1).run(input, || KeepBytes);

@@ -1,5 +1,5 @@
-//! Whatever fails at whichever call: the run returns, names its input, has handed over what came
-//! before, and every buffer comes home.
+//! Any failure at any call: the run returns, names its input, has handed over the bytes before it,
+//! and every buffer comes home.
 
 use crate::common::{KeepBytes, KeepLines, Outcome, Pieces, Seen, Setup, TIME_MAX, split};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
@@ -221,7 +221,7 @@ fn a_stage_that_panics_at_every_chunk_ends_the_run_with_its_panic() {
     }
 }
 
-/// Holds the chunk before the end of a shrunken file back until the shorter one behind it was seen.
+/// Holds the chunk before the end of a shrunken file back until the shorter one after it was seen.
 struct Slow {
     held_offset: u64,
     seen: Arc<AtomicBool>,
@@ -248,7 +248,7 @@ impl Stage for Slow {
 
 #[test]
 fn everything_before_the_end_of_a_shrunken_file_is_handed_over_and_nothing_more() {
-    // The second size leaves no block half read: what is missing must not be taken for a hole.
+    // The second size leaves no block half read: the missing bytes must not be taken for a hole.
     for (size, threads) in [4 * BLOCK_BYTES + 1_000, 4 * BLOCK_BYTES].into_iter().flat_map(|size| [1, 2, 4].map(|n| (size, n))) {
         let file = stored(&text(8 * BLOCK_BYTES));
         let path = file.path().to_owned();
@@ -385,7 +385,7 @@ fn every_stage_of_a_silent_stream_is_told_that_it_is_idle() {
     for threads in 1..=4usize {
         let (idle, next) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
         let reader = Silent { idle: Arc::clone(&idle), wanted: (1 << threads) - 1, given: false };
-        // One block a read: the source hands on what it has.
+        // One block a read: the source hands on all that it has.
         let stage = move || Drowsy { idle: Arc::clone(&idle), own: 1 << next.fetch_add(1, Ordering::SeqCst) };
         let outcome = Setup::bytes(threads)
             .run(|pool| Input::from_source("silent", Box::new(Blockwise { reader, pool: pool.clone() })), stage);

@@ -35,7 +35,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// As `assert_eq`, without printing megabytes.
+/// The same as `assert_eq`, without printing megabytes.
 fn same(seen: &[Seen], expected: &[Seen], what: &str) {
     let first = seen.iter().zip(expected).position(|(a, b)| a != b).unwrap_or(seen.len().min(expected.len()));
     let tell = |lines: &[Seen]| lines.get(first).map(|line| (line.offset, line.head.len(), line.long));
@@ -70,7 +70,7 @@ fn newlines_around_a_block_border() {
     for distance in 0..5 {
         let mut bytes = text(2 * BLOCK_BYTES + 10);
         bytes[BLOCK_BYTES - 200..BLOCK_BYTES + 200].fill(b'x');
-        // A line that ends before, on or behind the border, and so one that starts there.
+        // A line that ends before, on or after the border, and so one that starts there.
         bytes[BLOCK_BYTES + distance - 3] = b'\n';
         check(&bytes);
         bytes[BLOCK_BYTES + distance - 2] = b'\n';

@@ -1,4 +1,4 @@
-//! Files that are followed: what they give, and when that ends.
+//! Followed files: their lines, and their end.
 
 use crate::common::{KeepLines, Seen, Setup, TIME_MAX};
 use rorqual_pipe::{Control, Finish, Input, run};
@@ -7,7 +7,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::NamedTempFile;
 
-/// What is done to a file once it gave so many lines.
+/// Change of a file once it gave so many lines.
 type Change = (usize, fn(&mut NamedTempFile));
 
 /// Follows a file until it gave as many lines as `changes` want of it, one change after the other,

@@ -1,4 +1,4 @@
-//! The gather sink writes what it was given, whatever part of it each write takes.
+//! The gather sink writes all that it was given, whatever part of it each write takes.
 
 use bytes::Bytes;
 use proptest::collection::vec;

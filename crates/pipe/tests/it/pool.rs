@@ -1,4 +1,4 @@
-//! The pool lends what it has and no more, and waits end when a buffer comes home.
+//! The pool lends all that it has and no more, and waits end when a buffer comes home.
 
 use rorqual_pipe::BufferPool;
 use rorqual_testkit::process::in_time;

@@ -1,5 +1,5 @@
-//! Records that a splitter finds come whole, whatever the borders of the blocks, and without what
-//! is before and behind them.
+//! Records that a splitter finds come whole, whatever the borders of the blocks, and without the
+//! bytes before and after them.
 
 use crate::common::{BUFFERS_MIN, Pieces, TIME_MAX};
 use proptest::collection::vec;
@@ -10,8 +10,8 @@ use rorqual_pipe::{
 };
 use rorqual_testkit::process::in_time;
 
-/// Records end after `;`; what is before `[` and from `]` on belongs to none, and nothing may
-/// follow `!`.
+/// Records end after `;`; bytes before `[` and from `]` on belong to none, and nothing may follow
+/// `!`.
 #[derive(Default)]
 struct Semicolons {
     taken: u64,
@@ -51,7 +51,7 @@ impl Splitter for Semicolons {
     }
 }
 
-/// Whole records and the heads of long ones, each with its offset; and what followed heads.
+/// Whole records and the heads of long ones, each with its offset; and the bytes after heads.
 struct Keep;
 
 type Kept = (Vec<(u64, Vec<u8>, bool)>, Vec<u8>);
