@@ -1,4 +1,4 @@
-//! What many small stores take, and what a turn and a checkpoint cost: `cargo run --release -p
+//! Memory of many small stores, and cost of a slice and of a checkpoint: `cargo run --release -p
 //! rorqual-crossfilter --example turn_speed [STORES] [KIB]`
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
@@ -22,7 +22,7 @@ fn main() {
     let settings = RowStoreSettings::new(memory_bytes as u64, WORK_BYTES_MIN, THREADS);
     let spill = Some((std::env::temp_dir(), 64 << 20));
     let lines = lines(TURNS * 900);
-    // What any run leaves behind is not the stores'.
+    // Memory that any run keeps is not the stores'.
     let first = RowStore::new(settings.clone()).expect("no file is needed");
     (0..20).for_each(|number| run(Some(&first), lines[number * 900..][..900].concat()));
     let before = stats::resident_bytes().unwrap_or(0);
@@ -53,7 +53,7 @@ fn whole(stores: &[Arc<RowStore>]) -> usize {
     stores.iter().filter(|store| store.is_whole()).count()
 }
 
-/// Of one store, whose turns have one row each, so that nearly all is what a turn costs.
+/// Costs of one store, with one row a slice, so that nearly all is the cost of a slice.
 fn costs(settings: &RowStoreSettings, lines: &[String]) {
     for segment_rows in [512, settings.segment_rows, 1 << 16] {
         let settings = RowStoreSettings { segment_rows, memory_bytes: settings.memory_bytes.max(1 << 20), ..settings.clone() };

@@ -1,7 +1,7 @@
-//! How long views of many rows take: `cargo run --release -p rorqual-crossfilter --example
-//! view_speed [MILLIONS] [MEMORY_MIB] [LOG]` Rows are shaped as a real log's: 5,000 paths and
-//! 20,000 agents by Zipf, 300,000 clients, 90 days; or those of LOG, in the combined format. With
-//! MEMORY_MIB rows spill beyond it.
+//! Time of views of many rows: `cargo run --release -p rorqual-crossfilter --example view_speed
+//! [MILLIONS] [MEMORY_MIB] [LOG]` Rows are shaped as a real log's: 5,000 paths and 20,000 agents by
+//! Zipf, 300,000 clients, 90 days; or those of LOG, in the combined format. With MEMORY_MIB rows
+//! spill beyond it.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_accesslog::Options;
@@ -142,7 +142,7 @@ fn questions(store: &RowStore) {
     println!("page: {:.1} ms, {} rows", millis(start), page.rows.len());
 }
 
-/// CPU time of the process so far, to hundredths of a second: what a busy machine does not change.
+/// CPU time of the process so far, to hundredths of a second: a busy machine does not change it.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<f64> =

@@ -55,17 +55,17 @@ impl Bits {
         self.rows
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many rows both have.
+    /// Number of rows that both have.
     pub(crate) fn count_both(&self, other: &Self) -> usize {
         self.words.iter().zip(&other.words).map(|(own, other)| (own & other).count_ones() as usize).sum()
     }
 
-    /// How many of the rows from `start` to before `end`.
+    /// Number of the rows from `start` to before `end`.
     pub(crate) fn count_in(&self, start: usize, end: usize) -> usize {
         let (first, last) = (start / 64, end / 64);
         let from = u64::MAX << (start % 64);

@@ -42,7 +42,7 @@ impl SegmentBuilder {
 
     /// Makes room for a segment.
     pub(crate) fn reserve(&mut self) {
-        // As long as they get, since what grows by doubling may take twice that.
+        // At their final length, since a vector that grows by doubling may take twice that.
         self.coded.iter_mut().for_each(|column| column.codes.reserve_exact(self.rows_max));
         self.numbers.iter_mut().for_each(|numbers| numbers.reserve_exact(self.rows_max));
     }
@@ -81,8 +81,8 @@ impl SegmentBuilder {
         local_of(globals, locals, &mut self.values, global)
     }
 
-    /// Appends rows of a column by somebody's own codes, of which `global` has the values, and
-    /// `local` what is known of the local codes.
+    /// Appends rows of a column by foreign codes: `global` has the values, and `local` the known
+    /// local codes.
     pub(crate) fn append(&mut self, column: usize, codes: &[u32], global: &[u32], local: &mut [u32]) {
         let (CodeColumnBuilder { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
         to.extend(codes.iter().map(|&code| {
@@ -94,13 +94,13 @@ impl SegmentBuilder {
         }));
     }
 
-    /// Where the local codes of the next rows of a column go.
+    /// The local codes of a column, for the next rows.
     #[inline]
     pub(crate) fn codes(&mut self, column: usize) -> &mut Vec<u16> {
         &mut self.coded[column].codes
     }
 
-    /// Where the next rows' numbers of a column go.
+    /// The numbers of a column, for the next rows.
     #[inline]
     pub(crate) fn numbers(&mut self, column: usize) -> &mut Vec<u64> {
         &mut self.numbers[column]

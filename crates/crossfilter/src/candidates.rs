@@ -1,4 +1,4 @@
-//! What may explain some rows: one value of one field, and which rows of a segment have it.
+//! Candidates for an explanation: one value of one field, and the rows of a segment that have it.
 
 use crate::bits::Bits;
 use crate::codes::{ColumnCode, with_codes};
@@ -20,38 +20,38 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 
-/// A value and what speaks for it.
+/// A value and its evidence.
 #[derive(Debug, Clone)]
 pub(crate) struct CandidateValue {
     pub(crate) test: CandidateTest,
     pub(crate) evidence: Evidence,
-    /// Of what its text hashes to, so that an order by it does not depend on who came first.
+    /// Hash of its text, so that an order by it does not depend on the order of arrival.
     pub(crate) key: u64,
 }
 
 impl CandidateValue {
-    /// What says most first.
+    /// Strongest evidence first.
     pub(crate) fn by_g(a: &Self, b: &Self) -> Ordering {
         b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| a.test.source().cmp(&b.test.source())).then(a.key.cmp(&b.key))
     }
 
-    /// What most rows have first.
+    /// Most rows first.
     fn by_hits(a: &Self, b: &Self) -> Ordering {
         b.evidence.hits_in.cmp(&a.evidence.hits_in).then(a.key.cmp(&b.key))
     }
 }
 
-/// Which rows have a value.
+/// Test for the rows that have a value.
 #[derive(Debug, Clone)]
 pub(crate) enum CandidateTest {
-    /// Those with this code, of the column itself or of what follows from it.
+    /// Rows with this code, of the column itself or of one derived from it.
     Code {
         column: TextColumn,
         code: u32,
         classes: Option<Arc<Vec<u32>>>,
     },
     Status(u32),
-    /// Those with at least this number.
+    /// Rows with at least this number.
     AtLeast(NumberColumn, u64),
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum CandidateTest {
 const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
-/// A longer text is offered as what it begins with.
+/// Bytes of a text; of a longer one the beginning is offered.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// Bytes of the expression that means the texts with such a beginning, give or take one character.
@@ -87,7 +87,7 @@ pub(crate) struct CandidateField {
     column: Option<TextColumn>,
     /// The coded column that it is, or follows from.
     pub(crate) index: usize,
-    /// What each code of that column is, where it follows from it.
+    /// Code of the derived column for each code, where the column is derived.
     classes: Option<Arc<Vec<u32>>>,
 }
 
@@ -156,8 +156,8 @@ impl RowStore {
         let evidence = |inside: &RowsAndBytes, all: &RowsAndBytes| Evidence {
             hits_in: inside.hits,
             rows_in,
-            // Only a part of the view may be among all rows; the ranking is then rough, and what is
-            // shown is counted again.
+            // Only a part of the view may be among all rows; the ranking is then rough, and shown
+            // findings are counted again.
             hits_out: all.hits.saturating_sub(inside.hits),
             rows_out: rows_all.saturating_sub(rows_in),
         };
@@ -180,9 +180,9 @@ impl RowStore {
         (found, tried)
     }
 
-    /// Values that usual rows have: drawn by their rows without putting back, by what the texts
-    /// hash to (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006), so
-    /// that they are the same whoever counted.
+    /// Values of usual rows: drawn by their rows without putting back, by the hash of their texts
+    /// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006), so that they
+    /// are the same in any order of counting.
     pub(crate) fn usual(&self, field: &CandidateField, all: &CountedViews) -> Vec<CandidateTest> {
         let mut drawn: Vec<(f64, u32)> = Vec::new();
         let mut draw = |code: u32, hits: u64, text: &[u8]| {
@@ -207,7 +207,7 @@ impl RowStore {
         drawn.into_iter().map(|(_, code)| field.test(code)).collect()
     }
 
-    /// What the text of a value hashes to.
+    /// Hash of the text of a value.
     fn key(&self, field: &CandidateField, code: u32) -> u64 {
         match field.column {
             Some(column) => {
@@ -236,8 +236,8 @@ fn leave_most(of_field: &mut Vec<CandidateValue>) {
     }
 }
 
-/// What means the texts that begin as this one does: its characters as they are, and any for what
-/// is none.
+/// Pattern of the texts that begin as this one does: its characters as they are, and any for bytes
+/// that are none.
 fn beginning(text: &[u8]) -> String {
     let mut expression = "^".to_owned();
     for part in text.utf8_chunks() {

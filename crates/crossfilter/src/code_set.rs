@@ -1,4 +1,4 @@
-//! Which codes of a column pass a test, a bit each.
+//! Codes of a column that pass a test, a bit each.
 
 use crate::bits::words_of;
 

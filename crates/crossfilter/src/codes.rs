@@ -130,8 +130,8 @@ impl Codes {
         }
     }
 
-    /// Reads what [`Codes::write`] wrote for `rows` rows, and what follows it; `None` where that is
-    /// something else.
+    /// Reads a column that [`Codes::write`] wrote for `rows` rows, and returns the bytes after it;
+    /// `None` where that is something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<(Self, &[u8])> {
         let (&width, rest) = bytes.split_first()?;
         if width == 0 {

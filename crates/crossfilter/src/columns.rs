@@ -15,7 +15,7 @@ pub(crate) const REFERRER: usize = 7;
 pub(crate) const AGENT: usize = 8;
 /// Host, container or file that a prefix of the line names.
 pub(crate) const SOURCE: usize = 9;
-/// What is wrong with a line: [`REJECTED`] or [`REPAIRED`], and the reason's name.
+/// Fault of a line: [`REJECTED`] or [`REPAIRED`], and the reason's name.
 pub(crate) const FLAW: usize = 10;
 /// The text of a rejected line.
 pub(crate) const LINE: usize = 11;
@@ -30,7 +30,7 @@ pub(crate) const DICTIONARIES: usize = 12;
 /// All coded columns.
 pub(crate) const CODED: usize = 14;
 
-/// Those whose values are counted.
+/// Columns with counted values.
 pub(crate) const COUNTED: [usize; 12] =
     [CLIENT, USER, HOST, METHOD, PATH, QUERY, PROTOCOL, REFERRER, AGENT, SOURCE, FLAW, STATUS];
 
@@ -65,7 +65,7 @@ const _: () = {
     assert!(sum == 100);
 };
 
-/// What follows from the texts of each dictionary.
+/// Columns derived from the texts of each dictionary.
 pub(crate) fn derived(index: usize) -> &'static [TextColumn] {
     match index {
         CLIENT => &[TextColumn::Net, TextColumn::Country],

@@ -38,7 +38,7 @@ pub struct ComparedPanel {
 /// A value in two views.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct ComparedRow {
-    /// As in the log.
+    /// The value as in the log.
     pub value: String,
     /// Rows of the first view.
     pub hits_a: u64,
@@ -143,7 +143,7 @@ impl Sides<'_> {
 }
 
 impl Default for ViewParts {
-    /// As a report: 100 rows, 400 buckets by class.
+    /// The parts of a report: 100 rows, 400 buckets by class.
     fn default() -> Self {
         Self { top: 100, buckets: 400, stack: Stack::Class }
     }

@@ -1,4 +1,4 @@
-//! One view counted: the pass over the segments, and what is remembered of passes.
+//! One view counted: the pass over the segments, and a cache of passes.
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
@@ -44,8 +44,7 @@ impl CountedViews {
     }
 }
 
-/// What is known of complete segments without a filter: each is counted once. Small stores know
-/// nothing.
+/// Counts of complete segments without a filter: each is counted once. Small stores keep none.
 #[derive(Clone, Default)]
 pub(crate) struct Base {
     included: Arc<Vec<bool>>,
@@ -65,7 +64,7 @@ pub(crate) struct WholeLog {
     spreads: Distributions,
 }
 
-/// Which view something was counted for.
+/// Key of the view that something was counted for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ViewKey {
     pub(crate) view: View,
@@ -78,7 +77,7 @@ pub(crate) struct ViewKey {
 pub(crate) struct ViewCache {
     bytes_max: u64,
     views: Vec<(ViewKey, Arc<CountedViews>)>,
-    /// Where the rows of the view are whose pages were asked for last, and of which generation.
+    /// Positions of the rows of the view whose pages were asked for last, with their generation.
     shares: Option<(View, u64, Arc<Vec<Share>>)>,
 }
 
@@ -294,7 +293,7 @@ impl RowStore {
         Ok((surely, plan.most(surely, possibly)))
     }
 
-    /// The segments, and what is known of the complete ones among them.
+    /// The segments, and the known counts of the complete ones among them.
     pub(crate) fn up_to_date(&self, control: &Control) -> Result<(Snapshot, Base), ViewError> {
         let mut base = lock(&self.base);
         let snapshot = self.snapshot();
@@ -314,7 +313,7 @@ impl RowStore {
         Ok((snapshot, base.clone()))
     }
 
-    /// What is known of all segments.
+    /// Known counts of all segments.
     pub(crate) fn whole(
         &self,
         snapshot: &Snapshot,
@@ -396,7 +395,7 @@ impl Snapshot {
     }
 }
 
-/// What sums are taken of.
+/// Source of sums.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CountSource {
     None,
@@ -417,7 +416,7 @@ struct CountJob<'a> {
     control: &'a Control,
 }
 
-/// What one thread finds, and in the end all of them.
+/// Counts of one thread, and in the end of all of them.
 struct PartialCounts {
     sums: Sums,
     spreads: Distributions,

@@ -21,13 +21,13 @@ pub(crate) const NONE: u32 = 0;
 /// All values that there was no room for.
 pub(crate) const OTHERS: u32 = 1;
 
-/// What is shown of such a value.
+/// Text shown for such a value.
 pub(crate) const NO_ROOM: &str = "…";
 
 /// The same among flaws, which have their kind before them.
 pub(crate) const FLAW_NO_ROOM: &str = "x…";
 
-/// What a dictionary takes of what is spare at a time: a sixteenth of all, between these.
+/// Bytes that a dictionary takes of the spare memory at a time: a sixteenth of all, between these.
 const SPARE_PIECE_BYTES: (u64, u64) = (256, 64 << 10);
 
 /// Least room for texts and their ends, and for more of them.
@@ -44,7 +44,7 @@ const RESERVE_PART: u64 = 4;
 const UNCODED_PART: u64 = 4;
 const UNCODED_BYTES_MIN: u64 = 4 << 10;
 
-/// What a text in the reserve takes, about; and texts that it has room for, for each that can have
+/// Bytes of a text in the reserve, about; and texts that it has room for, for each that can have
 /// enough rows at one time: those with enough change while the rows grow, and for a doubling of
 /// them by as many at most.
 const RESERVED_TEXT_BYTES: u64 = 256;
@@ -83,7 +83,7 @@ impl SpareValues {
     }
 }
 
-/// What a dictionary lacked.
+/// Values that a dictionary had no room for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shortage {
     /// The first code that was given out when a text had had no room.
@@ -99,15 +99,15 @@ pub(crate) enum NotRestored {
     NoRoom,
 }
 
-/// What a [`Dictionary`]'s lock holds.
+/// State under a [`Dictionary`]'s lock.
 pub(crate) struct DictionaryTables {
     texts: CodedTexts,
     derived: Vec<DerivedColumn>,
-    /// What sums over a value take, and in a question.
+    /// Bytes of sums over a value, and in a question.
     value_bytes: (u64, u64),
     bytes_max: u64,
     spare: Arc<SpareValues>,
-    /// For what turns up often among the texts that come when there is no room for more.
+    /// Bytes for texts that turn up often among those that come when there is no room for more.
     reserve_bytes: u64,
     /// Codes given out before the first text had no room: the rows of each of these have it. A
     /// later one may have rows in [`OTHERS`].
@@ -118,7 +118,7 @@ pub(crate) struct DictionaryTables {
     countries: Option<Arc<Countries>>,
 }
 
-/// What is known of the rows whose text has no code.
+/// Counts of the rows whose text has no code.
 struct Uncoded {
     heavy: HeavyHitters,
     bytes_max: u64,
@@ -147,7 +147,7 @@ impl Uncoded {
 struct DerivedColumn {
     column: TextColumn,
     texts: CodedTexts,
-    /// For each code of the dictionary, the code of what follows from it.
+    /// For each code of the dictionary, the code of the derived column.
     of: Vec<u32>,
 }
 
@@ -156,7 +156,7 @@ struct CodedTexts {
     table: HashTable<u32>,
     seed: RandomState,
     arena: Vec<u8>,
-    /// Where each code's text ends in the arena.
+    /// End of each code's text in the arena.
     ends: Vec<u64>,
 }
 
@@ -209,7 +209,7 @@ impl CodedTexts {
         range_of(&self.ends, code)
     }
 
-    /// Memory, with what sums over its values take.
+    /// Memory, with the sums over its values.
     fn bytes(&self, (value_bytes, summed_bytes): (u64, u64)) -> u64 {
         let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
         let summed = self.ends.len().saturating_sub(SUMMED_VALUES) as u64 * summed_bytes;
@@ -217,14 +217,15 @@ impl CodedTexts {
     }
 }
 
-/// Makes room a quarter at a time: what doubles is half empty when there is no room for more.
+/// Makes room a quarter at a time: a vector that doubles is half empty when there is no room for
+/// more.
 fn reserve<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() < more {
         items.reserve_exact(more.max(items.len() / 4).max(RESERVED_MIN));
     }
 }
 
-/// Where a code's text is in the arena.
+/// Range of a code's text in the arena.
 fn range_of(ends: &[u64], code: u32) -> Range<usize> {
     let code = code as usize;
     let start = if code == 0 { 0 } else { ends[code - 1] as usize };
@@ -232,7 +233,7 @@ fn range_of(ends: &[u64], code: u32) -> Range<usize> {
 }
 
 impl Dictionary {
-    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows
+    /// An empty dictionary of at most `bytes_max` and its part of `spare`, with the columns derived
     /// from its texts; sums over a value take `value_bytes`: of the store, and in a question.
     pub(crate) fn new(
         derived: &[TextColumn],
@@ -271,8 +272,8 @@ impl Dictionary {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves.
-    /// `None` when it was cancelled.
+    /// Codes given out so far that pass the test: of `column`, or of the texts themselves. `None`
+    /// when it was cancelled.
     pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
         let passed = match test.texts() {
             Some(texts) => self.finding(column, &texts),
@@ -280,7 +281,7 @@ impl Dictionary {
         };
         let Some(column) = column else { return Some(passed) };
         let tables = self.lock();
-        // What came since is of no segment that is looked at.
+        // Codes since then are of no segment that is looked at.
         let classes = tables.classes(column);
         let mut passed = match passed.listed() {
             Some([one]) => CodeSet::of(classes, |class| class == *one),
@@ -305,14 +306,14 @@ impl Dictionary {
 
     /// Looks at each text.
     fn looking(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
-        // What comes from now on is of no segment that is looked at.
+        // Codes from now on are of no segment that is looked at.
         let len = self.lock().texts(column).ends.len();
         let mut passed = CodeSet::none(len);
         for start in (0..len).step_by(SLICE) {
             let tables = self.lock();
             let texts = tables.texts(column);
             let end = len.min(start + SLICE);
-            // What is in nobody's dictionary passes no test.
+            // A text that is in no dictionary passes no test.
             let codes = (start..end).filter(|code| *code != OTHERS as usize && test.meets(texts.get(*code as u32)));
             codes.for_each(|code| passed.add(code as u32));
             if control.stopped() {
@@ -362,7 +363,7 @@ impl DictionaryTables {
         self.add(hash, text)
     }
 
-    /// Has no more room but for what turns up often.
+    /// Closes the dictionary but for texts that turn up often.
     fn overflow(&mut self) {
         if self.overflowed_at.is_some() {
             return;
@@ -411,7 +412,7 @@ impl DictionaryTables {
         self.texts.add_hashed(hash, text)
     }
 
-    /// What did not fit.
+    /// Values that did not fit.
     pub(crate) fn shortage(&self) -> Shortage {
         Shortage { overflowed_at: self.overflowed_at, cut: self.cut }
     }
@@ -439,8 +440,7 @@ impl DictionaryTables {
         })
     }
 
-    /// Lacks again what it lacked before; which texts the rows without a code had is not known any
-    /// more.
+    /// Restores the shortage of before; the texts of rows without a code are not known any more.
     pub(crate) fn restore_shortage(&mut self, shortage: Shortage) {
         if shortage.overflowed_at.is_some() {
             self.overflow();
@@ -485,12 +485,12 @@ impl DictionaryTables {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
-    /// True if a text had no room, or was cut: what is asked of texts may then be wrong.
+    /// True if a text had no room, or was cut: answers about texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
         self.overflowed_at.is_some() || self.cut
     }
 
-    /// True if a text was cut: what it stands for may be several.
+    /// True if a text was cut: it may stand for several.
     pub(crate) fn has_cut(&self) -> bool {
         self.cut
     }
@@ -505,17 +505,17 @@ impl DictionaryTables {
         self.texts.ends.len()
     }
 
-    /// What a code stands for.
+    /// The text of a code.
     pub(crate) fn text(&self, code: u32) -> &[u8] {
         self.texts.get(code)
     }
 
-    /// For each code, the code of what follows from it.
+    /// For each code, the code of the derived column.
     pub(crate) fn classes(&self, column: TextColumn) -> &[u32] {
         self.derived(column).map_or(&[], |derived| &derived.of)
     }
 
-    /// What a code of a derived column stands for, or of the texts themselves.
+    /// The text of a code of a derived column, or of the texts themselves.
     pub(crate) fn text_of(&self, column: Option<TextColumn>, code: u32) -> &[u8] {
         self.texts(column).get(code)
     }
@@ -525,7 +525,7 @@ impl DictionaryTables {
         self.texts(column).ends.len()
     }
 
-    /// Memory, with what sums over its values take.
+    /// Memory, with the sums over its values.
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
             |derived: &DerivedColumn| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;

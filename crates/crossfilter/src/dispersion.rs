@@ -1,5 +1,5 @@
-//! How much more the rows of a value vary from one stretch of the log to the next than if each came
-//! by itself.
+//! Dispersion: the factor by which the rows of a value vary more from one time run of the log to
+//! the next than if each came by itself.
 //!
 //! Requests come in visits: where one of an agent, a network or a host is, others of it are near,
 //! and a G-test that takes each for itself calls every long visit a finding. So its G is divided by
@@ -25,7 +25,7 @@ const CELLS_MAX: usize = 1_024;
 /// Segments that are looked at, about: of logs with more some stretches are left out, evenly.
 const SEGMENTS_MAX: usize = 2 * CELLS_MAX;
 
-/// Where the question is large they are smaller than it.
+/// Least number of cells; where the question is large they are smaller than it.
 const CELLS_MIN: usize = 32;
 
 /// A stretch with so small a part of a usual one's rows is left out.
@@ -35,7 +35,7 @@ const PART_MIN: usize = 4;
 /// have happened to the same value.
 const KEPT_TENTHS: usize = 9;
 
-/// What leaving the worst tenth out makes of the mean of chi squared with one degree of freedom.
+/// Mean of chi squared with one degree of freedom, once the worst tenth is left out.
 const KEPT_MEAN: f64 = 0.623;
 
 /// Rows of sets of tests in stretches of the rest.
@@ -177,7 +177,7 @@ impl TimeRuns {
         kept.iter().sum::<f64>() / kept.len().max(1) as f64 / KEPT_MEAN
     }
 
-    /// What each adds to Pearson's chi squared, in ascending order.
+    /// Parts of Pearson's chi squared, in ascending order.
     fn squares(&self) -> Vec<f64> {
         let (rows, hits) = self.0.iter().fold((0.0, 0.0), |(rows, hits), cell| (rows + cell.0, hits + cell.1));
         if hits == 0.0 || hits >= rows {

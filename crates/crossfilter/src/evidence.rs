@@ -1,4 +1,4 @@
-//! How much a value says of some rows against others.
+//! Evidence of a value for some rows against others.
 
 /// Two shares of rows: of those asked about, and of the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +18,7 @@ impl Evidence {
         self.hits_out as f64 / self.rows_out.max(1) as f64
     }
 
-    /// How many times as often, where half a row more on both sides keeps it finite.
+    /// Ratio of the two frequencies; half a row more on both sides keeps it finite.
     pub(crate) fn ratio(&self) -> f64 {
         let smooth = |hits: u64, rows: u64| (hits as f64 + 0.5) / (rows as f64 + 1.0);
         smooth(self.hits_in, self.rows_in) / smooth(self.hits_out, self.rows_out)
@@ -40,7 +40,7 @@ impl Evidence {
     }
 }
 
-/// How likely a G of at least this much is by chance: chi squared with one degree of freedom.
+/// Probability of a G of at least this much by chance: chi squared with one degree of freedom.
 pub(crate) fn p_value(g: f64) -> f64 {
     erfc((g / 2.0).sqrt())
 }

@@ -1,4 +1,4 @@
-//! What sets some rows apart from others: values, and pairs of values, that are over-represented
+//! Explanation of some rows against others: values, and pairs of values, that are over-represented
 //! among them.
 
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
@@ -17,7 +17,7 @@ use rorqual_pipe::Control;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What a finding has at least of the rows asked about: so many, such a share more than would be
+/// Least values of a finding among the rows asked about: so many, such a share more than would be
 /// expected, and so many times as often as the rest.
 const HITS_MIN: u64 = 30;
 const EXCESS_MIN: f64 = 0.01;
@@ -31,14 +31,14 @@ const SMALL_RATIO_MIN: f64 = 5.0;
 /// These, for people.
 const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent";
 
-/// False findings among all, at most: so few, since the dispersion of what is hardly seen in the
-/// rest is only that of others like it.
+/// False findings among all, at most: so few, since the dispersion of a value that is hardly seen
+/// in the rest is only that of others like it.
 const Q_MAX: f64 = 1e-5;
 
-/// Values whose pairs are counted: those that say most, what most rows of the first of these have
-/// besides, and of each field those with most rows; of paths and statuses more, since a path may
-/// answer otherwise than it did while both are as frequent as ever. Pairs of 112 take some 1.5 ms a
-/// segment.
+/// Values whose pairs are counted: those with the strongest evidence, the common values of the rows
+/// of the first of these, and of each field those with most rows; of paths and statuses more, since
+/// a path may answer otherwise than it did while both are as frequent as ever. Pairs of 112 take
+/// some 1.5 ms a segment.
 const BEST_MAX: usize = 40;
 const DRILLED_MAX: usize = 16;
 const BESIDES_MAX: usize = 24;
@@ -62,7 +62,7 @@ const WITHIN_MIN: f64 = 0.8;
 /// Findings at most.
 const FINDINGS_MAX: usize = 20;
 
-/// What sets the rows of a view apart.
+/// Explanation of the rows of a view.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explained {
     /// Rows that were asked about.
@@ -73,14 +73,14 @@ pub struct Explained {
     pub tried: usize,
     /// Named for people.
     pub statistic: &'static str,
-    /// What a finding has at least, for people.
+    /// Least values of a finding, for people.
     pub least: &'static str,
     /// True if every value was looked at, and every row.
     pub exact: bool,
-    /// Fields some of whose values had no room: what the rows with these have in common was not
+    /// Fields in which some values had no room: common values of the rows with these were not
     /// tried.
     pub unknown: Vec<UnknownField>,
-    /// What says most first; empty where nothing stands out.
+    /// Strongest evidence first; empty where nothing stands out.
     pub findings: Vec<Finding>,
 }
 
@@ -115,19 +115,19 @@ pub struct Finding {
     pub ratio: f64,
     /// The G statistic divided by the overdispersion, which the order is by.
     pub g: f64,
-    /// How many times as much as by chance the rows of the finding vary between stretches of the
+    /// Factor by which the rows of the finding vary more than by chance between time runs of the
     /// rest; at least 1.
     pub dispersion: f64,
     /// Share of false findings among all that say as much (Benjamini and Hochberg).
     pub q: f64,
-    /// What most of its rows have too, or only they have, as filters are written.
+    /// Filters that most of its rows match too, or only they do.
     pub companions: Vec<String>,
 }
 
 const STATISTIC: &str = "G-test of independence, one degree of freedom, G divided by overdispersion in the rest; q by Benjamini and Hochberg over everything tried";
 
 impl RowStore {
-    /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
+    /// Explains the rows of `view` that are in `against` by the other rows of `against`.
     ///
     /// Each value is tried by a G-test, whose G is divided by the value's overdispersion in the
     /// rest (Rao and Scott 1981), as requests come in visits. Whatever most rows of a strong value
@@ -212,11 +212,11 @@ fn unknown_fields(inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField
     TEXT_FIELDS.iter().enumerate().filter_map(of).collect()
 }
 
-/// The values whose pairs are counted; `singles` come with what says most first, and `besides` is
-/// what rows of the first of these have too.
+/// The values whose pairs are counted; `singles` come with the strongest evidence first, and
+/// `besides` are common values of the rows of the first of these.
 fn paired(singles: &[CandidateValue], besides: &[Vec<CandidateTest>]) -> Vec<CandidateTest> {
     let mut taken: Vec<usize> = (0..singles.len().min(BEST_MAX)).collect();
-    // Of each field what may be a small finding: what is large in others does not displace it.
+    // Possible small findings of each field: large ones of others do not displace them.
     let mut small: HashMap<Option<TextColumn>, usize> = HashMap::new();
     for (place, single) in singles.iter().enumerate().filter(|(_, single)| is_small(&single.evidence)) {
         let count = small.entry(single.test.column()).or_default();
@@ -287,7 +287,7 @@ fn is_large(evidence: &Evidence) -> bool {
     evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN
 }
 
-/// True if it is not, and yet is so far beyond what would be expected that it may be told.
+/// True if it is not, and yet is so far beyond the expected number that it may be told.
 fn is_small(evidence: &Evidence) -> bool {
     let expected = evidence.share_out() * evidence.rows_in as f64;
     !is_large(evidence) && evidence.hits_in as f64 - expected >= SMALL_EXCESS_MIN && evidence.ratio() >= SMALL_RATIO_MIN
@@ -310,7 +310,7 @@ fn small_offers(paired: &TestCounts, mut offers: Vec<Offer>) -> Vec<Offer> {
 }
 
 impl ViewQuestion<'_> {
-    /// What stands out, most first.
+    /// Offers that stand out, most first.
     fn offers(
         &self,
         snapshot: &Snapshot,
@@ -389,7 +389,7 @@ impl TestCounts {
         offers
     }
 
-    /// True if most of an offer's rows beyond what would be expected are those of another one.
+    /// True if most of an offer's rows beyond the expected number are those of another one.
     fn is_within(&self, offer: &Offer, leader: &Offer) -> bool {
         // Rows of three tests are not counted: of any two the fewest bound them.
         let both = offer.tests.iter().flat_map(|a| leader.tests.iter().map(|b| self.evidence(*a, *b).hits_in)).min().unwrap_or(0);

@@ -2,8 +2,8 @@
 //! appended, and a head, which is small and written anew by each checkpoint. Together with the
 //! first so many bytes of the journal, the head is the store.
 //!
-//! What is read back may be damaged: each record and the head have a checksum, lengths are held
-//! against the file before anything is allocated, and every code is held against its dictionary.
+//! The file may be damaged: each record and the head have a checksum, lengths are held against the
+//! file before anything is allocated, and every code is held against its dictionary.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
 use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
@@ -22,10 +22,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a journal begins with, before its number.
+/// First bytes of a journal, before its number.
 const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows01");
 
-/// What a head begins with.
+/// First bytes of a head.
 const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead02");
 
 /// Bytes before the first record.
@@ -38,8 +38,8 @@ const GROWING_MAX: u32 = 256;
 const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
 
 impl RowStore {
-    /// An empty store that can be checkpointed: all it writes goes to `journal`, which is emptied,
-    /// and grows to at most `bytes_max`. What `settings` say of spilling is of no account.
+    /// An empty store that can be checkpointed: it writes to `journal` alone, which is emptied, and
+    /// grows to at most `bytes_max`. The spill of `settings` is of no account.
     ///
     /// # Errors
     /// When the journal can't be written.
@@ -53,10 +53,10 @@ impl RowStore {
         Ok(Arc::new(store))
     }
 
-    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to
-    /// be on the disk, too ([`RowStore::journal`]). No recorder may be at work. Of the memory it
-    /// takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the
-    /// segments that are not full.
+    /// Writes the records that the journal lacks, and returns the head. For an end of the whole
+    /// machine it has to be on the disk, too ([`RowStore::journal`]). No recorder may be at work.
+    /// Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head,
+    /// which has the segments that are not full.
     ///
     /// # Errors
     /// When the store has no journal, or that can't be written or is full.
@@ -143,9 +143,9 @@ impl RowStore {
         Ok(head)
     }
 
-    /// The store that `head` and `journal` are, as it was checkpointed; what was written to the
-    /// journal since is cut off. Of the memory it takes one record beside what the store keeps. The
-    /// rows of the head's segments that are not full are gone on with by the next run.
+    /// The store of `head` and `journal`, as it was checkpointed; later records of the journal are
+    /// cut off. Of the memory it takes one record beside the store. The rows of the head's segments
+    /// that are not full are gone on with by the next run.
     ///
     /// # Errors
     /// When the files are damaged, of another version, or do not go together; when the memory has
@@ -250,7 +250,7 @@ impl RowStore {
     }
 }
 
-/// Texts from `code` on, each behind its length, and the code behind them; `None` where there are
+/// Texts from `code` on, each after its length, and the code after them; `None` where there are
 /// none.
 fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> {
     let mut piece = Vec::new();
@@ -309,7 +309,7 @@ impl Restored {
     }
 }
 
-/// What is in a head.
+/// Content of a head.
 struct JournalHead {
     number: u64,
     journal_bytes: u64,

@@ -7,9 +7,9 @@
 //!   checkpointed, and restored by another process.
 //! * [`Recordings`] fill it from the workers of an analysis, or of one after another, while others
 //!   look.
-//! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; what it
-//!   then takes is one pass over codes, by all threads, and of the rows that are meant or of those
-//!   that are not, whichever are fewer.
+//! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; the rest
+//!   is one pass over codes, by all threads, and over the selected rows or the others, whichever
+//!   are fewer.
 //!
 //! This crate opens no socket, starts no runtime and knows no flag.
 

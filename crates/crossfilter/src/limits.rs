@@ -1,4 +1,4 @@
-//! The limits of the crossfilter, and what they cost.
+//! The limits of the crossfilter, with their cost.
 
 use rorqual_accesslog::filter::filter_bytes_max;
 
@@ -44,39 +44,39 @@ pub const fn append_rows(segment_rows: usize) -> usize {
 /// 8 bytes each.
 const TRANSLATIONS_BYTES: u64 = 3 << 19;
 
-/// What one recorder holds for segments of so many rows: 58 bytes a row, where its chunks are, its
-/// tables of distinct values, the codes of its worker, and a copy while the segment is made. It is
-/// of no store's memory: who runs an analysis has it for each of its workers.
+/// Memory of one recorder for segments of so many rows: 58 bytes a row, the offsets of its chunks,
+/// its tables of distinct values, the codes of its worker, and a copy while the segment is made. It
+/// is of no store's memory: an analysis has it for each of its workers.
 #[must_use]
 pub const fn recorder_bytes(segment_rows: usize) -> u64 {
     let values = segment_values(segment_rows) + crate::columns::CODED * append_rows(segment_rows);
     TRANSLATIONS_BYTES + 140 * segment_rows as u64 + 32 * values as u64
 }
 
-/// What a recorder holds at most: 15.8 MiB.
+/// Most memory of a recorder: 15.8 MiB.
 pub const RECORDER_BYTES: u64 = recorder_bytes(SEGMENT_ROWS_MAX);
 
 /// Values of a field whose sums in a question are not counted with the store, but with who asks.
 pub const SUMMED_VALUES: usize = 1 << 10;
 
-/// What these sums take, of 20 fields.
+/// Memory of these sums, of 20 fields.
 const SUMS_BYTES: u64 = 20 * 16 * SUMMED_VALUES as u64;
 
-/// What one thread of a view holds: selected rows, weights, the columns that it reads back, and
-/// sums beside those that are counted with the store.
+/// Memory of one thread of a view: selected rows, weights, the columns that it reads back, and sums
+/// beside those that are counted with the store.
 pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES;
 
-/// What each worker of an analysis takes for rows, and each thread of a view.
+/// Memory of each worker of an analysis for rows, and of each thread of a view.
 pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 
-/// Least memory for the rows of the only store there is, beside that: most of a segment for each
-/// thread of four, distinct values, what questions sort.
+/// Least memory for the rows of a single store, beside that: most of a segment for each thread of
+/// four, distinct values, the sorting of questions.
 pub const ROWS_BYTES_MIN: u64 = 24 << 20;
 
 /// Bytes of a rejected line that are kept.
 pub const LINE_BYTES_MAX: usize = 1 << 10;
 
-/// What a question's sums of two views and its distributions take beside its threads'.
+/// Memory of a question's sums of two views and its distributions, beside its threads.
 const JOINED_BYTES: u64 = 2 * SUMS_BYTES + (384 << 10);
 
 /// Part of the memory of the only store there is in which rates sort times, a sixteenth; with more
@@ -86,12 +86,12 @@ const RATES_SHARE: u64 = 16;
 /// Part that filters may take at most.
 const FILTERS_SHARE: u64 = 8;
 
-/// Values of a field that explanations hold: those that say most, and as many of those that most
-/// rows have, while twice as many are looked through. They take what rates would, which are not
-/// asked at the same time.
+/// Values of a field that explanations hold: those with the strongest evidence, and as many of
+/// those that most rows have, while twice as many are looked through. They take the memory of
+/// rates, which are not asked at the same time.
 pub const CANDIDATES_MAX: usize = 512;
 
-/// Least for rates, or for what may explain rows.
+/// Least memory for rates, or for candidates of an explanation.
 pub const RATES_BYTES_MIN: u64 = 2 << 20;
 
 /// A million rows at a time.
@@ -103,8 +103,8 @@ const FILTERS_BYTES_MIN: u64 = 4 << 20;
 /// Least that one question may take beside its threads.
 pub const WORK_BYTES_MIN: u64 = JOINED_BYTES + RATES_BYTES_MIN + FILTERS_BYTES_MIN;
 
-/// What questions shall have of `memory_bytes`, which are for the rows of the only store and for
-/// its questions, when as many threads ask.
+/// Memory of questions out of `memory_bytes`, which are for the rows of the only store and for its
+/// questions, when as many threads ask.
 #[must_use]
 pub const fn work_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let rates = clamp(memory_bytes / RATES_SHARE, RATES_BYTES_MIN, RATES_BYTES_MAX);
@@ -112,8 +112,8 @@ pub const fn work_bytes(memory_bytes: u64, threads: usize) -> u64 {
     JOINED_BYTES + rates + filters
 }
 
-/// What `work_bytes` have for the filters of a question (whatever they are, or two thirds), and for
-/// what rates hold of rows at a time.
+/// Shares of `work_bytes` for the filters of a question (any filters, or two thirds), and for rows
+/// that rates hold at a time.
 pub(crate) const fn work_shares(work_bytes: u64, threads: usize) -> (u64, u64) {
     let rest = clamp(work_bytes, WORK_BYTES_MIN, u64::MAX) - JOINED_BYTES;
     let filters = clamp(rest * 2 / 3, 0, filters_bytes(threads));
@@ -152,8 +152,8 @@ pub const KEPT_SHARE: u64 = 8;
 /// be nothing.
 pub const KEPT_BYTES_MIN: u64 = 4 << 20;
 
-/// What a distinct value takes beside its text and its place in the table: for sums of all rows of
-/// a store of so much memory, where they are remembered ([`BASE_BYTES_MIN`]); and those beyond
+/// Memory of a distinct value beside its text and its place in the table: for sums of all rows of a
+/// store of so much memory, where they are cached ([`BASE_BYTES_MIN`]); and of those beyond
 /// [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
 #[must_use]
 pub const fn value_bytes(memory_bytes: u64, threads: usize) -> (u64, u64) {
@@ -161,7 +161,7 @@ pub const fn value_bytes(memory_bytes: u64, threads: usize) -> (u64, u64) {
     (base, 16 * (threads as u64 + 1))
 }
 
-/// What the filters of one question take: those of the two views that are compared, whatever they
+/// Memory of the filters of one question: those of the two views that are compared, whatever they
 /// are.
 #[must_use]
 pub const fn filters_bytes(threads: usize) -> u64 {
@@ -189,14 +189,14 @@ pub const VIEWS_KEPT_MAX: usize = 8;
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;
 
-/// Bytes of a text in it; what is longer ends in `…`. A row takes some 80 KiB at most.
+/// Bytes of a text in it; a longer one ends in `…`. A row takes some 80 KiB at most.
 pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Bytes of a line rebuilt in it: such texts together. A format may have any text between them.
 pub const PAGE_LINE_BYTES_MAX: usize = 40 << 10;
 
-/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of
-/// what a view's sums would take.
+/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, out
+/// of the memory of a view's sums.
 pub const URL_PAIRS_MAX: usize = 1 << 17;
 
 /// Values of a panel that are listed at most; nobody reads on. Twice as many are held, 24 bytes
@@ -206,14 +206,14 @@ pub const VALUES_LISTED_MAX: usize = 1 << 16;
 /// Rows whose texts are copied at once, while nobody else has the dictionaries.
 pub const PIECE_ROWS_MAX: usize = 1 << 10;
 
-/// And bytes of these texts, give or take one row of at most 640 KiB.
+/// Bytes of these texts, give or take one row of at most 640 KiB.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of a record of a journal: a segment whose columns are as wide as they get.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// What going through all rows of a view takes: a segment of each recorder with its columns, and
-/// one piece.
+/// Memory of going through all rows of a view: a segment of each recorder with its columns, and one
+/// piece.
 #[must_use]
 pub const fn each_bytes(threads: usize) -> u64 {
     threads as u64 * THREAD_BYTES + 2 * PIECE_BYTES_MAX as u64

@@ -1,4 +1,4 @@
-//! What most rows of a value have besides: the place of an effect, which alone is not
+//! Values that most rows of another value have: the place of an effect, which alone is not
 //! over-represented.
 
 use crate::bits::Bits;
@@ -57,7 +57,7 @@ impl ViewQuestion<'_> {
         let found = self.vote(snapshot, fields, leaders, |_, majority: &mut Majority, value| majority.vote(value, 1))?;
         let mut joined = vec![Majority::default(); leaders.len() * fields.len()];
         found.iter().for_each(|found| joined.iter_mut().zip(found).for_each(|(own, other)| own.vote(other.value, other.votes)));
-        // What more than half have is found in whatever order; anything else, by who came first.
+        // A value of more than half is found in any order; anything else, by the order of arrival.
         let found = self.vote(snapshot, fields, leaders, |place, support: &mut Support, value| {
             support.votes += u64::from(value == joined[place].value);
             support.all += 1;
@@ -104,8 +104,8 @@ impl ViewQuestion<'_> {
     }
 }
 
-/// About one row of `step`, all on the columns that are here: by what is in it, and not by where it
-/// lies.
+/// About one row of `step`, all on the columns that are here: by its content, and not by its
+/// position.
 fn drawn(segment: &Segment, rows: &Bits, step: u64) -> io::Result<Vec<u16>> {
     let mut list = Vec::new();
     rows.list(&mut list);

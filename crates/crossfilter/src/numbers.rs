@@ -75,7 +75,7 @@ impl CodedNumbers {
 
     /// The smallest and the largest number of the rows.
     pub(crate) fn extent(&self, rows: &[u16]) -> Option<(u64, u64)> {
-        // Less one, so that the absent code is behind all others.
+        // Less one, so that the absent code is after all others.
         let join = |(least, most): (u64, u64), code: u64| (least.min(code.wrapping_sub(1)), most.max(code));
         let (least, most) = with_codes!(
             &self.codes,
@@ -100,8 +100,8 @@ impl CodedNumbers {
         self.codes.write(out);
     }
 
-    /// Reads what [`CodedNumbers::write`] wrote for `rows` rows; `None` where that is something
-    /// else.
+    /// Reads a column that [`CodedNumbers::write`] wrote for `rows` rows; `None` where that is
+    /// something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (base, bytes) = bytes.split_first_chunk()?;
         let (step, bytes) = bytes.split_first_chunk()?;

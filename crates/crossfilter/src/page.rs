@@ -66,7 +66,7 @@ pub struct PageRow {
     pub upstream_time: Option<f64>,
     /// Host, container or file that a prefix of the line names.
     pub source: String,
-    /// What is wrong with the line.
+    /// Fault of the line.
     pub flaw: Option<String>,
     /// It has no field.
     pub rejected: bool,
@@ -215,7 +215,7 @@ impl<'a> RowReader<'a> {
         lossy(self.store.dictionaries[column].lock().text(code))
     }
 
-    /// What follows from a text.
+    /// The derived value of a text.
     fn derived(&self, column: TextColumn, row: usize) -> String {
         let (index, _) = source(column);
         let code = self.coded[index].get(row);
@@ -269,7 +269,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// A text, of which what is too long to be shown is cut.
+/// A text, cut where it is too long to be shown.
 fn lossy(text: &[u8]) -> String {
     cut(text, PAGE_TEXT_BYTES_MAX)
 }

@@ -48,8 +48,8 @@ pub(crate) fn amounts_of<'a>(
 ) -> Cow<'a, SparseCounts> {
     let Some(column) = derived else { return Cow::Borrowed(counted) };
     let classes = tables.classes(column);
-    // What there was no room for belongs to nothing that is known, and what came since is of no row
-    // that was counted.
+    // A value without room belongs to no known class, and a later one is of no row that was
+    // counted.
     let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
     let mut amounts = SparseCounts::new(tables.len_of(derived));
     amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
@@ -138,8 +138,8 @@ impl RowStore {
             let others = without.hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
-            // Of values that were cut as many may be one as there are hits, and what follows from
-            // one may follow from its end.
+            // Of values that were cut as many may be one as there are hits, and a class derived
+            // from one may follow from its end.
             let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
             let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
             let (exact, unknown) = (others + merged == 0, others + merged);
@@ -175,13 +175,13 @@ impl RowStore {
     }
 }
 
-/// How far the number of values may be beyond `distinct`, relatively: each of the hits without a
-/// value may have one of its own.
+/// Relative error by which the number of values may be beyond `distinct`: each of the hits without
+/// a value may have one of its own.
 pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
     others as f64 / distinct.max(1) as f64
 }
 
-/// What is searched for in panels, in any case of ASCII letters.
+/// Search text of panels, in any case of ASCII letters.
 pub(crate) struct PanelSearch {
     finder: Finder<'static>,
     /// The text that is looked at, in small letters.

@@ -1,4 +1,4 @@
-//! A view made ready for segments: each distinct value was asked once, what is left is codes.
+//! A view made ready for segments: each distinct value was asked once, the rest is codes.
 
 use crate::bits::Bits;
 use crate::code_set::CodeSet;
@@ -21,29 +21,29 @@ use std::ops::Range;
 pub(crate) const WEEK_HOURS: usize = 168;
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Which rows a view means.
+/// Test for the rows of a view.
 pub(crate) struct ViewPlan {
     node: PlanNode,
     /// First and last time; `None` for all rows, those without a time too.
     times: Option<(u64, u64)>,
     /// No text that it asks of was cut.
     uncut: bool,
-    /// Where it asks of values that there was no room for: the rows that are meant whatever these
-    /// are, and those that may be.
+    /// Bounds where it asks of values that had no room: the rows that match whatever these are, and
+    /// those that may.
     bounds: Option<(PlanNode, PlanNode)>,
     /// The most rows that may be meant beside those that are in any case.
     doubtful_max: u64,
     control: Control,
 }
 
-/// Which rows of a plan are selected.
+/// Choice among the rows of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SelectedRows {
-    /// Those that are meant where values without room meet no condition.
+    /// Rows that match where values without room meet no condition.
     Known,
-    /// Those that are meant whatever these values are.
+    /// Rows that match whatever these values are.
     Surely,
-    /// Those that are meant if these values are such.
+    /// Rows that match if these values do.
     Possibly,
 }
 
@@ -261,8 +261,8 @@ impl PlanNode {
         }
     }
 
-    /// What it takes to ask it of a segment, roughly: the cheapest parts of a filter leave fewer
-    /// rows to the others.
+    /// Cost of asking it of a segment, roughly: the cheapest parts of a filter leave fewer rows to
+    /// the others.
     fn cost(&self) -> usize {
         let most = |parts: &[Self]| parts.iter().map(Self::cost).max().unwrap_or(0);
         match self {

@@ -1,4 +1,4 @@
-//! Which rows are asked about, against which others, and passes over them.
+//! Questions: the rows asked about, the others, and passes over them.
 
 use crate::bits::Bits;
 use crate::plan::ViewPlan;
@@ -9,7 +9,7 @@ use rorqual_pipe::{Control, Error, each};
 use std::io;
 use std::sync::Arc;
 
-/// What is asked.
+/// A question.
 pub(crate) struct ViewQuestion<'a> {
     pub(crate) store: &'a RowStore,
     inside: ViewPlan,
@@ -21,7 +21,7 @@ pub(crate) struct ViewQuestion<'a> {
 pub(crate) struct SegmentRows {
     /// Its place among the segments.
     pub(crate) number: usize,
-    /// Those asked about.
+    /// Rows asked about.
     pub(crate) inside: Bits,
     /// With the rest.
     pub(crate) all: Bits,
@@ -33,8 +33,8 @@ impl<'a> ViewQuestion<'a> {
         Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
     }
 
-    /// Works on segments side by side, and gives what each thread has of it. One that was spilled
-    /// is read back once.
+    /// Works on segments side by side, and returns the result of each thread. A spilled segment is
+    /// read back once.
     pub(crate) fn pass<'s, T: Send>(
         &self,
         segments: impl Iterator<Item = (usize, &'s Arc<Segment>)> + Send,

@@ -1,4 +1,5 @@
-//! How fast clients ask: their busiest second and minute, and what a limit would have turned away.
+//! Rates of clients: their busiest second and minute, and the requests that a limit would have
+//! refused.
 
 use crate::columns::{CLIENT, TIME};
 use crate::dictionary::{NONE, OTHERS};
@@ -15,13 +16,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a row takes whose time is sorted: 16 bytes, twice that while a list grows, and as much
-/// again where the lists of two threads join. The parts of a window have up to twice the rows.
+/// Memory of a row whose time is sorted: 16 bytes, twice that while a list grows, and as much again
+/// where the lists of two threads join. The parts of a window have up to twice the rows.
 const GATHERED_BYTES: u64 = 2 * 4 * 16;
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// Whose requests are counted together.
+/// Group of requests that are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateGrouping {
     /// A client address.
@@ -35,7 +36,7 @@ pub enum RateGrouping {
 pub struct Limit {
     /// Requests let through.
     pub requests: u64,
-    /// In each of what.
+    /// Unit of time of the limit.
     pub per: RateUnit,
 }
 
@@ -62,38 +63,38 @@ pub struct Rates {
     pub clients: u64,
     /// True if every client was known.
     pub exact: bool,
-    /// The fastest, by their busiest minute; where there is one limit, first by what it would have
-    /// turned away.
+    /// The fastest, by their busiest minute; where there is one limit, first by its refused
+    /// requests.
     pub fastest: Vec<ClientRate>,
-    /// What each limit would have turned away.
+    /// Requests that each limit would have refused.
     pub limits: Vec<LimitEffect>,
 }
 
 /// A client's busiest times.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct ClientRate {
-    /// As in the log.
+    /// The value as in the log.
     pub value: String,
     /// All of its rows.
     pub hits: u64,
     /// Most rows in one second.
     pub second_hits_max: u32,
-    /// When that was first, in Unix seconds.
+    /// Its first second of that rate, in Unix seconds.
     pub second_at: i64,
     /// Most rows in one minute.
     pub minute_hits_max: u32,
-    /// When that was first, in Unix seconds.
+    /// Its first minute of that rate, in Unix seconds.
     pub minute_at: i64,
     /// Requests that the limit would have turned away, where there is one.
     pub blocked: Option<u64>,
 }
 
-/// What a limit would have turned away.
+/// Requests that a limit would have refused.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct LimitEffect {
     /// Requests let through in each second or minute of each client.
     pub requests: u64,
-    /// Which of these.
+    /// Unit of time.
     pub per: RateUnit,
     /// Requests beyond it.
     pub blocked: u64,
@@ -120,8 +121,8 @@ impl Peak {
 }
 
 impl RowStore {
-    /// Rates of the clients of a view: the `top` fastest, and what limits would have turned away:
-    /// of the only one by client, too.
+    /// Rates of the clients of a view: the `top` fastest, and the requests that limits would have
+    /// refused: of a single limit by client, too.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -199,11 +200,11 @@ fn beyond(hits: u32, limit: &Limit) -> u64 {
     u64::from(hits).saturating_sub(limit.requests)
 }
 
-/// What is known by now.
+/// Findings so far.
 #[derive(Default)]
 struct RateFindings {
     peaks: Vec<Peak>,
-    /// How many seconds of clients had so many rows.
+    /// Number of seconds of clients by their number of rows.
     seconds: BTreeMap<u32, u64>,
     /// The same of minutes.
     minutes: BTreeMap<u32, u64>,

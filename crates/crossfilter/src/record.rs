@@ -1,4 +1,4 @@
-//! What is written to the file of a store: records, each with its kind, its length and a checksum.
+//! Records of a store's file, each with its kind, its length and a checksum.
 //!
 //! A record of texts has those of one field in the order of their codes; one of a segment where it
 //! is among all, its runs, and its columns, each packed by itself, so that one can be read back
@@ -17,7 +17,7 @@ const COLUMNS: usize = CODED + NUMBERS;
 /// Kind, length and checksum of a record.
 pub(crate) const FRAME_BYTES: usize = 1 + 4 + 4;
 
-/// What a record is of.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     Texts = 1,
@@ -30,7 +30,7 @@ pub(crate) struct JournalRecord {
     bytes: Vec<u8>,
 }
 
-/// What precedes a record's bytes in the file.
+/// Header before a record's bytes in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     pub(crate) kind: RecordKind,
@@ -38,14 +38,14 @@ pub(crate) struct RecordHeader {
     checksum: u32,
 }
 
-/// Where the columns of a segment are in the file.
+/// Location of the columns of a segment in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentLocation {
     pub(crate) offset: u64,
     lengths: [u32; COLUMNS],
 }
 
-/// What is known of a segment beside its columns.
+/// Metadata of a segment beside its columns.
 #[derive(Debug)]
 pub(crate) struct Meta {
     pub(crate) place: usize,
@@ -64,12 +64,12 @@ impl JournalRecord {
         Self { kind, bytes: vec![0; FRAME_BYTES] }
     }
 
-    /// What it is to have, behind its frame.
+    /// Its payload, after the header.
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// As it is written.
+    /// The finished record.
     pub(crate) fn finish(mut self) -> io::Result<Vec<u8>> {
         let payload = &self.bytes[FRAME_BYTES..];
         let length = u32::try_from(payload.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
@@ -91,7 +91,7 @@ impl RecordHeader {
         Some(Self { kind, length: u32::take(&mut bytes)?, checksum: u32::take(&mut bytes)? })
     }
 
-    /// True if this is what it precedes.
+    /// True if the header fits the payload.
     pub(crate) fn fits(&self, payload: &[u8]) -> bool {
         payload.len() == self.length as usize && crc32fast::hash(payload) == self.checksum
     }
@@ -121,7 +121,7 @@ pub(crate) fn column_bytes_max(rows: usize) -> usize {
     64 + 12 * rows
 }
 
-/// `bytes` as they are stored: behind their number, packed where that is a gain.
+/// `bytes` as they are stored: after their number, packed where that is a gain.
 pub(crate) fn pack(bytes: &[u8], out: &mut Vec<u8>) {
     let packed = compress(bytes);
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -174,8 +174,8 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
     stored
 }
 
-/// Takes what [`encode`] appended from the front of `bytes`. `None` where it is something else;
-/// whether dictionaries have its codes is not known.
+/// Takes a segment that [`encode`] appended from the front of `bytes`. `None` where it is something
+/// else; its codes are not held against the dictionaries yet.
 pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
     let whole = bytes.len();
     let meta = Meta::take(bytes)?;

@@ -27,7 +27,7 @@ impl Recordings {
         Self { store: Arc::downgrade(store), in_turns: false }
     }
 
-    /// Recorders for runs over one stretch of an input after another: what is no full segment at
+    /// Recorders for runs over one slice of an input after another: a segment that is not full at
     /// the end of one is gone on with in the next. When the last one has ended,
     /// [`RowStore::complete`] may be told.
     #[must_use]
@@ -53,7 +53,7 @@ struct SegmentRecorder {
     /// Rows have come.
     begun: bool,
     builder: SegmentBuilder,
-    /// Where the segment is shown.
+    /// Place under which the segment is shown.
     place: Option<usize>,
     /// Rows that are shown of it.
     shown: usize,
@@ -244,7 +244,7 @@ impl SegmentRecorder {
 
     /// Shows the rows so far; after `last` no more come from here.
     fn show(&mut self, complete: bool, last: bool) {
-        // What was not shown since there is no place for it is dropped in the end.
+        // Rows that were not shown for want of a place are dropped in the end.
         let unsettled = complete || (last && self.place.is_none());
         if self.builder.rows() > self.shown || (unsettled && self.builder.rows() > 0) {
             self.shown = self.builder.rows();

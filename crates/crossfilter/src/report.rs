@@ -1,4 +1,4 @@
-//! What of a report is made of rows.
+//! Parts of a report that are made of rows.
 
 use crate::store::RowStore;
 use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
@@ -8,8 +8,8 @@ use rorqual_accesslog::report::{BUCKETS_DEFAULT, LogReport, PANELS, Panel, Repor
 use rorqual_pipe::Control;
 
 impl RowStore {
-    /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with
-    /// `top` rows in each table, and the clock of the log at `zone_seconds` east of UTC.
+    /// Puts the counts of all rows into the report of an analysis that tallied nothing, with `top`
+    /// rows in each table, and the clock of the log at `zone_seconds` east of UTC.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.

@@ -2,8 +2,8 @@
 //!
 //! A recorder's segments lie after each other in its input, so at any place of it there is at most
 //! one segment of each recorder: as many are open at a time. Complete ones are named by their place
-//! until then, so that who takes long does not keep in memory what was spilled meanwhile; of those
-//! that still grow, the rows of the beginning are held.
+//! until then, so that a slow reader does not keep segments in memory that were spilled meanwhile;
+//! of those that still grow, the rows of the beginning are held.
 
 use crate::columns::{
     AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
@@ -26,13 +26,13 @@ use std::sync::{Arc, MutexGuard};
 pub struct ViewRow<'a> {
     /// Its fields; of a rejected line none. A value that the store had no room for is `…`.
     pub record: LogRecord<'a>,
-    /// What is wrong with the line; empty for a sound one.
+    /// Fault of the line; empty for a sound one.
     pub flaw: &'a [u8],
     /// The first 1 KiB of a rejected line; empty for others.
     pub line: &'a [u8],
 }
 
-/// Where a segment's next run lies: input, offset, and the number of the segment.
+/// Position of a segment's next run: input, offset, and the number of the segment.
 type RunPosition = (u32, u64, usize);
 
 /// A segment whose rows come later.
@@ -149,7 +149,7 @@ impl OpenRuns {
 #[derive(Default)]
 struct TextRows {
     texts: Vec<u8>,
-    /// Where each text ends, row after row.
+    /// End of each text, row after row.
     ends: Vec<usize>,
 }
 

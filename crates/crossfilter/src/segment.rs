@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-/// What an allocator and an `Arc` add to a segment.
+/// Bytes that an allocator and an `Arc` add to a segment.
 const ALLOCATED_BYTES: usize = 64;
 
 /// Rows that lie after each other in the input.
@@ -17,14 +17,14 @@ const ALLOCATED_BYTES: usize = 64;
 pub(crate) struct InputRun {
     /// Number of the input.
     pub(crate) input: u32,
-    /// Where in the input their chunk starts.
+    /// Offset of their chunk in the input.
     pub(crate) offset: u64,
     /// The first row.
     pub(crate) row: u32,
     pub(crate) rows: u32,
 }
 
-/// A column of codes, and what each code is in all segments.
+/// A column of codes, with the global code of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodedColumnRef {
     /// In ascending order.
@@ -45,7 +45,7 @@ pub(crate) struct Segment {
     pub(crate) complete: bool,
     /// In memory, unless they are only in the file.
     columns: Option<Arc<SegmentColumns>>,
-    /// Where they are in the file.
+    /// Their location in the file.
     stored: Option<Box<SegmentLocation>>,
 }
 
@@ -205,8 +205,8 @@ impl CodedColumnRef {
         self.codes.write(out);
     }
 
-    /// Reads what [`CodedColumnRef::write`] wrote for `rows` rows; `None` where that is something
-    /// else.
+    /// Reads a column that [`CodedColumnRef::write`] wrote for `rows` rows; `None` where that is
+    /// something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (len, bytes) = bytes.split_first_chunk()?;
         let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;

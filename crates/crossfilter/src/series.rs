@@ -8,7 +8,7 @@ use crate::sums::Sums;
 use crate::view::Stack;
 use rorqual_accesslog::filter::{CLASSES, TextColumn, class};
 
-/// Which series each code belongs to; the last one takes what is in no other.
+/// Series of each code; the last one takes all codes of no other.
 #[derive(Debug, Clone)]
 pub(crate) struct ViewSeries {
     /// Index of the coded column.
@@ -17,7 +17,7 @@ pub(crate) struct ViewSeries {
     pub(crate) names: Vec<String>,
 }
 
-/// The name of what is in no other series.
+/// Name of the series of all other rows.
 const REST: &str = "other";
 
 impl ViewSeries {
@@ -25,7 +25,7 @@ impl ViewSeries {
         self.names.len()
     }
 
-    /// Series that do not depend on what was counted.
+    /// Series that do not depend on the counts.
     pub(crate) fn fixed(stack: Stack, dictionaries: &[Dictionary]) -> Option<Self> {
         match stack {
             Stack::Class => {

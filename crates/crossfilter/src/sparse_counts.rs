@@ -8,11 +8,11 @@ const SMALL: usize = 1_024;
 /// Of so many codes one may be met, at most, before all get a place.
 const FEW_PART: usize = 16;
 
-/// Rows and response sizes by code. A view of few rows out of millions of values then takes what
-/// its rows take, and not what the values do.
+/// Rows and response sizes by code. A view of few rows out of millions of values then takes the
+/// memory of its rows, and not that of the values.
 #[derive(Debug, Clone)]
 pub(crate) enum SparseCounts {
-    /// Of those that were met, in ascending order up to `settled`, and behind that as they came.
+    /// Codes that were met, in ascending order up to `settled`, and after that as they came.
     Few {
         met: Vec<(u32, RowsAndBytes)>,
         settled: usize,
@@ -45,7 +45,7 @@ impl SparseCounts {
         }
     }
 
-    /// Adds what `amounts` gives; a code may come again.
+    /// Adds the counts of `amounts`; a code may come again.
     #[inline]
     pub(crate) fn add_each(&mut self, mut amounts: impl Iterator<Item = (u32, RowsAndBytes)>) {
         while let Self::Few { met, .. } = self {
@@ -71,7 +71,7 @@ impl SparseCounts {
         }
     }
 
-    /// Joins what came of the same codes: before anything is looked up.
+    /// Joins the counts of the same codes: before anything is looked up.
     pub(crate) fn settle(&mut self) {
         let Self::Few { met, settled, .. } = self else { return };
         if *settled < met.len() {
@@ -107,7 +107,7 @@ impl SparseCounts {
         self.settle();
     }
 
-    /// Takes away what is part of it.
+    /// Takes away the counts of a part.
     pub(crate) fn subtract(&mut self, other: &Self) {
         self.widen();
         if let Self::Many(own) = self {

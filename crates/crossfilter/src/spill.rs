@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where columns go that have no place in memory. One thread at a time writes.
+/// File for columns that have no place in memory. One thread at a time writes.
 pub(crate) struct Spill {
-    /// Where the file is made when something comes; a journal is there already.
+    /// Folder of the file, which is made when something comes; a journal is there already.
     folder: Option<PathBuf>,
     file: OnceLock<File>,
     bytes_max: AtomicU64,
@@ -55,7 +55,7 @@ impl Spill {
         let offset = self.bytes();
         let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max());
         let end = end.ok_or_else(|| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit"))?;
-        // What is not whole takes no place: the next record is written over it.
+        // A broken record takes no place: the next one is written over it.
         self.file()?.write_all_at(&bytes, offset)?;
         self.end.store(end, Ordering::Relaxed);
         Ok(offset)
@@ -72,7 +72,7 @@ impl Spill {
         Ok(bytes)
     }
 
-    /// What precedes the record at an offset.
+    /// The header of the record at an offset.
     pub(crate) fn frame_at(&self, offset: u64) -> io::Result<Vec<u8>> {
         self.read_at((offset, FRAME_BYTES))
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_takes_no_place() {
-        // Nobody can write as far behind.
+        // Nobody can write at such an offset.
         let far = 1 << 63;
         let spill = Spill::journal(tempfile::tempfile().expect("a file"), far, u64::MAX);
         for _ in 0..3 {

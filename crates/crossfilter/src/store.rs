@@ -1,4 +1,4 @@
-//! The rows of a session: segments, dictionaries, and what they may take.
+//! The rows of a session: segments, dictionaries, and their memory.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, ViewCache};
@@ -15,26 +15,26 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a store may take.
+/// Limits of a row store.
 #[derive(Debug, Clone)]
 pub struct RowStoreSettings {
     /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct
-    /// values, counted views. What recorders and the threads of a view take comes on top
+    /// values, counted views. Recorders and the threads of a view come on top
     /// ([`recorder_bytes`](crate::limits::recorder_bytes),
     /// [`THREAD_BYTES`](crate::limits::THREAD_BYTES)): once for all stores, where one run and one
     /// question are on their way at a time.
     pub memory_bytes: u64,
-    /// What one question may take beside it and beside its threads, at least [`WORK_BYTES_MIN`];
+    /// Most memory of one question beside it and beside its threads, at least [`WORK_BYTES_MIN`];
     /// once for all stores, too.
     pub work_bytes: u64,
     /// Threads of a view.
     pub threads: usize,
-    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it
-    /// they are not kept.
+    /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not
+    /// kept.
     pub spill: Option<(PathBuf, u64)>,
     /// Tells the countries of clients; its memory is not the store's.
     pub countries: Option<Arc<Countries>>,
-    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] tells what to take.
+    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] computes it.
     pub segment_rows: usize,
 }
 
@@ -74,7 +74,7 @@ pub struct RowStore {
     spill_failure: Mutex<Option<String>>,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
-    /// What it may take now: that of the settings until it is [settled](Store::settle).
+    /// Its present limit: that of the settings until it is [settled](RowStore::settle).
     limit_bytes: AtomicU64,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<ViewCache>,
@@ -87,7 +87,7 @@ pub(crate) struct Segments {
     pub(crate) open: Vec<usize>,
 }
 
-/// What is in the file beside segments.
+/// Records of the file beside segments.
 #[derive(Default)]
 pub(crate) struct JournalSummary {
     /// Codes of each dictionary whose texts are in it, and the first two, which have none.
@@ -192,7 +192,7 @@ impl RowStore {
         self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
     }
 
-    /// What there was not enough memory for, for people.
+    /// The memory that was missing, for people.
     #[must_use]
     pub fn shortage(&self) -> Option<&'static str> {
         if self.overflowed() {
@@ -206,9 +206,9 @@ impl RowStore {
         }
     }
 
-    /// What one filter may take, by
+    /// Most memory of one filter, by
     /// [`Filter::bytes_of_values`](rorqual_accesslog::filter::Filter::bytes_of_values), so that
-    /// those of a question are within its memory; who asks sees to it.
+    /// those of a question are within its memory; the caller sees to it.
     #[must_use]
     pub fn filter_bytes_max(&self) -> u64 {
         self.filters_bytes() / 2
@@ -221,7 +221,7 @@ impl RowStore {
         lock(&self.spill_failure).clone()
     }
 
-    /// Memory of what it keeps, at most.
+    /// Memory of all that it keeps, at most.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
@@ -233,9 +233,9 @@ impl RowStore {
         self.spill.as_ref().map_or(0, Spill::bytes_max)
     }
 
-    /// Keeps of its memory what its rows and values take, with `lent_bytes` that may be lent and
-    /// some for views, and of its file what these can come to: no rows come any more. Whoever
-    /// shared it out may give the rest to others.
+    /// Keeps as much memory as its rows and values take, with `lent_bytes` that may be lent and
+    /// some for views, and as much of its file as these can come to: no rows come any more. The
+    /// caller may give the rest to others.
     pub fn settle(&self, lent_bytes: u64) {
         self.complete();
         let held = self.segments_bytes(|_| true) + self.dictionaries_bytes();
@@ -257,14 +257,14 @@ impl RowStore {
     /// room.
     #[must_use]
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
-        // What can't make room need not try: each try ends the segments that are open.
+        // A store that can't make room need not try: each try ends the segments that are open.
         let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
         if held + bytes > self.memory_bytes() {
             return None;
         }
         self.lent.fetch_add(bytes, Ordering::Relaxed);
         let lent = Reservation { lent: Arc::clone(&self.lent), bytes };
-        // Where there is no file the rows have what they have.
+        // Without a file the rows keep their memory.
         if self.spill.is_some() {
             self.make_room();
         }
@@ -277,7 +277,7 @@ impl RowStore {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Who holds how much of its memory now, in bytes.
+    /// Present holders of its memory, in bytes.
     #[must_use]
     pub fn holders(&self) -> Vec<(&'static str, u64)> {
         vec![
@@ -298,13 +298,13 @@ impl RowStore {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
     }
 
-    /// What the filters of a question hold: whatever they are, or two thirds of little memory;
-    /// larger ones are not asked.
+    /// Memory of the filters of a question: all of them, or two thirds of little memory; larger
+    /// ones are not asked.
     fn filters_bytes(&self) -> u64 {
         work_shares(self.settings.work_bytes, self.settings.threads).0
     }
 
-    /// What rates hold of rows at a time.
+    /// Memory of rows that rates hold at a time.
     pub(crate) fn rates_bytes(&self) -> u64 {
         work_shares(self.settings.work_bytes, self.settings.threads).1
     }
@@ -342,7 +342,7 @@ impl RowStore {
         Some((place, Arc::clone(&segments.all[place])))
     }
 
-    /// Ends what runs in turns: no more rows come to the segments that are not full, so that views
+    /// Ends runs by slices: no more rows come to the segments that are not full, so that views
     /// count them once.
     pub fn complete(&self) {
         while self.complete_open() {}
@@ -359,7 +359,7 @@ impl RowStore {
         true
     }
 
-    /// Lengths of what is counted: codes of the dictionaries in the order of
+    /// Lengths of the counts: codes of the dictionaries in the order of
     /// [`COUNTED`](crate::columns::COUNTED).
     pub(crate) fn lengths(&self) -> Vec<usize> {
         let length = |index: &usize| self.dictionaries.get(*index).map_or(STATUSES, |dictionary| dictionary.lock().len());
@@ -372,7 +372,7 @@ impl RowStore {
         Snapshot { segments: segments.all.clone(), generation, rows_dropped }
     }
 
-    /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for
+    /// Shows a segment, in `place` or (where it has none yet) after all others, and makes room for
     /// it. A segment without room is dropped with its rows, which are counted when it comes for the
     /// `last` time.
     pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment, last: bool) {
@@ -438,7 +438,7 @@ impl RowStore {
         self.sum_bytes(|_| true) + self.lent.load(Ordering::Relaxed)
     }
 
-    /// What nothing can be done about: where spilled segments are, and distinct values.
+    /// Memory that can't be freed: positions of spilled segments, and distinct values.
     fn fixed_bytes(&self) -> u64 {
         self.sum_bytes(Segment::is_spilled)
     }
@@ -460,7 +460,7 @@ impl RowStore {
 
 const _: () = assert!(DICTIONARIES < CODED);
 
-// A poisoned lock is taken all the same: what it guards is whole after each statement.
+// A poisoned lock is taken all the same: its content is whole after each statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

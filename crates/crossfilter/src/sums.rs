@@ -1,4 +1,4 @@
-//! What is counted of a view, and how.
+//! Counts of a view.
 
 use crate::codes::{Codes, ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
@@ -86,7 +86,7 @@ const PACKED_MASK: u64 = (1 << PACKED_BITS) - 1;
 /// Rows are added to the sums one by one where the segment has so many times as many values.
 const FEW: usize = 4;
 
-/// What counting needs for a segment, kept from one to the next.
+/// Buffers of counting a segment, kept from one to the next.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// Row and response size of each row that is counted.

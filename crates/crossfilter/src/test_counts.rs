@@ -54,7 +54,7 @@ impl ViewQuestion<'_> {
 struct MatchingRows {
     test: usize,
     all: Bits,
-    /// Those asked about, where there are any.
+    /// Rows asked about, where there are any.
     inside: Option<Bits>,
 }
 

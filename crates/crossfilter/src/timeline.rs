@@ -34,7 +34,7 @@ pub(crate) const BANDS_US: [u64; 16] = [
     100_000_000,
 ];
 
-/// Bands, and one behind the last border.
+/// Number of bands, with one after the last border.
 pub(crate) const BANDS: usize = BANDS_US.len() + 1;
 
 /// Buckets of time, aligned to UTC.
@@ -58,7 +58,7 @@ impl Axis {
         Self { first: number(first), width_seconds, buckets: (number(last) - number(first) + 1).unsigned_abs() as usize }
     }
 
-    /// When a bucket starts, in Unix seconds.
+    /// Start of a bucket, in Unix seconds.
     pub(crate) fn start(&self, bucket: usize) -> i64 {
         (self.first + bucket.cast_signed() as i64) * self.width_seconds
     }

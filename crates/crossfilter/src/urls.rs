@@ -38,7 +38,7 @@ impl HashPartition {
     }
 }
 
-/// What one worker has counted of a part.
+/// Counts of one worker for a partition.
 #[derive(Default)]
 struct Pairs {
     amounts: HashMap<PathQueryPair, RowsAndBytes, RandomState>,
@@ -50,7 +50,7 @@ struct Pairs {
     overflowed: bool,
 }
 
-/// What is listed of the parts that were counted.
+/// Listed pairs of the counted partitions.
 #[derive(Default)]
 struct UrlList {
     distinct: u64,
@@ -190,7 +190,7 @@ impl RowStore {
         Ok(())
     }
 
-    /// Puts what was counted among the rows that are listed.
+    /// Puts the counts among the rows that are listed.
     fn list_part(&self, pairs: Pairs, listed: &mut UrlList, wanted: &PanelWanted) {
         listed.others.add(pairs.others);
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);

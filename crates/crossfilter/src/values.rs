@@ -25,14 +25,14 @@ pub struct ColumnValues {
 enum ListedValue {
     /// By their codes: 24 bytes each.
     Codes(TextColumn, Vec<(u32, RowsAndBytes)>),
-    /// As they are shown.
+    /// The values as they are shown.
     Rows(Vec<ReportRow>),
 }
 
 /// A value with its rows.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueCount<'a> {
-    /// As in the log; `…` for all that the store had no room for.
+    /// The value as in the log; `…` for all that the store had no room for.
     pub text: &'a [u8],
     /// Rows.
     pub hits: u64,
@@ -68,7 +68,7 @@ impl ColumnValues {
 }
 
 impl RowStore {
-    /// The values of a column in a view, most hits first; what there was no room for at the end.
+    /// The values of a column in a view, most hits first; those without room at the end.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.

@@ -1,4 +1,4 @@
-//! Views: what is asked, and what is answered.
+//! Views: questions and answers.
 
 use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::CountedViews;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::fmt;
 use std::io;
 
-/// Which rows are looked at.
+/// Selection of rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct View {
     /// Rows at or after this time, in Unix microseconds. A row without time is in no bounded span.
@@ -27,7 +27,7 @@ pub struct View {
     pub filter: Filter,
 }
 
-/// What the series of a histogram are.
+/// Series of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stack {
     /// Classes of status.
@@ -39,7 +39,7 @@ pub enum Stack {
     Values(TextColumn),
 }
 
-/// How much is wanted of a view.
+/// Parts of a view that are wanted, and their sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewParts {
     /// Rows of each panel.
@@ -50,10 +50,10 @@ pub struct ViewParts {
     pub stack: Stack,
 }
 
-/// Which stretch of a panel is wanted.
+/// Range of a panel that is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct PanelWanted {
-    /// What the values shall have in them, in any case of ASCII letters.
+    /// Text that the values shall contain, in any case of ASCII letters.
     pub search: Option<String>,
     /// Rows before the first one wanted.
     pub offset: usize,
@@ -87,14 +87,14 @@ impl fmt::Display for ViewError {
 
 impl std::error::Error for ViewError {}
 
-/// A view, counted. What a report has too is as there.
+/// A view, counted. Fields that a report has too are as there.
 #[derive(Debug, Clone, Serialize)]
 pub struct ViewResult {
     /// The filter, as it is written.
     pub filter: String,
-    /// What there is to look at.
+    /// Rows there are to look at.
     pub rows: RowCounts,
-    /// Rows of the view by what became of their lines.
+    /// Rows of the view by the outcome of their lines.
     pub lines: Outcomes,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more.
     pub bytes_sent: u64,
@@ -110,7 +110,7 @@ pub struct ViewResult {
     pub histogram: Option<ViewHistogram>,
     /// By status code, most hits first; lines without one as `-`.
     pub status: Vec<StatusRow>,
-    /// How many client addresses.
+    /// Number of client addresses.
     pub clients: Distinct,
     /// Rows of bots.
     pub bots: Amounts,
@@ -124,7 +124,7 @@ pub struct ViewResult {
     pub percentiles: PercentileSet,
     /// Rows by weekday (Monday first) and hour, by the clock of the log.
     pub week: Vec<Vec<u64>>,
-    /// How long requests took over time; absent where no line says.
+    /// Durations of requests over time; absent where no line has one.
     pub latency: Option<LatencyGrid>,
 }
 
@@ -145,7 +145,7 @@ pub struct RowCounts {
     pub dropped: u64,
 }
 
-/// Lines by what became of them.
+/// Lines by outcome.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
 pub struct Outcomes {
     /// All lines: parsed and rejected.
@@ -215,18 +215,18 @@ pub struct LatencyGrid {
 pub struct PanelPage {
     /// Name for programs.
     pub field: &'static str,
-    /// How many values the view has.
+    /// Number of values of the view.
     pub distinct: Distinct,
     /// Rows that have the field.
     pub hits: u64,
     /// True if all counts are exact.
     pub exact: bool,
-    /// The most hits that a value which is not listed can have beyond what was counted for it.
+    /// The most hits that a value which is not listed can have beyond its counted ones.
     pub error_max: u64,
     /// Rows of values that there was no room for; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<OtherValues>,
-    /// Values that have what was searched for.
+    /// Values that match the search.
     pub found: u64,
     /// Most hits first.
     pub rows: Vec<ReportRow>,
@@ -252,7 +252,7 @@ impl RowStore {
         Ok(self.viewed(view, &counted, wanted.top))
     }
 
-    /// What was counted of a view, as it is shown.
+    /// The counts of a view, as they are shown.
     pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> ViewResult {
         let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
@@ -286,7 +286,7 @@ impl RowStore {
         }
     }
 
-    /// A stretch of a panel of a view, with what is searched for.
+    /// A range of a panel of a view, with its search.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -369,7 +369,7 @@ fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
     })
 }
 
-/// What of the statuses is listed; lines without one are not among them.
+/// The listed part of the statuses; lines without one are not among them.
 fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! Explain finds what was planted, and nothing where nothing was.
+//! Explain finds planted effects, and nothing where nothing was planted.
 
 use crate::log::{Plain, Random, Setup, State, format, text_of};
 use rorqual_crossfilter::{Finding, RowStore, View};
@@ -39,7 +39,7 @@ fn ordinary(random: &mut Random) -> Plain {
     }
 }
 
-/// A kind of anomaly: what it does to a row of the span, and what a finding of it says.
+/// A kind of anomaly: its effect on a row of the span, and the text of a finding of it.
 type Planted = (&'static str, fn(&mut Plain, &mut Random), &'static str);
 
 const PLANTED: [Planted; 10] = [
@@ -91,10 +91,10 @@ const PLANTED: [Planted; 10] = [
     ("a program", |row, _| row.agent = "python-requests/2.31.0".to_owned(), "bot = python-requests"),
 ];
 
-/// What happens to a row that is in the span or not.
+/// Effect on a row that is in the span or not.
 type Change = fn(&mut Plain, bool, &mut Random);
 
-/// Effects on one path, which is asked for as often as ever; and what the findings say.
+/// Effects on one path, which is asked for as often as ever; and the texts of the findings.
 const PLACED: [(&str, Change, [&str; 2]); 3] = [
     (
         "a path that fails",
@@ -125,7 +125,7 @@ const PLACED: [(&str, Change, [&str; 2]); 3] = [
     ),
 ];
 
-/// Who is there at a time, in a log of visits.
+/// Number of visitors at a time, in a log of visits.
 const VISITORS: u64 = 100;
 
 /// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many),

@@ -69,7 +69,7 @@ proptest! {
                 let _ = (0..256).rev().find_map(|parts| store.try_reserve(store.memory_bytes() / 256 * parts));
             }
             if random.one_in(4) {
-                // What came since the checkpoint is lost, and comes again.
+                // Rows since the checkpoint are lost, and come again.
                 store = restore(&setup, &file, &head).expect("it is whole");
                 taken = saved;
                 prop_assert_eq!(store.rows(), saved as u64);

@@ -90,7 +90,7 @@ impl Plain {
         START + 2 * 86_400 + self.time
     }
 
-    /// What there is of the number of bytes.
+    /// The number of bytes, if there is one.
     pub(crate) fn size(&self) -> Option<u64> {
         if self.state == State::Sound { self.bytes } else { None }
     }
@@ -105,7 +105,7 @@ pub(crate) fn text_of(rows: &[Plain]) -> Vec<u8> {
     rows.iter().map(|row| row.line() + "\n").collect::<String>().into_bytes()
 }
 
-/// How a store is made.
+/// Settings of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) threads: usize,
@@ -161,8 +161,8 @@ impl Setup {
         store
     }
 
-    /// Has complete rows written to the file, where there is one: all but what is less than a part
-    /// in 256 of the memory.
+    /// Has complete rows written to the file, where there is one: all but less than a part in 256
+    /// of the memory.
     pub(crate) fn spill(&self, store: &RowStore) {
         if self.spill_bytes.is_some() {
             let memory = store.memory_bytes();

@@ -1,4 +1,4 @@
-//! What a store holds is what it says, and within what it was given.
+//! A store's memory is the sum of its holders, and within its limit.
 
 use crate::log::{Plain, Random, Setup, State, text_of};
 use rorqual_crossfilter::{Stack, View, ViewParts};
@@ -73,14 +73,13 @@ fn rows_take_as_little_as_they_can() {
     let expected = rows.len() as u64 * (4 + 2 + 2 + 4 + 4 + 4);
     let held = of("rows");
     assert!(held <= expected && held >= expected / 2, "{held} for {expected}");
-    // The text of the paths, twice at most, and what each value takes beside it.
+    // The text of the paths, twice at most, and the memory of each value beside it.
     let texts: u64 = rows.iter().map(|row| row.path.len() as u64).sum();
     let values = of("distinct values and their sums");
     assert!(values >= texts && values <= 2 * texts + 2 * rows.len() as u64 * 130 + OTHER_BYTES, "{values} for {texts}");
 }
 
-/// Nobody knows what agents are that had no room: they are neither bots nor people, and the totals
-/// add up.
+/// Agents without room are neither bots nor people, and the totals add up.
 #[test]
 fn agents_without_room_are_unknown() {
     let mut rows = rows(120_000);

@@ -4,7 +4,7 @@ use crate::log::{Plain, State};
 use rorqual_accesslog::agent::classify;
 use std::collections::BTreeMap;
 
-/// A condition as it is written, and what it says of a row.
+/// A condition as it is written, and its value for a row.
 #[derive(Clone)]
 pub(crate) struct Naive {
     pub(crate) written: String,

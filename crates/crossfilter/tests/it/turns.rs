@@ -35,7 +35,7 @@ pub(crate) fn rows(seed: u64, count: usize) -> Vec<Plain> {
         .collect()
 }
 
-/// What takes rows into `store`, turn by turn.
+/// An analyzer that takes rows into `store`, slice by slice.
 pub(crate) fn turns(setup: &Setup, store: &Arc<RowStore>) -> Analyzer {
     setup.recorded_by(Arc::new(Recordings::in_turns(store)))
 }

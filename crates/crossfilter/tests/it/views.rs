@@ -1,4 +1,4 @@
-//! Every total and panel of a view equals what is found by looking at one row after another.
+//! Every total and panel of a view equals a count by one row after another.
 
 use crate::log::{Plain, Random, START, Setup, State, text_of};
 use crate::naive::{Naive, class, clock, naive, panel, value};
@@ -417,7 +417,7 @@ fn more_paths_with_queries_than_are_held_at_once() {
     let wanted = PanelWanted { search: None, offset: 99_998, limit: 4 };
     let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
     assert_eq!((page.distinct.distinct, page.found, page.hits), (200_000, 200_000, 300_000));
-    // Beyond what is listed.
+    // Beyond the listed rows.
     assert!(page.rows.is_empty());
     let wanted = PanelWanted { search: Some("=99999".to_owned()), offset: 0, limit: 4 };
     let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
@@ -456,8 +456,8 @@ fn rows_without_a_place_are_counted() {
         let setup = Setup { threads: 2, segment_rows: 100, memory_bytes: 0, spill_bytes };
         let store = setup.store();
         let analyzer = setup.analyzer(&store);
-        // In pieces, with looks at what has come: what is dropped again and again is dropped once,
-        // and views are not remembered beyond it.
+        // In pieces, with looks at the rows so far: rows that are dropped again and again are
+        // dropped once, and views are not remembered beyond them.
         for piece in rows.chunks(500) {
             store.refresh();
             let input = Input::from_reader("piece", Box::new(std::io::Cursor::new(text_of(piece))));
