@@ -13,6 +13,7 @@ use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
 use crate::reports::{CappedWriter, capped_json};
 use crate::response_permits::{BodyTicket, PermitOwner};
+use crate::routes::RouteTable;
 use crate::session::{self, NewUpload, Session};
 use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, TransferEnd};
@@ -25,7 +26,6 @@ use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rorqual_crossfilter::{RowStore, Stack, View, ViewParts};
@@ -44,34 +44,7 @@ type ServerState = State<Arc<Sessions>>;
 
 /// The explorer, and the routes beside it.
 pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<RequestGate>) -> Router {
-    let routes = Router::new()
-        .route("/api/server", get(server))
-        .route("/api/sessions", post(create).get(list))
-        .route("/api/sessions/{id}", get(show).delete(forget))
-        .route("/api/sessions/{id}/data", put(data))
-        .route("/api/sessions/{id}/socket", get(socket::socket))
-        .route("/api/sessions/{id}/cancel", post(cancel))
-        .route("/api/sessions/{id}/live", get(live))
-        .route("/api/sessions/{id}/histogram", get(histogram))
-        .route("/api/sessions/{id}/view", post(views::view))
-        .route("/api/sessions/{id}/panel", post(views::panel))
-        .route("/api/sessions/{id}/rows", post(views::rows))
-        .route("/api/sessions/{id}/compare", post(views::compare))
-        .route("/api/sessions/{id}/explain", post(views::explain))
-        .route("/api/sessions/{id}/rates", post(views::rates))
-        .route("/api/sessions/{id}/rejects", get(views::rejects))
-        .route("/api/sessions/{id}/export", get(exports::rows))
-        .route("/api/sessions/{id}/panel.csv", get(exports::panel))
-        .route("/api/sessions/{id}/report.html", get(exports::report))
-        .route("/api/sessions/{id}/format/try", post(formats::try_format))
-        .route("/api/upload", put(oneshot::unnamed).post(oneshot::unnamed))
-        .route("/api/upload/", put(oneshot::unnamed).post(oneshot::unnamed))
-        .route("/api/upload/{*name}", put(oneshot::named).post(oneshot::named))
-        .route("/api/tus", any(tus::uploads))
-        .route("/api/tus/", any(tus::uploads))
-        .route("/api/tus/{id}", any(tus::upload))
-        .with_state(sessions)
-        .merge(discard::routes());
+    let routes = routes().into_router(sessions).merge(discard::router());
     beside
         .into_iter()
         .fold(routes, Router::merge)
@@ -82,8 +55,44 @@ pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Req
         .layer(axum::middleware::from_fn(observe))
 }
 
-pub(crate) fn render_router(renders: Arc<Renders>) -> Router {
-    Router::new().route("/render", get(places)).route("/render/{*name}", get(render)).with_state(renders)
+/// Sessions and uploads into them.
+pub(crate) fn routes() -> RouteTable<Arc<Sessions>> {
+    RouteTable::new()
+        .get("/api/server", server)
+        .post("/api/sessions", create)
+        .get("/api/sessions", list)
+        .get("/api/sessions/{id}", show)
+        .delete("/api/sessions/{id}", forget)
+        .put("/api/sessions/{id}/data", data)
+        .get("/api/sessions/{id}/socket", socket::socket)
+        .post("/api/sessions/{id}/cancel", cancel)
+        .get("/api/sessions/{id}/live", live)
+        .get("/api/sessions/{id}/histogram", histogram)
+        .post("/api/sessions/{id}/view", views::view)
+        .post("/api/sessions/{id}/panel", views::panel)
+        .post("/api/sessions/{id}/rows", views::rows)
+        .post("/api/sessions/{id}/compare", views::compare)
+        .post("/api/sessions/{id}/explain", views::explain)
+        .post("/api/sessions/{id}/rates", views::rates)
+        .get("/api/sessions/{id}/rejects", views::rejects)
+        .get("/api/sessions/{id}/export", exports::rows)
+        .get("/api/sessions/{id}/panel.csv", exports::panel)
+        .get("/api/sessions/{id}/report.html", exports::report)
+        .post("/api/sessions/{id}/format/try", formats::try_format)
+        .put("/api/upload", oneshot::unnamed)
+        .post("/api/upload", oneshot::unnamed)
+        .put("/api/upload/", oneshot::unnamed)
+        .post("/api/upload/", oneshot::unnamed)
+        .put("/api/upload/{*name}", oneshot::named)
+        .post("/api/upload/{*name}", oneshot::named)
+        .any(&tus::UPLOADS_METHODS, "/api/tus", tus::uploads)
+        .any(&tus::UPLOADS_METHODS, "/api/tus/", tus::uploads)
+        .any(&tus::UPLOAD_METHODS, "/api/tus/{id}", tus::upload)
+}
+
+/// Templates, where `serve --templates` was given.
+pub(crate) fn render_routes() -> RouteTable<Arc<Renders>> {
+    RouteTable::new().get("/render", places).get("/render/{*name}", render)
 }
 
 async fn places(State(renders): State<Arc<Renders>>) -> Json<Value> {

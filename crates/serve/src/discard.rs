@@ -4,13 +4,13 @@
 use crate::error::ApiError;
 use crate::feed::Interruption;
 use crate::limits::{DISCARDS_MAX, UPLOAD_IDLE_MAX};
+use crate::routes::RouteTable;
 use crate::socket;
 use crate::transport::{BodyTransport, TransferEnd, TransferProgress, Transport};
 use crate::upload::interrupted;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{get, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,9 +23,12 @@ use tokio::time::timeout;
 const RETRY_AFTER_SECONDS: u32 = 5;
 
 /// The addresses that take tests.
-pub(crate) fn routes() -> Router {
-    let tests = Arc::new(Tests(Arc::new(Semaphore::new(DISCARDS_MAX))));
-    Router::new().route("/api/discard", put(discard)).route("/api/discard/socket", get(socket::discard)).with_state(tests)
+pub(crate) fn routes() -> RouteTable<Arc<Tests>> {
+    RouteTable::new().put("/api/discard", discard).get("/api/discard/socket", socket::discard)
+}
+
+pub(crate) fn router() -> Router {
+    routes().into_router(Arc::new(Tests(Arc::new(Semaphore::new(DISCARDS_MAX)))))
 }
 
 /// The few tests that may run at a time.

@@ -2,7 +2,7 @@
 
 use crate::acceptor::Acceptor;
 use crate::access::Access;
-use crate::api::{render_router, router};
+use crate::api::{render_routes, router};
 use crate::auth::{Auth, RequestGate};
 use crate::connections::Connections;
 use crate::drain::Drain;
@@ -292,9 +292,10 @@ impl Server {
 
     /// Acceptor of connections; `encrypted` ones read entries of the store through the program.
     fn reception(&mut self, encrypted: bool) -> Acceptor {
-        let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
+        let vitals = vitals::router(&self.sessions, self.renders.as_ref(), &self.gate);
         let shelf = self.store.take().map(|store| StoreService::new(store, encrypted));
-        let beside = [Some(vitals), self.renders.take().map(render_router), shelf.map(store::router)];
+        let renders = self.renders.take().map(|renders| render_routes().into_router(renders));
+        let beside = [Some(vitals), renders, shelf.map(|shelf| store::routes().into_router(shelf))];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
         let carriers = std::mem::take(&mut self.carriers);
         Acceptor { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }

@@ -30,6 +30,10 @@ const DEFER_LENGTH: HeaderName = HeaderName::from_static("upload-defer-length");
 const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
 const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 
+/// Methods of the address at which uploads are made, and of those of an upload.
+pub(crate) const UPLOADS_METHODS: [&str; 2] = ["OPTIONS", "POST"];
+pub(crate) const UPLOAD_METHODS: [&str; 4] = ["OPTIONS", "HEAD", "PATCH", "DELETE"];
+
 /// The address at which uploads are made.
 pub(crate) async fn uploads(
     State(sessions): State<Arc<Sessions>>,
@@ -45,7 +49,7 @@ pub(crate) async fn uploads(
             other => Err(wrong_method(other)),
         }
     };
-    finished(answer.await, "OPTIONS, POST")
+    finished(answer.await, &UPLOADS_METHODS)
 }
 
 /// The address of an upload.
@@ -73,7 +77,7 @@ pub(crate) async fn upload(
             other => Err(wrong_method(other)),
         }
     };
-    finished(answer.await, "OPTIONS, HEAD, PATCH, DELETE")
+    finished(answer.await, &UPLOAD_METHODS)
 }
 
 /// The method that is meant, where a client can send only some of them; and whether it speaks this
@@ -95,7 +99,7 @@ fn wrong_method(method: &str) -> ApiError {
 }
 
 /// Adds the headers that every answer has.
-fn finished(answer: Result<Response, ApiError>, allowed: &'static str) -> Response {
+fn finished(answer: Result<Response, ApiError>, allowed: &[&str]) -> Response {
     let mut response = answer.unwrap_or_else(|error| {
         // tus has a status of its own for an upload that another request writes to.
         let locked = error.code() == "busy";
@@ -108,7 +112,8 @@ fn finished(answer: Result<Response, ApiError>, allowed: &'static str) -> Respon
         headers.insert("tus-version", HeaderValue::from_static(VERSION));
     }
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+        // Names of methods are a header's text.
+        headers.extend(HeaderValue::from_str(&allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed)));
     }
     response
 }

@@ -8,12 +8,12 @@ use crate::limits::{ANSWERS_MAX, BODIES_MAX};
 use crate::measures::recorded;
 use crate::render::Renders;
 use crate::response_permits::PermitOwner;
+use crate::routes::RouteTable;
 use crate::session::SessionState;
 use crate::sessions::{SessionTotals, Sessions};
 use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::get;
 use axum::{Json, Router};
 use metrics::{counter, gauge};
 use rorqual_pipe::stats;
@@ -85,15 +85,18 @@ impl Use {
 }
 
 /// The addresses that tell.
-pub(crate) fn routes(sessions: &Arc<Sessions>, renders: Option<&Arc<Renders>>, gate: &Arc<RequestGate>) -> Router {
+pub(crate) fn routes() -> RouteTable<Arc<Vitals>> {
+    RouteTable::new()
+        .get("/api/vitals", vitals_json)
+        .get("/metrics", exposition)
+        .get("/healthz", async || "ok\n")
+        .get("/readyz", ready)
+}
+
+pub(crate) fn router(sessions: &Arc<Sessions>, renders: Option<&Arc<Renders>>, gate: &Arc<RequestGate>) -> Router {
     let started = (Instant::now(), SystemTime::now());
     let vitals = Vitals { sessions: Arc::clone(sessions), renders: renders.cloned(), gate: Arc::clone(gate), started };
-    Router::new()
-        .route("/api/vitals", get(vitals_json))
-        .route("/metrics", get(exposition))
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(ready))
-        .with_state(Arc::new(vitals))
+    routes().into_router(Arc::new(vitals))
 }
 
 async fn vitals_json(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {

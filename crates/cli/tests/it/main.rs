@@ -13,6 +13,7 @@ mod countries;
 mod crowd;
 mod decode;
 mod descriptors;
+mod documents;
 mod encrypted;
 mod explore;
 mod explore_memory;

@@ -9,11 +9,11 @@ use crate::api::PathKey;
 use crate::body::BodyPermits;
 use crate::error::ApiError;
 use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
+use crate::routes::RouteTable;
+use axum::Json;
 use axum::extract::{FromRequestParts, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use rorqual_digest::Digest;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Error, ErrorClass};
@@ -61,13 +61,16 @@ impl StoreService {
 }
 
 /// All below `/store` and `/leases`.
-pub(crate) fn router(shelf: Arc<StoreService>) -> Router {
-    Router::new()
-        .route("/store", get(list).post(put::nameless))
-        .route("/store/{*key}", get(get::get).put(put::keyed).delete(remove))
-        .route("/leases", get(leases::list))
-        .route("/leases/{id}", post(leases::renew).delete(leases::release))
-        .with_state(shelf)
+pub(crate) fn routes() -> RouteTable<Arc<StoreService>> {
+    RouteTable::new()
+        .get("/store", list)
+        .post("/store", put::nameless)
+        .get("/store/{*key}", get::get)
+        .put("/store/{*key}", put::keyed)
+        .delete("/store/{*key}", remove)
+        .get("/leases", leases::list)
+        .post("/leases/{id}", leases::renew)
+        .delete("/leases/{id}", leases::release)
 }
 
 /// Parameters of a query.

@@ -4,6 +4,7 @@
 mod access;
 mod common;
 mod discard;
+mod openapi;
 mod render;
 mod socket;
 mod store;

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const LINE: &str = "DOOM DOOM DOOM DOOM\n";
 
-fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: usize) -> Rendering {
+pub(crate) fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: usize) -> Rendering {
     let mut known = Templates::new(false);
     for (name, text) in templates {
         known.add(name, text).expect("a template");
