@@ -39,9 +39,6 @@ PROSE_COLUMNS_MAX = 110
 # Documents that stay short: their lines, and the words of a paragraph, at most.
 SHORT = {"README.md": (130, 90), "ARCHITECTURE.md": (260, 90)}
 
-# Their prose is not wrapped yet.
-UNWRAPPED = {"CHANGELOG.md"}
-
 BLOB_BYTES_MAX = 1 << 20
 BLOBS = {"samples/apache_combined.log"}
 
@@ -96,7 +93,7 @@ def limits(paths):
 def documents(paths):
     """Prose that can be read beside a diff, short main documents, and links that lead somewhere."""
     for path in paths:
-        if not path.endswith(".md") or path in UNWRAPPED:
+        if not path.endswith(".md"):
             continue
         text = (TOP / path).read_text()
         for number, line in prose(text):
