@@ -15,7 +15,7 @@ const PAGES: [(&str, &[&str]); 6] = [
 
 /// Flags that a `--help` lists: those of every verb are below a heading of their own.
 fn helped(args: &[&str]) -> (BTreeSet<String>, BTreeSet<String>) {
-    let said = rorqual(args).run().exits(0).stdout.clone();
+    let said = String::from_utf8(rorqual(args).run().exits(0).stdout.clone()).expect("text");
     let (own, common) = said.split_once("Flags of every verb:").expect("flags of every verb");
     // What a flag does is further in.
     let outer = |text: &str| flags(text.lines().filter(|line| line.len() - line.trim_start().len() <= 6));
