@@ -5,8 +5,8 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, any, on};
 
-/// A method and an address of the server. Addresses are those of `docs/openapi.json`, but that `{*name}` takes slashes too.
-/// `GET` stands for `HEAD` as well.
+/// A method and an address of the server. Addresses are those of `docs/openapi.json`, where
+/// `{*name}`, which takes slashes too, is `{name}`. `GET` stands for `HEAD` as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
     /// In capitals.
