@@ -1,5 +1,5 @@
-//! How fast one core splits, infers and decodes JSON that is in memory: `json_speed FILE`. Rates
-//! are of the time on the core (Linux), so that they hold on a busy machine, as far as caches go.
+//! Speed of one core that splits, infers and decodes JSON in memory: `json_speed FILE`. Rates are
+//! of the time on the core (Linux), so that they hold on a busy machine, as far as caches go.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;

@@ -7,12 +7,12 @@ use rorqual_pipe::{Chunk, Error, ErrorClass, format_size};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BadRecords {
     count: u64,
-    /// What is wrong with the first, with its file and place.
+    /// Fault of the first, with its file and place.
     first: Option<String>,
 }
 
 impl BadRecord {
-    /// What is wrong with it, in the input `name`.
+    /// The error of the first, in the input `name`.
     pub(crate) fn error(&self, name: &str) -> Error {
         let message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
         Error::new(ErrorClass::Corrupt, name, message).at(self.at)
@@ -20,7 +20,7 @@ impl BadRecord {
 }
 
 impl BadRecords {
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -37,7 +37,7 @@ impl BadRecords {
         self.one(|| Error::new(ErrorClass::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
     }
 
-    /// That they were left out, with what became of them, and what is wrong with the first; `None`
+    /// The sentence that they were left out, with their fate, and the fault of the first; `None`
     /// where there are none.
     #[must_use]
     pub fn left_out(&self, fate: &str) -> Option<String> {
@@ -53,15 +53,15 @@ impl BadRecords {
         self.first.get_or_insert_with(|| error().to_string());
     }
 
-    /// Those that came later or of a later input.
+    /// Adds records that came later or of a later input.
     pub fn merge(&mut self, later: Self) {
         self.count += later.count;
         self.first = self.first.take().or(later.first);
     }
 }
 
-/// Where the over-long record starts of which a chunk has the head, from the start of the decoded
-/// input; behind the `separators` before it.
+/// Start of the over-long record of which a chunk has the head, from the start of the decoded
+/// input; after the `separators` before it.
 #[must_use]
 pub fn long_offset(chunk: &Chunk, separators: &[u8]) -> Option<u64> {
     let start = chunk.long_start()?;

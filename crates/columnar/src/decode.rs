@@ -1,4 +1,4 @@
-//! What a worker makes of a chunk.
+//! Decoding of a chunk by a worker.
 
 use crate::shape::Shape;
 use arrow_array::RecordBatch;
@@ -9,15 +9,15 @@ use std::fmt;
 /// Turns chunks into rows. One a worker.
 pub trait Decode: Send {
     /// The rows of the records in a chunk, in order. `chunk.bytes` up to `chunk.long_start()` is
-    /// decoded; what of an over-long record is there is the caller's.
+    /// decoded; the part of an over-long record is the caller's.
     ///
     /// # Errors
-    /// Only for what ends the run, and without the input's name. A record that is no row is in
+    /// Only those that end the run, and without the input's name. A record that is no row is in
     /// [`DecodedRecords::bad`].
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error>;
 }
 
-/// Finds out what columns records have. One a worker.
+/// Infers the columns of records. One a worker.
 pub trait Infer: Send {
     /// The columns that the records of a chunk have.
     ///
@@ -26,7 +26,7 @@ pub trait Infer: Send {
     fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error>;
 }
 
-/// What happens to a value whose key has no column.
+/// Fate of a value whose key has no column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unplaced {
     /// It goes to the column `_rest`, or is a misfit where the schema has none.
@@ -37,7 +37,7 @@ pub enum Unplaced {
     Ignore,
 }
 
-/// What a chunk came to.
+/// Rows and notes of a chunk.
 #[derive(Debug, Default)]
 pub struct DecodedRecords {
     /// Rows in order, in batches of the decoder's schema, each of about
@@ -47,38 +47,38 @@ pub struct DecodedRecords {
     pub bad: Vec<BadRecord>,
     /// Lines of a log that were left out since their time is outside of the span asked for.
     pub outside: usize,
-    /// What is worth telling once.
+    /// Notes to be told once.
     pub notes: Notes,
-    /// There is more in the chunk, from this index in its bytes on: rows have taken what
-    /// [`crate::limits::DECODED_BYTES_MAX`] allows. It is decoded by another call, with
-    /// [`Chunk::from`] there, in the order of the input.
+    /// There is more in the chunk, from this index in its bytes on: rows have taken
+    /// [`crate::limits::DECODED_BYTES_MAX`]. It is decoded by another call, with [`Chunk::from`]
+    /// there, in the order of the input.
     pub rest: Option<usize>,
-    /// The chunk has a value that the schema has no place for: what all its records would need. The
-    /// batches are incomplete then.
+    /// The chunk has a value that the schema has no place for: the shape that all its records would
+    /// need. The batches are incomplete then.
     pub misfit: Option<Shape>,
 }
 
-/// What the records of a chunk have.
+/// Columns of the records of a chunk.
 #[derive(Debug, Default)]
 pub struct Inferred {
     /// Their columns.
     pub shape: Shape,
     /// Records that are no rows, in order.
     pub bad: Vec<BadRecord>,
-    /// What is worth telling once.
+    /// Notes to be told once.
     pub notes: Notes,
 }
 
 /// A record that is no row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRecord {
-    /// Where it starts, from the start of the decoded input.
+    /// Its start, from the start of the decoded input.
     pub offset: u64,
     /// Its bytes, up to where the next record can start.
     pub length: u64,
-    /// Where the fault in it is, from the start of the decoded input.
+    /// Place of the fault in it, from the start of the decoded input.
     pub at: u64,
-    /// What the fault is; a fixed text, so that a million of them take no memory.
+    /// The fault; a fixed text, so that a million of them take no memory.
     pub reason: &'static str,
 }
 
@@ -106,12 +106,12 @@ pub enum DecodeNote {
     RepairedLine,
 }
 
-/// How often something was met, and where first.
+/// Number of times that something was met, and its first place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occurrences {
-    /// How often.
+    /// Number of times.
     pub times: u64,
-    /// Where first, from the start of the decoded input.
+    /// First place, from the start of the decoded input.
     pub first_offset: u64,
 }
 
@@ -155,7 +155,7 @@ impl Notes {
         other.0.iter().for_each(|(note, met)| self.add_met(*note, *met));
     }
 
-    /// How often it was met, if it was.
+    /// Number of times that it was met, if it was.
     #[must_use]
     pub fn get(&self, note: DecodeNote) -> Option<Occurrences> {
         self.0.get(&note).copied()

@@ -1,4 +1,4 @@
-//! Which format an input has, and what it takes to decode it.
+//! Format of an input, and its decoders.
 
 use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
 use crate::limits::row_bytes_max;
@@ -20,7 +20,7 @@ pub enum RecordFormat {
     Log(LogFormat),
 }
 
-/// What is known of an input's format before it is looked at.
+/// Hints to an input's format from outside.
 #[derive(Debug, Clone, Default)]
 pub struct FormatHints {
     /// Its kind.
@@ -35,7 +35,7 @@ pub struct FormatHints {
     pub quote: Option<Quote>,
     /// True if the first record of a CSV has the columns' names.
     pub header: Option<bool>,
-    /// Rules of what values mean.
+    /// Rules for the meaning of values.
     pub rules: ValueRules,
 }
 
@@ -148,7 +148,7 @@ impl RecordFormat {
         })
     }
 
-    /// How the input is cut for workers.
+    /// Cutting of the input for workers.
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
         match self {
@@ -157,7 +157,7 @@ impl RecordFormat {
         }
     }
 
-    /// Who finds the records, where it is not lines.
+    /// Finder of the records, where they are not lines.
     #[must_use]
     pub fn splitter(&self) -> Option<Box<dyn Splitter>> {
         match self {
@@ -167,7 +167,7 @@ impl RecordFormat {
         }
     }
 
-    /// What may be before a record that is found by a splitter.
+    /// Bytes that may be before a record that is found by a splitter.
     #[must_use]
     pub fn separators(&self) -> &'static [u8] {
         match self {
@@ -177,7 +177,7 @@ impl RecordFormat {
         }
     }
 
-    /// Who finds out the columns; `None` where the format says them.
+    /// Inferrer of the columns; `None` where the format says them.
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
         match self {
@@ -193,7 +193,7 @@ impl RecordFormat {
         if let Self::Log(format) = self { Some(log::schema(format)) } else { None }
     }
 
-    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or
+    /// Decoder of records to batches of `schema`. A value that has no place there is a misfit, or
     /// goes to the column `_rest` where the schema has it; `unplaced` says whether that holds for
     /// one whose key has no column.
     #[must_use]

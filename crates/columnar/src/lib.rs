@@ -1,8 +1,8 @@
 //! Rows: documents, logs and tables as columns, and columns as files.
 //!
-//! * A [`RecordFormat`] says how bytes are cut into records and who decodes them.
-//! * An [`Infer`] tells what columns a chunk's records have; a [`Decode`] turns them into Arrow
-//!   batches of a given schema.
+//! * A [`RecordFormat`] says how bytes are cut into records, and makes their decoder.
+//! * An [`Infer`] tells the columns of a chunk's records; a [`Decode`] turns them into Arrow
+//!   batches batches of a given schema.
 //! * A [`write::BatchWriter`] turns batches into a file; [`read`] turns files of columns back into
 //!   batches.
 //!

@@ -7,8 +7,8 @@ use rorqual_pipe::limits::WINDOW_PER_WORKER;
 /// times as much for its columns. 2 MiB of 256 MiB.
 pub const RECORD_SHARE: u64 = 128;
 
-/// Longest record that is taken unless a flag says otherwise, however much memory there is: what
-/// more there is has room for more threads, of which each takes 20 times as much.
+/// Longest record that is taken unless a flag says otherwise, however much memory there is: more
+/// memory is for more threads, of which each takes 20 times as much.
 pub const RECORD_BYTES_MAX_DEFAULT: u64 = 8 << 20;
 
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns
@@ -26,8 +26,8 @@ pub const NESTING_MAX: usize = 64;
 /// Deepest nesting of a record.
 pub const DEPTH_MAX: usize = 100_000;
 
-/// Most columns of a schema that is inferred, lists and structs and what is in them counted each;
-/// what more there is goes to `_rest`. A shape takes about 200 bytes a column, and its name twice.
+/// Most columns of a schema that is inferred, lists and structs and their items counted each;
+/// further ones go to `_rest`. A shape takes about 200 bytes a column, and its name twice.
 pub const COLUMNS_MAX: usize = 10_000;
 
 /// Most keys of an object inside a record that become columns of a struct; one with more is used as
@@ -37,10 +37,10 @@ pub const OBJECT_KEYS_MAX: usize = 256;
 /// The same of keys whose values are objects or arrays, each with columns of its own.
 pub const NESTED_KEYS_MAX: usize = 64;
 
-/// How much of a stream is looked at for its columns before the first row is written.
+/// Bytes of a stream that are looked at for its columns before the first row is written.
 pub const PREFIX_BYTES: usize = 4 << 20;
 
-/// What a worker's rows take, in bytes: those being made of a chunk, and those of the chunks that
+/// Memory of a worker's rows, in bytes: those being made of a chunk, and those of the chunks that
 /// wait for an earlier one.
 #[must_use]
 pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
@@ -51,39 +51,39 @@ pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
 /// otherwise. A writer holds two groups: the one that gathers and the one that is encoded.
 pub const GROUP_BYTES_MAX_DEFAULT: usize = 32 << 20;
 
-/// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is
-/// encoded) is bounded by it.
+/// Most rows in a row group; memory by rows (a Bloom filter: 2 MiB while its column is encoded) is
+/// bounded by it.
 pub const GROUP_ROWS_MAX: usize = 1 << 20;
 
 /// A page of a Parquet file is finished when it has so many bytes before compression; a value that
 /// is larger gets a page of its own.
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
-/// A page is finished at so many rows: what `get` has to decode for one row.
+/// Rows at which a page is finished: `get` decodes as many for one row.
 pub const PAGE_ROWS_MAX: usize = 20_000;
 
 /// Largest dictionary of a column chunk; beyond it values are encoded without one.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 
-/// What a worker holds for the column that it encodes: a dictionary with its hash table, a page
-/// with its levels, before and after compression, zstd's tables, and a Bloom filter.
+/// Memory of a worker for the column that it encodes: a dictionary with its hash table, a page with
+/// its levels, before and after compression, zstd's tables, and a Bloom filter.
 pub const ENCODER_BYTES: usize = 8 << 20;
 
-/// What a writer of Parquet holds for each column of its schema.
+/// Memory of a writer of Parquet for each column of its schema.
 pub const COLUMN_BYTES: usize = 4 << 10;
 
 /// Longest key that becomes a column's name; values under longer ones go to `_rest`.
 pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
 
-/// How many times the longest record one record may take as columns, nulls in sparse columns
-/// included: a batch takes this and [`BATCH_BYTES_MAX`] at most. A record that takes more (a list
-/// of a million empty objects in a column of a thousand fields) is bad.
+/// Factor by which one record may take more as columns than the longest record, nulls in sparse
+/// columns included: a batch takes this and [`BATCH_BYTES_MAX`] at most. A record that takes more
+/// (a list of a million empty objects in a column of a thousand fields) is bad.
 pub const ROW_FACTOR: usize = 5;
 
 /// The least of that in bytes: short records in wide schemas.
 pub const ROW_BYTES_MIN: usize = 4 << 20;
 
-/// What one record may take as columns, where none is longer than `record_bytes_max`.
+/// Most memory of one record as columns, where none is longer than `record_bytes_max`.
 #[must_use]
 pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
     let bytes = record_bytes_max.saturating_mul(ROW_FACTOR);
@@ -109,7 +109,7 @@ pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
 /// Row groups of a Parquet file: they are numbered with 15 bits.
 pub const GROUPS_MAX: i16 = i16::MAX;
 
-/// Bounds of texts in a footer are cut behind so many bytes.
+/// Bytes after which bounds of texts in a footer are cut.
 pub const BOUND_BYTES_MAX: usize = 32;
 
 /// Most rows of a batch that is read of a file of columns.
@@ -119,21 +119,21 @@ pub const BATCH_ROWS_MAX: usize = 8192;
 /// any number takes no bytes.
 pub const STORED_ROWS_MAX: u64 = 1 << 28;
 
-/// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow
-/// file) may take this share of the memory.
+/// Share of the memory for the metadata of a file of columns (its footer and page index, the
+/// dictionaries of an Arrow file).
 pub const READ_FOOTER_SHARE: u64 = 4;
 
-/// What is held of a file of columns while it is read may take this share of the memory: the pages
-/// of all columns of a Parquet file with their dictionaries, before compression; a stored batch of
-/// an Arrow file, and the same again before compression. A row of it, with all that it shares
-/// written out, may take half of that.
+/// Share of the memory for a file of columns while it is read: the pages of all columns of a
+/// Parquet file with their dictionaries, before compression; a stored batch of an Arrow file, and
+/// the same again before compression. A row of it, with all that it shares written out, may take
+/// half of that.
 pub const READ_SHARE: u64 = 8;
 
 /// Pages larger than their share are read where all that are held at once take no more than so many
 /// eighths of the memory: there are writers that make one page of a row group.
 pub const READ_LARGE_EIGHTHS: u64 = 5;
 
-/// That share of a memory.
+/// This share of a memory.
 #[must_use]
 pub fn share(memory_bytes: u64, share: u64) -> usize {
     // An array of texts has room for no more.

@@ -13,21 +13,21 @@ use std::sync::Arc;
 
 /// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as
 /// u64, `request_time` and `upstream_time` in seconds as f64, as filters and reports have them, all
-/// others as texts. What a line does not have is null.
+/// others as texts. A field that a line does not have is null.
 #[must_use]
 pub fn schema(format: &LogFormat) -> SchemaRef {
     let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
     Arc::new(Schema::new(format.fields().map(field).collect::<Vec<_>>()))
 }
 
-/// The same, and behind them what [`LogRows`] is given of flaws.
+/// The same, and after them the flaws that [`LogRows`] is given.
 #[must_use]
 pub fn schema_with_flaws(format: &LogFormat) -> SchemaRef {
     let flaws = FLAWS.map(|name| Arc::new(ArrowField::new(name, DataType::Utf8, true)));
     Arc::new(Schema::new(schema(format).fields().iter().cloned().chain(flaws).collect::<Vec<_>>()))
 }
 
-/// What is wrong with a line, and the text of a rejected one.
+/// Fault of a line, and the text of a rejected one.
 const FLAWS: [&str; 2] = ["flaw", "line"];
 
 fn data_type(field: Field) -> DataType {
@@ -77,8 +77,7 @@ impl LogRows {
         self.columns.iter_mut().for_each(|column| column.push(record));
     }
 
-    /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is
-    /// null.
+    /// Adds a record with the fault of its line, and the text of a rejected line; nothing is null.
     pub fn push_flawed(&mut self, record: &LogRecord<'_>, flaw: &[u8], line: &[u8]) {
         self.push(record);
         let fields = self.columns.iter().filter_map(|column| column.text_of(record));
@@ -191,8 +190,8 @@ enum LogColumn {
     Time(TimestampMicrosecondBuilder),
     Status(UInt16Builder),
     Number(fn(&LogRecord<'_>) -> Option<u64>, UInt64Builder),
-    /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point
-    /// are exact.
+    /// Microseconds, as seconds: the double that is nearest, so that six digits after the point are
+    /// exact.
     Seconds(fn(&LogRecord<'_>) -> Option<u64>, Float64Builder),
     Text(for<'a> fn(&LogRecord<'a>) -> &'a [u8], UncheckedTexts),
 }

@@ -1,8 +1,8 @@
-//! Rules of what values mean, whatever the format.
+//! Rules for the meaning of values, whatever the format.
 
 use crate::json::number::Number;
 
-/// Rules of what values mean where the format leaves it open.
+/// Rules for the meaning of values where the format leaves it open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValueRules {
     /// A number that a double would write otherwise makes its column text. Otherwise it is the

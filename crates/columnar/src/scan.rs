@@ -1,16 +1,16 @@
-//! Inputs through stages: what every verb that reads rows does.
+//! Inputs through stages: the work of every verb that reads rows.
 
 use crate::format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
 use std::os::unix::fs::FileExt;
 
-/// With what inputs are read.
+/// Settings for reading inputs.
 #[derive(Debug, Clone)]
 pub struct ScanSettings {
-    /// Where blocks come from: [`rorqual_pipe::limits::buffer_bytes`] of the longest record each.
+    /// Source of blocks: [`rorqual_pipe::limits::buffer_bytes`] of the longest record each.
     pub pool: BufferPool,
-    /// How a run is stopped and counted.
+    /// Stop and counts of a run.
     pub control: Control,
     /// Longest record, in bytes.
     pub record_bytes_max: usize,
@@ -33,8 +33,8 @@ pub(crate) fn enough() -> Error {
 }
 
 impl ScanSettings {
-    /// Runs an input's records through stages. An error is what ended it early; what came before
-    /// was handed to them.
+    /// Runs an input's records through stages. An error is the one that ended it early; all records
+    /// before it were handed to them.
     pub fn run<S: Stage>(
         &self,
         input: Input,
@@ -52,8 +52,8 @@ impl ScanSettings {
         finish.error.map(|error| error.of_input(&name))
     }
 
-    /// The first block of an input. Of a stream up to `ahead_bytes` of what is stored are read
-    /// ahead, and read again by the run.
+    /// The first block of an input. Of a stream up to `ahead_bytes` stored bytes are read ahead,
+    /// and read again by the run.
     ///
     /// # Errors
     /// When it can't be read or decoded.
@@ -77,7 +77,8 @@ impl ScanSettings {
         }
     }
 
-    /// What of a stream was read ahead as an input of its own, and whether it is all there is.
+    /// The bytes of a stream that were read ahead, as an input of its own, and whether they are all
+    /// there is.
     ///
     /// # Errors
     /// When it can't be read.

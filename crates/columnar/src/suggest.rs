@@ -1,6 +1,6 @@
 //! Names that somebody may have meant.
 
-/// How many names are told.
+/// Number of suggested names.
 const NAMES: usize = 5;
 
 /// The names nearest to `wanted`, nearest first.

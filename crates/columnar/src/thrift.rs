@@ -1,15 +1,15 @@
-//! Thrift's compact encoding, as far as it takes to see how large what it describes will be, before
-//! anything is made of it.
+//! Thrift's compact encoding, as far as it takes to see the size of the described thing before it
+//! is decoded.
 
 use std::ops::Range;
 
 /// Deepest nesting that is followed; Parquet's own is below ten.
 const DEPTH_MAX: usize = 32;
 
-/// What an encoded struct of a footer becomes in memory, those in a column chunk aside.
+/// Memory of an encoded struct of a footer, those in a column chunk aside.
 const STRUCT_BYTES: usize = 512;
 
-/// What a column chunk becomes, with all that is in it.
+/// Memory of a column chunk, with all that is in it.
 const CHUNK_BYTES: usize = 1 << 10;
 
 const BOOL_TRUE: u8 = 1;
@@ -29,13 +29,13 @@ const STRUCT: u8 = 12;
 pub(crate) enum ThriftError {
     /// It goes on after the bytes that are there.
     Cut,
-    /// It is not what it should be.
+    /// It is malformed.
     Unsound,
     /// It says that there are columns which are encrypted.
     Encrypted,
 }
 
-/// What a page's header says of it.
+/// Content of a page's header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PageHeader {
     /// The header's own length.
@@ -80,7 +80,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, ThriftError> {
     Ok(header)
 }
 
-/// About what a footer takes in memory, itself included.
+/// About the memory of a footer, itself included.
 pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, ThriftError> {
     const SCHEMA: u64 = 2;
     const ROW_GROUPS: u64 = 4;
@@ -102,8 +102,8 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, ThriftError> {
     Ok(total)
 }
 
-/// Where in a footer is what differs between footers of one file: the field of the number of rows,
-/// which the list of row groups follows, and what is in that list.
+/// Places in a footer that differ between footers of one file: the field of the number of rows,
+/// which the list of row groups follows, and the content of that list.
 pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), ThriftError> {
     const ROWS: u64 = 3;
     const ROW_GROUPS: u64 = 4;
@@ -212,7 +212,7 @@ impl ThriftWalk<'_> {
         (0..size).try_for_each(|_| each(self))
     }
 
-    /// How many elements a list has, and of what type: each takes a byte at least.
+    /// Number of elements of a list, and their type: each takes a byte at least.
     fn list(&mut self) -> Result<(usize, u8), ThriftError> {
         let head = self.byte()?;
         let size = match head >> 4 {
@@ -313,14 +313,14 @@ mod tests {
         for end in 0..19 {
             assert_eq!(page_header(&bytes[..end]), Err(ThriftError::Cut), "{end}");
         }
-        // The size again, behind it.
+        // The size again, after it.
         let twice = [&HEADER[..], &[0x05, 4, 0x90, 0x4e, 0]].concat();
         assert_eq!(page_header(&twice), Err(ThriftError::Unsound));
     }
 
     #[test]
     fn what_readers_take_for_different_things_is_unsound() {
-        // Behind the size, in place of the number of stored bytes and what follows.
+        // After the size, in place of the number of stored bytes and the rest.
         let with = |rest: &[u8]| page_header(&[&HEADER[..5], rest].concat());
         assert_eq!(with(&[0x15, 0, 0]).map(|header| header.page_bytes), Ok(300));
         // Field 65,538, which is 2 in 16 bits; a field of 300 that nobody knows.
@@ -337,7 +337,7 @@ mod tests {
         // Row groups as a set.
         assert_eq!(footer_bytes(&[0x4a, 0x0c, 0]), Err(ThriftError::Unsound));
         assert_eq!(footer_bytes(&[0x49, 0x0c, 0]), Ok(12));
-        // No row groups, and behind them an algorithm of encryption: field 8, a struct.
+        // No row groups, and after them an algorithm of encryption: field 8, a struct.
         assert_eq!(footer_bytes(&[0x49, 0x0c, 0x4c, 0, 0]), Err(ThriftError::Encrypted));
     }
 

@@ -1,4 +1,4 @@
-//! What workers made, in the order of the input.
+//! Collector of the workers' output, in the order of the input.
 
 use super::{Conversion, InputSummary};
 use crate::bad_records::long_offset;
@@ -10,7 +10,7 @@ use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What becomes of a record that is no row, or is longer than one may be.
+/// Fate of a record that is no row, or is longer than one may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnBad {
     /// The first one ends the conversion.
@@ -36,10 +36,10 @@ impl OnBad {
     }
 }
 
-/// Where bad records are kept, each with a newline at its end.
+/// File of bad records, each with a newline at its end.
 pub type Rejects = Gather<File>;
 
-/// What a worker made of a chunk.
+/// Output of a worker for a chunk.
 pub(super) struct WorkerOutput {
     outcome: CollectOutcome,
     chunk: Chunk,
@@ -51,7 +51,7 @@ pub(super) enum CollectOutcome {
 }
 
 impl WorkerOutput {
-    /// What of the chunk is needed later is kept; its buffer only with it.
+    /// Keeps the parts of the chunk that are needed later; its buffer only with them.
     pub(super) fn new(chunk: &Chunk, outcome: CollectOutcome) -> Self {
         let (CollectOutcome::Rows { bad, .. } | CollectOutcome::Misfit(Inferred { bad, .. })) = &outcome;
         let more = matches!(outcome, CollectOutcome::Rows { rest: Some(_), .. });
@@ -63,15 +63,15 @@ impl WorkerOutput {
     }
 }
 
-/// Takes what was made, in order.
+/// Takes the workers' output, in order.
 pub(super) struct Collector<'a> {
     name: String,
     writer: &'a BatchWriter,
     on_bad: OnBad,
     record_bytes_max: usize,
-    /// What may be before a record and is none of it.
+    /// Bytes that may be before a record and are none of it.
     separators: &'static [u8],
-    /// Decodes what of a chunk is too much to be decoded at once.
+    /// Decodes the rest of a chunk that is too much to be decoded at once.
     decoder: Box<dyn Decode>,
     /// Tells the workers of a value without a place.
     misfit: &'a AtomicBool,
@@ -132,7 +132,7 @@ impl<'a> Collector<'a> {
         self.long_starts(&chunk)
     }
 
-    /// What of a chunk is decoded part by part, in its turn.
+    /// Decodes the rest of a chunk part by part, in its turn.
     fn rest(&mut self, chunk: &Chunk, mut rest: Option<usize>) -> Result<(), Error> {
         let mut start = 0;
         while let (Some(more), None) = (rest, &self.converted.misfit) {
@@ -154,7 +154,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What the input came to, and an over-long record that its end ended.
+    /// Summary of the input, and an over-long record that its end ended.
     pub(super) fn finish(mut self) -> (InputSummary, Option<Error>) {
         let ended = self.long_ends();
         (self.converted, ended.err())
@@ -192,7 +192,7 @@ impl<'a> Collector<'a> {
 
     fn long_goes_on(&mut self, chunk: &Chunk) -> Result<(), Error> {
         let Some(long) = &mut self.long else { return Ok(()) };
-        // A file's chunk may begin with what the head already had.
+        // A file's chunk may begin with bytes of the head.
         let overlap = (long.offset + long.bytes).saturating_sub(chunk.before_offset).min(chunk.before.len() as u64);
         let more = chunk.before.slice(overlap as usize..);
         long.bytes += more.len() as u64 + chunk.zeros;

@@ -1,4 +1,4 @@
-//! What columns inputs have.
+//! Columns of inputs.
 
 use crate::bad_records::{BadRecords, long_offset};
 use crate::decode::{Infer, Inferred, Notes};
@@ -8,12 +8,12 @@ use crate::scan::{ScanSettings, enough};
 use crate::shape::Shape;
 use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage};
 
-/// What is known of the columns, and of how much of the input.
+/// Columns so far, and the part of the input that they are of.
 #[derive(Debug, Default)]
 pub struct InferredColumns {
-    /// What the records seen need.
+    /// Shape that the records seen need.
     pub shape: Shape,
-    /// What is worth telling once.
+    /// Notes to be told once.
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,
@@ -21,7 +21,7 @@ pub struct InferredColumns {
     pub complete: bool,
 }
 
-/// How much is looked at.
+/// Part of the input to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleExtent {
     /// About the first [`PREFIX_BYTES`].
@@ -34,7 +34,7 @@ impl ScanSettings {
     /// The columns of an input's records. A format that says its columns has none to infer.
     ///
     /// # Errors
-    /// What ended it early; the columns are of what came before.
+    /// The error that ended it early; the columns are of the records before it.
     pub fn infer(
         &self,
         input: Input,
@@ -58,29 +58,29 @@ impl ScanSettings {
         };
         let error = match extent {
             SampleExtent::Whole => self.run(input, format, stages, take),
-            // What is read twice counts once.
+            // Bytes that are read twice count once.
             SampleExtent::Prefix => Self { control: Control::default(), ..self.clone() }.run(input, format, stages, take),
         };
         columns.complete = error.is_none();
         (columns, error.filter(|error| error.kind() != ErrorClass::Stopped))
     }
 
-    /// The columns of what was read ahead of a stream, which a run reads again.
+    /// The columns of the bytes that were read ahead of a stream, which a run reads again.
     ///
     /// # Errors
-    /// When it can't be read; or, where that is all there is, what ended it early.
+    /// When it can't be read; or, where that is all there is, the error that ended it early.
     pub fn infer_ahead(&self, input: &mut Input, format: &RecordFormat, threads: usize) -> (InferredColumns, Option<Error>) {
         let (ahead, whole) = match self.ahead(input, PREFIX_BYTES) {
             Ok(ahead) => ahead,
             Err(error) => return (InferredColumns::default(), Some(error)),
         };
         let (columns, error) = self.infer(ahead, format, threads, SampleExtent::Prefix);
-        // What was cut off in the middle is no fault of the input's.
+        // A record cut off in the middle is no fault of the input's.
         if whole { (columns, error) } else { (InferredColumns { complete: false, bad: BadRecords::default(), ..columns }, None) }
     }
 }
 
-/// Infers, and knows what may be before a record.
+/// Infers, and knows the bytes that may be before a record.
 struct StreamInferrer(Box<dyn Infer>, &'static [u8]);
 
 impl Stage for StreamInferrer {

@@ -1,10 +1,10 @@
 //! Inputs of records into one file of columns.
 //!
-//! What columns there are is inferred from the start of each input, and then everything is decoded
-//! on that assumption, which nearly always holds. A value that has no place shows that it does not:
-//! from there on only columns are inferred, and at the end all is decoded once more, to the columns
-//! that everything needs. So the columns are those of the whole input and not of a sample, and
-//! mostly one pass does. A stream can't be read again: what has no column there goes to the column
+//! The columns are inferred from the start of each input, and then everything is decoded on that
+//! assumption, which nearly always holds. A value that has no place shows that it does not: from
+//! there on only columns are inferred, and at the end all is decoded once more, to the columns that
+//! everything needs. So the columns are those of the whole input and not of a sample, and mostly
+//! one pass does. A stream can't be read again: values without a column there go to the column
 //! `_rest`.
 
 mod collect;
@@ -24,13 +24,13 @@ use collect::{CollectOutcome, Collector, WorkerOutput};
 use rorqual_pipe::{Chunk, Error, Input, Operation, Stage};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What converts inputs to one file.
+/// Conversion of inputs to one file.
 pub struct Conversion<'a> {
-    /// With what inputs are read.
+    /// Settings for reading inputs.
     pub scan: &'a ScanSettings,
     /// Worker threads.
     pub threads: usize,
-    /// What becomes of records that are no rows.
+    /// Fate of records that are no rows.
     pub on_bad: OnBad,
     /// The file.
     pub writer: &'a BatchWriter,
@@ -38,24 +38,23 @@ pub struct Conversion<'a> {
     pub schema: SchemaRef,
 }
 
-/// What one input came to.
+/// Summary of one input.
 #[derive(Debug, Default)]
 pub struct InputSummary {
-    /// What is worth telling once.
+    /// Notes to be told once.
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,
-    /// A value has no place in the schema: what all that came from there on needs. Nothing that was
-    /// written counts.
+    /// A value has no place in the schema: the shape that all records from there on need. Nothing
+    /// that was written counts.
     pub misfit: Option<Shape>,
 }
 
 impl Conversion<'_> {
-    /// Writes the rows of one input. Bad records go to `rejects` where that is what becomes of
-    /// them.
+    /// Writes the rows of one input. Bad records go to `rejects` where that is their fate.
     ///
     /// # Errors
-    /// What ended it early, with what was converted until then.
+    /// The error that ended it early, with the records converted until then.
     pub fn input(&self, input: Input, format: &RecordFormat, rejects: Option<&mut Rejects>) -> (InputSummary, Option<Error>) {
         let operation = Operation::start("convert");
         let before = self.scan.control.decoded_bytes();

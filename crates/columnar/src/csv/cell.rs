@@ -1,4 +1,4 @@
-//! What a field holds: what is not exactly a value of another type is a text.
+//! Value of a field: a text unless it is exactly a value of another type.
 
 use super::scan::CsvField;
 use crate::json::number::{self, Number};

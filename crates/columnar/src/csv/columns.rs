@@ -30,7 +30,7 @@ fn records<'a>(dialect: &Dialect, chunk: &Chunk, bytes: &'a [u8]) -> impl Iterat
     records.skip(usize::from(first && dialect.header))
 }
 
-/// What of a chunk is whole records.
+/// The part of a chunk that is whole records.
 fn whole(chunk: &Chunk) -> &[u8] {
     &chunk.bytes[..chunk.long_start().unwrap_or(chunk.bytes.len())]
 }
@@ -215,7 +215,7 @@ enum CsvColumn {
 }
 
 impl CsvColumn {
-    /// A column of the field's type; what CSV has no values of stays null.
+    /// A column of the field's type; a type without values in CSV stays null.
     fn of(field: &ArrowField) -> Self {
         match field.data_type() {
             DataType::Boolean => Self::Bool(BooleanBuilder::new()),

@@ -1,4 +1,4 @@
-//! Which separator an input has, and what its columns are called.
+//! Separator of an input, and names of its columns.
 
 use super::CsvSplitter;
 use super::header::{self, HeaderGuess};
@@ -14,7 +14,7 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 /// Records that are looked at to recognise a dialect.
 const SAMPLE_RECORDS: usize = 50;
 
-/// How fields are separated, and what the columns are called.
+/// Separators of fields, and names of the columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dialect {
     /// Between fields: a comma, a tab, a semicolon, a bar.
@@ -26,7 +26,7 @@ pub struct Dialect {
     pub header: bool,
     /// The columns' names: from the header, or `column1`, `column2` and so on.
     pub names: Vec<String>,
-    /// Rules of what values mean.
+    /// Rules for the meaning of values.
     pub rules: ValueRules,
 }
 
@@ -39,7 +39,7 @@ pub struct DialectHints {
     pub quote: Option<Quote>,
     /// The first record has the columns' names.
     pub header: Option<bool>,
-    /// Rules of what values mean.
+    /// Rules for the meaning of values.
     pub rules: ValueRules,
 }
 
@@ -71,9 +71,9 @@ impl fmt::Display for DialectError {
 }
 
 impl Dialect {
-    /// The dialect of an input that begins with `head`, and what of it is a guess. What is not
-    /// given is found out: the separator is the one that gives most records the same number of
-    /// fields, and more than one; there are no quotes where reading them as such tears records
+    /// The dialect of an input that begins with `head`, with notes on its guessed parts. All that
+    /// is not given is found out: the separator is the one that gives most records the same number
+    /// of fields, and more than one; there are no quotes where reading them as such tears records
     /// apart that agree without; a first record is a header unless it looks as the others do.
     ///
     /// # Errors
@@ -129,8 +129,8 @@ fn doubt(guess: HeaderGuess) -> Option<String> {
     }
 }
 
-/// Quotes in it are characters: as lines all records have the same fields, and as quotes they are
-/// not closed, have text behind them, or make records of other lengths.
+/// True if quotes are characters: as lines all records have the same fields, and as quotes they are
+/// not closed, have text after them, or make records of other lengths.
 fn is_unquoted(head: &[u8], whole: bool, marks: CsvMarks) -> bool {
     if marks.quote.is_none_or(|quote| memchr(quote, head).is_none()) {
         return false;
@@ -142,7 +142,7 @@ fn is_unquoted(head: &[u8], whole: bool, marks: CsvMarks) -> bool {
 
 fn are_odd(head: &[u8], whole: bool, marks: CsvMarks, fields: usize) -> bool {
     let mut splitter = CsvSplitter::new(&Dialect { delimiter: marks.delimiter, quote: marks.quote, ..Dialect::default() });
-    // With other separators that is what a file has that was cut off.
+    // With other separators a file that was cut off looks so.
     let has_tabs = marks.delimiter == b'\t';
     if has_tabs && whole && splitter.split(head).is_ok() && splitter.finish().is_err() {
         return true;
@@ -155,10 +155,10 @@ fn are_odd(head: &[u8], whole: bool, marks: CsvMarks, fields: usize) -> bool {
 }
 
 impl Quote {
-    /// Reads what is typed for it: a character, or `none`.
+    /// Reads the value of the option: a character, or `none`.
     ///
     /// # Errors
-    /// A sentence about what was typed.
+    /// A sentence about the value.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.as_bytes() {
             b"none" => Ok(Self::Never),
@@ -169,7 +169,7 @@ impl Quote {
 }
 
 /// The head is one record without an end, and has carriage returns outside of quotes. (One at its
-/// very end may have its newline behind it.)
+/// very end may have its newline after it.)
 fn has_bare_returns(head: &[u8], marks: CsvMarks) -> bool {
     let first = CsvRecords { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
     let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
@@ -180,7 +180,7 @@ fn has_bare_returns(head: &[u8], marks: CsvMarks) -> bool {
     })
 }
 
-/// How many records have as many fields as the first, when those are several.
+/// Number of records with as many fields as the first, when those are several.
 fn agreement(records: impl Iterator<Item = Vec<String>>) -> usize {
     let mut lengths = records.take(SAMPLE_RECORDS).map(|record| record.len());
     let fields = lengths.next().unwrap_or(0);
@@ -197,7 +197,7 @@ fn records(head: &[u8], whole: bool, marks: CsvMarks) -> impl Iterator<Item = Ve
     })
 }
 
-/// The names, with a number behind those that came before, and one for those that are empty.
+/// The names, with a number after those that came before, and one for those that are empty.
 fn distinct(names: &[String]) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     let mut all = Vec::new();

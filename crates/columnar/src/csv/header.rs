@@ -5,7 +5,7 @@ use crate::json::time::{Moment, date};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// A guess of what a first record is.
+/// A guess of a first record's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderGuess {
     pub(super) header: bool,
@@ -123,7 +123,7 @@ impl ColumnClues {
     }
 }
 
-/// A guess of what the first record is, beside the others. Where nothing tells, it has the names,
+/// Guesses the kind of the first record, beside the others. Where nothing tells, it has the names,
 /// as nearly all files do.
 pub(super) fn guess(first: &[String], rest: impl Iterator<Item = Vec<String>>) -> HeaderGuess {
     let mut columns: Vec<ColumnClues> = first.iter().map(|_| ColumnClues::default()).collect();

@@ -1,9 +1,9 @@
-//! Fields with separators (RFC 4180, and what people make of it).
+//! Fields with separators (RFC 4180, and its variants in real files).
 //!
 //! A field that begins with a quote goes to the closing one, and may have separators, newlines and
 //! doubled quotes in it; a quote in the middle of a field is a character. Records end at newlines,
-//! with or without a carriage return; empty lines are none. What follows a closing quote before the
-//! next separator belongs to the field, as most programs have it. In a file without quotes each
+//! with or without a carriage return; empty lines are none. Bytes after a closing quote and before
+//! the next separator belong to the field, as most programs have it. In a file without quotes each
 //! line is a record.
 
 mod cell;

@@ -68,7 +68,7 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
     }
     let mut text = Vec::new();
     let mut at = 1;
-    // Each turn ends behind a quote inside quotes.
+    // Each turn ends after a quote inside quotes.
     while let Some(quote) = memchr(mark, rest.get(at..).unwrap_or_default()) {
         text.extend_from_slice(&rest[at..at + quote]);
         at += quote + 1;
@@ -94,7 +94,7 @@ pub(super) struct CsvRecords<'a> {
 }
 
 impl<'a> Iterator for CsvRecords<'a> {
-    /// Where it starts, and its bytes; and how many bytes it has with its newline.
+    /// Its start, and its bytes; and its length with its newline.
     type Item = (usize, &'a [u8], usize);
 
     #[inline]
@@ -132,7 +132,7 @@ fn record_length(rest: &[u8], marks: CsvMarks) -> usize {
     rest.len()
 }
 
-/// The record has a field in quotes with text behind them, or a tab and a newline in them, as no
+/// The record has a field in quotes with text after them, or a tab and a newline in them, as no
 /// table in tabs has.
 pub(super) fn is_odd(record: &[u8], marks: CsvMarks) -> bool {
     let mut at = 0;
@@ -173,7 +173,7 @@ mod tests {
 
     const MARKS: CsvMarks = CsvMarks { delimiter: b',', quote: Some(b'"') };
 
-    /// What Python's `csv.reader(…, strict=False)` makes of the same records.
+    /// Records as Python's `csv.reader(…, strict=False)` reads them.
     #[test]
     fn fields_are_those_of_pythons_reader() {
         let cases: [(&str, &[&str]); 12] = [

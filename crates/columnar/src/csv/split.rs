@@ -1,4 +1,4 @@
-//! Where records end: a newline inside quotes ends none.
+//! Ends of records: a newline inside quotes ends none.
 
 use super::Dialect;
 use super::scan::CsvMarks;
@@ -11,7 +11,7 @@ pub struct CsvSplitter {
     marks: CsvMarks,
     place: QuoteState,
     taken: u64,
-    /// Where the quote is that was opened last.
+    /// Offset of the quote that was opened last.
     opened: u64,
     /// The first record that is not empty has begun.
     begun: bool,
@@ -37,8 +37,8 @@ impl CsvSplitter {
         Self { marks: dialect.marks(), place: QuoteState::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
     }
 
-    /// Where the first record goes on that is not empty. What is before it is its own, so that the
-    /// block which begins the input has the header.
+    /// Offset from which the first record that is not empty goes on. Bytes before it are its own,
+    /// so that the block which begins the input has the header.
     fn lead(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             let offset = self.taken + at as u64;

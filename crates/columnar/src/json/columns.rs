@@ -41,7 +41,7 @@ pub(super) struct CellTaken;
 pub(super) struct CellBuilder<T> {
     values: Vec<T>,
     valid: NullBufferBuilder,
-    /// Values in the batch before: what the next will likely have.
+    /// Values in the batch before: as many are likely in the next.
     expected: usize,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct TextBuilder {
     builder: StringBuilder,
     /// The batch has a text.
     begun: bool,
-    /// Texts and their bytes in the batch before: what the next will likely have.
+    /// Texts and their bytes in the batch before: as many are likely in the next.
     expected: (usize, usize),
 }
 
@@ -62,7 +62,7 @@ pub(super) struct List {
     valid: NullBufferBuilder,
     /// Items of all lists so far.
     pub(super) items: usize,
-    /// What an item takes at least, in bytes.
+    /// Least bytes of an item.
     pub(super) item_width: usize,
 }
 
@@ -105,7 +105,7 @@ impl QuotedKey {
 }
 
 impl KeyedColumn {
-    /// How long the key is, if `bytes` start with it.
+    /// Length of the key, if `bytes` start with it.
     #[inline]
     pub(super) fn matches(&self, bytes: &[u8]) -> Option<usize> {
         let QuotedKey { quoted, head, mask } = &self.key;
@@ -278,7 +278,7 @@ impl Struct {
         Ok(Self { columns, schema: fields.clone(), index, order: Order::default(), valid: NullBufferBuilder::new(0), rows: 0 })
     }
 
-    /// Leaves the column out of what keys can name, and says which it is.
+    /// Hides the column from keys, and returns its number.
     pub(super) fn hide(&mut self, key: &str) -> Option<usize> {
         let hidden = self.index.remove(key)? as usize;
         self.columns[hidden].key = QuotedKey::default();
@@ -290,7 +290,7 @@ impl Struct {
         self.index.get(key).map(|index| *index as usize)
     }
 
-    /// What a row takes at least in bytes, even if all is null.
+    /// Least bytes of a row, even if all is null.
     pub(super) fn width(&self) -> usize {
         1 + self.columns.iter().map(|keyed| keyed.column.width()).sum::<usize>()
     }

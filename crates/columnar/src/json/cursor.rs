@@ -4,12 +4,12 @@ use super::number;
 use super::string::{self, RawString};
 use crate::limits::DEPTH_MAX;
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordFlaw {
-    /// Where in the text.
+    /// Its place in the text.
     pub(crate) at: usize,
-    /// What.
+    /// The reason.
     pub(crate) reason: &'static str,
 }
 
@@ -24,13 +24,13 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     /// A newline is a fault: it ends the record.
     lines: bool,
-    /// The text is followed by what is no UTF-8.
+    /// The text is followed by bytes that are no UTF-8.
     cut: bool,
     /// Objects and arrays that are open.
     depth: usize,
     /// White space was skipped since this was last set to false.
     pub(super) spaced: bool,
-    /// What `skip` has open; a byte a level.
+    /// Brackets that `skip` has open; a byte a level.
     opened: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         Self::of_records(text, lines, false)
     }
 
-    /// At the start of `text`, which is `cut` off before what is no UTF-8.
+    /// At the start of `text`, which is `cut` off before bytes that are no UTF-8.
     pub(super) fn of_records(text: &'a str, lines: bool, cut: bool) -> Self {
         Self { text, at: 0, lines, cut, depth: 0, spaced: false, opened: Vec::new() }
     }
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
         self.at += length;
     }
 
-    /// Takes `byte`, with white space before and behind it.
+    /// Takes `byte`, with white space before and after it.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), RecordFlaw> {
         self.space();
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         self.string()
     }
 
-    /// Takes the colon behind a key, and white space.
+    /// Takes the colon after a key, and white space.
     #[inline]
     pub(crate) fn colon(&mut self) -> Result<(), RecordFlaw> {
         self.expect(b':', "a colon should be here")
@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         Ok(!empty)
     }
 
-    /// The brackets behind a value, and the comma; whether another value follows.
+    /// Takes the brackets after a value, and the comma; returns whether another value follows.
     fn skip_closing(&mut self) -> Result<bool, RecordFlaw> {
         while let Some(close) = self.opened.last() {
             if self.goes_on(*close)? {

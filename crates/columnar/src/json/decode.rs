@@ -25,8 +25,8 @@ use std::borrow::Cow;
 /// * The integers, moments and dates of a column are those that it holds exactly, its doubles the
 ///   nearest ones (or exact, by the rules); any other value does not fit, and goes to `_rest`.
 /// * A text column has texts, and numbers as they are written.
-/// * Null and a field that is not there are the same; a record that is null goes to `_rest` as what
-///   it is.
+/// * Null and a field that is not there are the same; a record that is null goes to `_rest` as
+///   null.
 /// * Of a key that an object has twice, the last value counts.
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
 pub struct JsonDecoder {
@@ -38,14 +38,14 @@ pub struct JsonDecoder {
     rules: ValueRules,
 }
 
-/// The columns of the batch that is being filled, and what is needed to fill them.
+/// The columns of the batch that is being filled, with their buffers.
 struct DecodedTable {
     columns: Struct,
     rest_column: Option<usize>,
     whole_column: Option<usize>,
     /// Rows of records that turned out to be none.
     dead: Vec<usize>,
-    /// What the batch takes, at most.
+    /// Most bytes of the batch.
     bytes: usize,
     width: usize,
     rest: RestColumn,
@@ -236,7 +236,7 @@ impl DecodedTable {
         read
     }
 
-    /// What of the last row, which is sound, is not in its columns yet.
+    /// The rest of the last row, which is sound and not in its columns yet.
     fn close_row(&mut self, offset: u64, decoded: &mut DecodedRecords) {
         for (note, offset) in &self.notes {
             decoded.notes.add(*note, *offset);
@@ -270,7 +270,7 @@ struct RecordReader<'a, 't> {
     rest: &'a mut RestColumn,
     notes: &'a mut Vec<(DecodeNote, u64)>,
     scratch: &'a mut String,
-    /// What the items of lists take, beside their texts.
+    /// Bytes of the items of lists, beside their texts.
     bytes: usize,
 }
 
@@ -397,7 +397,7 @@ impl<'t> RecordReader<'_, 't> {
         Ok(is_null)
     }
 
-    /// Takes a value of one size, of which `fit` makes what the column holds.
+    /// Takes a value of one size, which `fit` turns into one of the column.
     #[inline]
     fn cell<T: Copy + Default>(
         &mut self,
@@ -519,7 +519,7 @@ impl<'t> RecordReader<'_, 't> {
             return self.no_container(path);
         }
         let read = self.items(list, path);
-        // Also of a record that fails: what it left belongs to its row.
+        // Also of a record that fails: its values belong to its row.
         list.push(true);
         read
     }

@@ -1,4 +1,4 @@
-//! Which layout an input has, by its head.
+//! Layout of an input, by its head.
 
 use super::Layout;
 use super::cursor::Cursor;
@@ -11,8 +11,8 @@ use super::string::{RawString, unescape};
 /// * [`Layout::Lines`] when the first line is a whole document, and half of the next are;
 /// * [`Layout::Array`] when it starts with an array that is not the first of many lines;
 /// * otherwise [`Layout::Documents`], however long they are: a document that is one object is one
-///   record, and [`rows_within`] tells of an array in it. So is an input in UTF-16, whose error
-///   says what to do.
+///   record, and [`rows_within`] tells of an array in it. So is an input in UTF-16, whose error has
+///   the way on.
 #[must_use]
 pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     if foreign_encoding(&head[..head.len().min(HEAD_BYTES)]).is_some() {
@@ -122,7 +122,7 @@ fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<RawString<'t>>) -> Opt
     Some(false)
 }
 
-/// A key, and the colon behind it.
+/// A key, and the colon after it.
 fn key<'t>(cursor: &mut Cursor<'t>) -> Option<RawString<'t>> {
     let raw = cursor.key().ok()?;
     raw.check().ok()?;
@@ -150,7 +150,7 @@ mod tests {
         {
             assert_eq!(found(none), None, "{none}");
         }
-        // Each level around it is not looked at again, which is what makes this end soon.
+        // Each level around it is not looked at again, so this ends soon.
         let deep = r#"{"a":"#.repeat(DEPTH) + "[";
         assert_eq!(array_of_rows(&deep, false).map(|keys| keys.len()), Some(DEPTH));
         assert_eq!(array_of_rows(&deep[..deep.len() - 1], false), None);
@@ -165,6 +165,6 @@ mod tests {
         }
     }
 
-    /// As deep as a record may be, and the array.
+    /// The deepest record, and the array.
     const DEPTH: usize = crate::limits::DEPTH_MAX - 1;
 }

@@ -3,16 +3,16 @@
 /// UTF-8's byte order mark, which is skipped.
 pub(super) const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// How many bytes it takes to tell an encoding.
+/// Number of first bytes that tell an encoding.
 pub(super) const HEAD_BYTES: usize = 4;
 
-/// How many of these first bytes are a byte order mark.
+/// Number of these first bytes that are a byte order mark.
 pub(super) fn mark_bytes(head: &[u8]) -> usize {
     if head.starts_with(&MARK) { MARK.len() } else { 0 }
 }
 
-/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8. Its
-/// place is said behind it.
+/// Fault of an input that starts so, when it is in an encoding that is not UTF-8. Its place is said
+/// after it.
 pub(super) fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
     match *head {
         [0xFF, 0xFE, 0, 0, ..] => return Some(UTF_32LE),

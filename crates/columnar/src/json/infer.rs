@@ -1,4 +1,4 @@
-//! Which columns records have.
+//! Columns of records.
 
 use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
@@ -39,8 +39,8 @@ impl Infer for JsonInferrer {
         if inferred.bad.is_empty() {
             return Ok(inferred);
         }
-        // What was read of a record before it turned out to be bad counts for nothing: all again,
-        // without these.
+        // The columns of a record that turned out to be bad count for nothing: all again, without
+        // these.
         let bad = inferred.bad.iter().map(|bad| bad.offset).collect();
         self.infer_but(chunk, &bad)
     }

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 /// Bytes that are looked at in one step.
 const STEP: usize = 64;
 
-/// What this machine has: with AVX-512 it is 2.5 times as fast as with SSE2, which every machine of
+/// Level of this machine: with AVX-512 it is 2.5 times as fast as with SSE2, which every machine of
 /// this kind has.
 static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
 
-/// Where a scan is between two steps.
+/// State of a scan between two steps.
 #[derive(Debug, Clone, Copy, Default)]
 struct MaskCarry {
     /// 1 when the next byte is escaped by a backslash.
@@ -69,19 +69,19 @@ impl NestingScanner {
 }
 
 impl MaskCarry {
-    /// Takes the first `length` (1 to 64) bytes; those behind are white space.
+    /// Takes the first `length` (1 to 64) bytes; those after them are white space.
     #[inline(always)]
     fn step<S: Simd>(&mut self, simd: S, bytes: &[u8; STEP], length: usize) -> BracketBits {
         let masks = Masks::of(simd, bytes);
         let quotes = masks.quote & !self.escape(masks.backslash, length);
         let in_string = prefix_xor(quotes) ^ self.in_string;
-        // No quote is behind `length`, so the last bit is the state there.
+        // No quote is after `length`, so the last bit is the state there.
         self.in_string = (in_string.cast_signed() >> 63).cast_unsigned();
         BracketBits { open: masks.open & !in_string, close: masks.close & !in_string }
     }
 
-    /// Which bytes are escaped: those behind an odd number of backslashes. (As simdjson does it: a
-    /// subtraction finds where runs end.)
+    /// Escaped bytes: those after an odd number of backslashes. (As simdjson does it: a subtraction
+    /// finds the ends of runs.)
     #[inline(always)]
     fn escape(&mut self, backslash: u64, length: usize) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -95,7 +95,7 @@ impl MaskCarry {
 }
 
 impl BracketBits {
-    /// Moves `depth` over these brackets; the index behind the one that brings it to zero.
+    /// Moves `depth` over these brackets; returns the index after the one that brings it to zero.
     #[inline(always)]
     fn descend(&self, depth: &mut u64) -> Option<usize> {
         let closing = u64::from(self.close.count_ones());
@@ -124,7 +124,7 @@ impl BracketBits {
     }
 }
 
-/// What bytes are, a bit a byte.
+/// Kinds of bytes, a bit a byte.
 struct Masks {
     quote: u64,
     backslash: u64,

@@ -1,4 +1,4 @@
-//! JSON documents: where records end, what columns they have, and their values as columns.
+//! JSON documents: ends of records, their columns, and their values as columns.
 
 mod columns;
 pub(crate) mod cursor;
@@ -23,7 +23,7 @@ pub use infer::JsonInferrer;
 pub use path::{format as format_path, parse as parse_path};
 pub use split::JsonSplitter;
 
-/// Where the records are in an input.
+/// Layout of the records in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// One document a line (NDJSON).

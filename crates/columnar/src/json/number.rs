@@ -3,7 +3,7 @@
 /// Integers up to here are all doubles.
 pub(crate) const FLOAT_INTEGER_MAX: u64 = 1 << 53;
 
-/// What a number is.
+/// Kind of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Int(i64),
@@ -17,7 +17,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// What a number literal is.
+    /// Kind of a number literal.
     pub(crate) fn of(literal: &str) -> Self {
         if literal != "-0" && literal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
             let unsigned = || literal.parse().map_or(Self::Changed, Self::UInt);
@@ -55,7 +55,7 @@ impl Number {
     }
 }
 
-/// How long the number is that `bytes` start with; or where it goes wrong.
+/// Length of the number that `bytes` start with; or the place where it goes wrong.
 pub(crate) fn length(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     at = match bytes.get(at) {
@@ -69,7 +69,7 @@ pub(crate) fn length(bytes: &[u8]) -> Result<usize, usize> {
         at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
         at = digits(bytes, at)?;
     }
-    // `01` and `1x` are no numbers; what else may not follow a value is the caller's.
+    // `01` and `1x` are no numbers; other bytes after a value are the caller's.
     if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) { Err(at) } else { Ok(at) }
 }
 
@@ -109,7 +109,7 @@ fn float(literal: &str) -> Number {
     if !value.is_finite() || (value == 0.0 && !written.digits.is_empty()) {
         return Number::Changed;
     }
-    // The shortest text of a double is what most programs write, and the quicker to compare.
+    // Most programs write the shortest text of a double, and it is the quicker to compare.
     if written == Decimal::of(&format!("{value:e}")) || written.is_rounded_from(value) {
         Number::Float(value)
     } else {

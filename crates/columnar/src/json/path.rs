@@ -7,7 +7,7 @@ use super::string::unescape;
 /// each object on the way.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The fault, and its place.
 pub fn parse(text: &str) -> Result<Vec<String>, String> {
     let fault = |at: usize, what: &str| format!("the path {text:?}: {what} at character {}", text[..at].chars().count() + 1);
     let Some(mut rest) = text.strip_prefix('$') else {

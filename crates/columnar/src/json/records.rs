@@ -1,5 +1,4 @@
-//! The records of a chunk: where each starts, what may be between them, and where to go on behind a
-//! bad one.
+//! The records of a chunk: their starts, the bytes between them, and the way on after a bad one.
 
 use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
@@ -10,7 +9,7 @@ use crate::limits::TEXT_BYTES_MAX;
 use memchr::memchr;
 use rorqual_pipe::{Chunk, Error, ErrorClass};
 
-/// How records lie in chunks.
+/// Layout of records in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordLayout {
     /// One a line.
@@ -21,7 +20,7 @@ pub(super) enum RecordLayout {
     Commas,
 }
 
-/// What stops the reading of records.
+/// Event that stops the reading of records.
 pub(super) enum RecordStop {
     /// This record is bad.
     Flaw(RecordFlaw),
@@ -66,7 +65,7 @@ impl RecordLayout {
         matches!(byte, b' ' | b'\n' | b'\r' | b'\t') || (byte == b',' && self == Self::Commas)
     }
 
-    /// Checks what follows the value that was just taken.
+    /// Checks the bytes after the value that was just taken.
     #[inline]
     pub(super) fn behind(self, cursor: &mut Cursor<'_>) -> Result<(), RecordFlaw> {
         let closed = self != Self::Newlines && matches!(cursor.last(), b'}' | b']' | b'"');
@@ -86,7 +85,7 @@ impl RecordLayout {
         }
     }
 
-    /// Hands each record to `record`, which takes one value at the cursor and checks what is
+    /// Hands each record to `record`, which takes one value at the cursor and checks the bytes
     /// [`behind`](Self::behind) it; the second argument is the offset of the cursor's text. Bad
     /// records are added to `bad`.
     pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<BadRecord>, record: F) -> Result<(), RecordStop>
@@ -118,8 +117,8 @@ struct RecordWalk<'a, F> {
 }
 
 impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F> {
-    /// Takes the records from `start` on that are UTF-8, and the bad one behind them; says where to
-    /// go on.
+    /// Takes the records from `start` on that are UTF-8, and the bad one after them; returns the
+    /// place to go on from.
     fn stretch(&mut self, start: usize) -> Result<usize, RecordStop> {
         let bytes = &self.bytes[start..];
         let text = valid_text(bytes);
@@ -164,7 +163,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F>
         length
     }
 
-    /// How long the record is that `bytes` start with.
+    /// Length of the record that `bytes` start with.
     fn length(&self, bytes: &[u8]) -> usize {
         let end = match self.between {
             RecordLayout::Newlines => memchr(b'\n', bytes).map(|end| end + 1),

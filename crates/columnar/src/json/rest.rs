@@ -29,12 +29,12 @@ pub(super) struct RestPath<'a> {
     pub(super) step: PathStep<'a>,
 }
 
-/// What of one record has no column.
+/// Values of one record that have no column.
 #[derive(Debug)]
 pub(super) struct RestColumn {
     /// Most bytes that it may have, and the columns of the record.
     pub(super) bytes_max: usize,
-    /// `"path":value`, one behind the other.
+    /// `"path":value`, one after the other.
     text: String,
     entries: Vec<RestEntry>,
     path: String,

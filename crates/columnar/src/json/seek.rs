@@ -24,7 +24,7 @@ enum Expect {
     Value {
         wanted: bool,
     },
-    /// A key; behind `{` also the end of the object.
+    /// A key; after `{` also the end of the object.
     Key {
         first: bool,
     },
@@ -32,11 +32,11 @@ enum Expect {
     KeyRest {
         escaped: bool,
     },
-    /// What is between a key and its value.
+    /// The bytes between a key and its value.
     Colon {
         wanted: bool,
     },
-    /// What is after a value.
+    /// The bytes after a value.
     Comma,
     /// The rest of a string, of a number or word, of an object or array.
     Text {
@@ -46,11 +46,11 @@ enum Expect {
     Nest(NestingScanner),
 }
 
-/// What a stretch has.
+/// Result of searching a byte range.
 pub(super) enum SeekResult {
     /// Nothing yet.
     Not,
-    /// The array; behind its bracket.
+    /// The array; after its bracket.
     Array(usize),
     /// There is no array.
     Fault(SplitError),

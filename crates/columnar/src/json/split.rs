@@ -18,7 +18,7 @@ use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 pub struct JsonSplitter {
     /// The records are elements of an array under this path.
     elements: Option<String>,
-    /// How many objects are open around the array.
+    /// Number of objects that are open around the array.
     around: u64,
     state: SplitState,
     /// Bytes taken before this stretch.
@@ -46,7 +46,7 @@ enum SplitState {
     Ended,
 }
 
-/// What may come at the level of records.
+/// Items that may come at the level of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comma {
     /// A record.
@@ -57,7 +57,7 @@ enum Comma {
     Seen,
 }
 
-/// What was found in a stretch.
+/// Ends found in a byte range.
 #[derive(Default)]
 struct SplitFound {
     start: usize,
@@ -116,8 +116,7 @@ impl JsonSplitter {
         found.first_end
     }
 
-    /// How much of the stretch is a byte order mark, or an error when it tells an encoding that is
-    /// not UTF-8.
+    /// Length of the byte order mark, or an error when it tells an encoding that is not UTF-8.
     fn take_head(&mut self, bytes: &[u8]) -> Result<usize, SplitError> {
         if self.head.len() == HEAD_BYTES {
             return Ok(0);

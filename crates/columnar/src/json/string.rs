@@ -8,7 +8,7 @@ use wide::u8x16;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawString<'a> {
     pub(crate) body: &'a str,
-    /// Where the body starts in the text.
+    /// Start of the body in the text.
     pub(crate) start: usize,
     /// It has backslashes.
     pub(crate) escaped: bool,
@@ -30,7 +30,7 @@ impl RawString<'_> {
     }
 }
 
-/// Where unescaped text goes.
+/// Target of unescaped text.
 pub(crate) trait StringSink {
     fn push_str(&mut self, text: &str);
     fn push(&mut self, character: char);
@@ -53,7 +53,7 @@ impl StringSink for String {
     }
 }
 
-/// Where the string whose body starts at `at` ends, and whether it has escapes.
+/// End of the string whose body starts at `at`, and whether it has escapes.
 #[inline]
 pub(super) fn end(bytes: &[u8], mut at: usize) -> Result<(usize, bool), RecordFlaw> {
     let mut escaped = false;
@@ -89,8 +89,8 @@ fn find_special(bytes: &[u8], mut at: usize) -> usize {
     tail.iter().position(is_special).map_or(bytes.len(), |index| at + index)
 }
 
-/// Writes what an escaped body stands for; whether it has a lone surrogate, which becomes U+FFFD.
-/// `start` is where the body is, for flaws.
+/// Unescapes a body; true if it has a lone surrogate, which becomes U+FFFD. `start` is the place of
+/// the body, for flaws.
 pub(crate) fn unescape(body: &str, start: usize, out: &mut impl StringSink) -> Result<bool, RecordFlaw> {
     let (mut at, mut lone) = (0, false);
     while let Some(plain) = memchr(b'\\', &body.as_bytes()[at..]) {

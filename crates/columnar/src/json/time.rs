@@ -7,7 +7,7 @@ pub(crate) struct Moment {
     /// Since 1970, in UTC.
     seconds: i64,
     nanoseconds: u32,
-    /// How many digits the fraction of the second has.
+    /// Number of digits of the second's fraction.
     pub(crate) digits: usize,
 }
 
@@ -20,8 +20,8 @@ pub(crate) fn date(text: &str) -> Option<i32> {
 }
 
 impl Moment {
-    /// Reads a moment of the years 1 to 9999, with at most nine digits behind the second, and `T`
-    /// or a space before the hour. Behind the time is `Z`, an offset (`+05:30`, `+0530`, `+05`), or
+    /// Reads a moment of the years 1 to 9999, with at most nine digits after the second, and `T` or
+    /// a space before the hour. After the time is `Z`, an offset (`+05:30`, `+0530`, `+05`), or
     /// nothing, which is taken as UTC. Leap seconds make it something else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.as_bytes().split_first_chunk::<10>()?;
@@ -68,7 +68,7 @@ fn pair(tens: u8, ones: u8) -> Option<u32> {
     Some(digit(tens)? * 10 + digit(ones)?)
 }
 
-/// How long the fraction of the second is that `rest` begins with, its point included.
+/// Length of the second's fraction that `rest` begins with, its point included.
 fn fraction_length(rest: &[u8]) -> usize {
     let Some((b'.', digits)) = rest.split_first() else { return 0 };
     1 + digits.iter().take_while(|byte| byte.is_ascii_digit()).count()

@@ -6,7 +6,7 @@ use super::string::unescape;
 use std::collections::HashMap;
 
 /// The object at the cursor, which is sound, with each key once wherever its fields are columns;
-/// the last value counts. What is kept as JSON text stays as it is.
+/// the last value counts. Values kept as JSON text stay as they are.
 pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut String) -> Result<(), RecordFlaw> {
     let text = cursor.text();
     let mut entries = Vec::new();

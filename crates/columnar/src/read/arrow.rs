@@ -20,24 +20,24 @@ use std::sync::Arc;
 /// Behind a file's footer: its length and the magic.
 const TRAILER_BYTES: usize = 10;
 
-/// What a file says of itself.
+/// Metadata of a file.
 pub(super) struct ArrowFooter {
-    /// As it is stored, and as its rows are given.
+    /// The schema as it is stored, and as its rows are given.
     schema: SchemaRef,
     plain: SchemaRef,
     decoder: Arc<FileDecoder>,
     blocks: Arc<[Block]>,
-    /// What a stored batch may take, and as much again before compression.
+    /// Most bytes of a stored batch, and as many again before compression.
     bytes_max: usize,
-    /// What is held as long as the file is open: the schema, the places of batches, and the
+    /// Memory held as long as the file is open: the schema, the places of batches, and the
     /// dictionaries.
     bytes: usize,
 }
 
-/// What a column becomes, its name and metadata aside.
+/// Memory of a column, its name and metadata aside.
 const FIELD_BYTES: usize = 512;
 
-/// What a name or a text of metadata takes beside its bytes.
+/// Memory of a name or a text of metadata beside its bytes.
 const TEXT_BYTES: usize = 64;
 
 impl ArrowFooter {
@@ -78,12 +78,12 @@ impl ArrowFooter {
         &self.plain
     }
 
-    /// What the footer and the dictionaries take.
+    /// Memory of the footer and the dictionaries.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What the largest batch takes, as it is stored or before compression; each was looked at, and
+    /// Memory of the largest batch, as it is stored or before compression; each was looked at, and
     /// its buffers left unread.
     pub(super) fn batch_bytes_max(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
         let mut most = 0;
@@ -175,7 +175,7 @@ pub(super) fn cut(
     Ok(Box::new(std::iter::from_fn(move || next().transpose())))
 }
 
-/// Which top-level columns these are.
+/// Numbers of these top-level columns.
 pub(super) fn projection(schema: &SchemaRef, name: &str, columns: Option<&[String]>) -> Result<Option<Vec<usize>>, Error> {
     let Some(columns) = columns else { return Ok(None) };
     let names = || schema.fields().iter().map(|field| field.name().as_str());
@@ -188,8 +188,8 @@ pub(super) fn projection(schema: &SchemaRef, name: &str, columns: Option<&[Strin
     Ok(Some(names().enumerate().filter(|(_, path)| wanted(path)).map(|(place, _)| place).collect()))
 }
 
-/// Adds what a schema takes; whether that is no more than `bytes_max` together. A footer may name
-/// one field any number of times.
+/// Adds the memory of a schema; true if that is no more than `bytes_max` together. A footer may
+/// name one field any number of times.
 pub(super) fn schema_fits(schema: &arrow_ipc::Schema<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
     texts_fit(schema.custom_metadata().iter().flatten(), bytes, bytes_max)
         && schema.fields().iter().flatten().all(|field| field_fits(&field, bytes, bytes_max))
@@ -244,7 +244,7 @@ impl ArrowBatches {
     }
 }
 
-/// Of a batch that starts with row `start`, what was asked for.
+/// The requested part of a batch that starts with row `start`.
 fn part(batch: &RecordBatch, start: u64, rows: &RowChoice, columns: Option<&[usize]>) -> Result<RecordBatch, ArrowError> {
     let projected = columns.map_or(Ok(batch.clone()), |columns| batch.project(columns))?;
     let end = start + batch.num_rows() as u64;
@@ -262,8 +262,7 @@ fn part(batch: &RecordBatch, start: u64, rows: &RowChoice, columns: Option<&[usi
     }
 }
 
-/// A message with its buffers, and what these take before compression, which is `bytes_max` at
-/// most.
+/// A message with its buffers, and their memory before compression, which is `bytes_max` at most.
 fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max: usize) -> Result<(Buffer, usize), Error> {
     let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
     let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
@@ -287,7 +286,7 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
     Ok((Buffer::from_vec(bytes), plain_bytes.max(body)))
 }
 
-/// Where a message is, and how long it and its buffers are.
+/// Place of a message, and its length and that of its buffers.
 fn place(block: &Block) -> Option<(u64, usize, usize)> {
     let (head, body) = (usize::try_from(block.metaDataLength()).ok()?, usize::try_from(block.bodyLength()).ok()?);
     (head >= 8).then_some((u64::try_from(block.offset()).ok()?, head, body))
@@ -298,7 +297,7 @@ fn too_many_rows(name: &str, what: &str, rows: u64) -> Error {
     Error::new(ErrorClass::Limit, name, text)
 }
 
-/// What a message says that it has: rows, and bytes of compressed buffers before compression, which
+/// Contents that a message states: rows, and bytes of compressed buffers before compression, which
 /// the first eight bytes of each tell.
 pub(super) fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u64, usize)> {
     // Since version 0.15 the length has four bytes before it.

@@ -12,7 +12,7 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`; a panic is the file's fault. Nothing of what has panicked is used again.
+/// Does `work`; a panic is the file's fault. No state of a panicked decoder is used again.
 pub(super) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     quieten();
     let broken = || Error::new(ErrorClass::Corrupt, name, "the file contradicts itself");

@@ -20,7 +20,7 @@ pub(super) struct Chunks {
     /// Most that is read at once.
     piece_bytes_max: usize,
     read: Arc<AtomicU64>,
-    /// Who counts the pages, while rows are read.
+    /// Counter of the pages, while rows are read.
     pages: Option<Arc<Pages>>,
 }
 
@@ -68,12 +68,12 @@ impl Chunks {
         peeked(|length| self.peek(start, length)).ok().map(|page| (start, page))
     }
 
-    /// What follows a place.
+    /// The bytes after a place.
     pub(super) fn reader(&self, place: u64) -> ChunksFrom {
         ChunksFrom { chunks: self.clone(), place }
     }
 
-    /// As much of a stretch as is there.
+    /// Reads a byte range as far as it is there.
     fn peek(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let there = usize::try_from(self.size_bytes.saturating_sub(start)).unwrap_or(usize::MAX);
         self.bytes(start, length.min(there))
@@ -114,7 +114,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// What follows a place in a file.
+/// The bytes after a place in a file.
 #[derive(Debug)]
 pub(super) struct ChunksFrom {
     chunks: Chunks,

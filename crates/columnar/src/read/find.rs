@@ -1,4 +1,4 @@
-//! Rows by a value: what the footer rules out is not read.
+//! Rows by a value: parts that the footer rules out are not read.
 
 use super::arrow::projection;
 use super::chunks::Chunks;
@@ -227,7 +227,7 @@ fn names(fields: &Fields, before: &str) -> Vec<String> {
     fields.iter().flat_map(below).collect()
 }
 
-/// The column at a path that [`field_at`] finds. What is in a null struct is null.
+/// The column at a path that [`field_at`] finds. Values in a null struct are null.
 fn array_at(batch: &RecordBatch, path: &str) -> ArrayRef {
     let root: ArrayRef = Arc::new(arrow_array::StructArray::from(batch.clone()));
     descend(&root, path)

@@ -1,9 +1,9 @@
 //! The rows of a Parquet file, one row group after another, in pieces that are bounded by bytes.
 //!
-//! How large rows are is only known when they are read: a page of a few bytes may have a million of
+//! The size of rows is only known when they are read: a page of a few bytes may have a million of
 //! them, each with the one large value of a dictionary. So texts are read as views, which share
-//! their values; what the pages take is counted; and when it is too much, the same rows are read
-//! again with fewer at a time.
+//! their values; the bytes of the pages are counted; and when they are too many, the same rows are
+//! read again with fewer at a time.
 
 use super::chunks::Chunks;
 use super::pages::Pages;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Rows of one row group.
 pub(super) struct GroupRows {
     pub(super) group: usize,
-    /// Which of them; `None` is all.
+    /// Selected rows; `None` is all.
     pub(super) selection: Option<RowSelection>,
 }
 
@@ -106,7 +106,7 @@ impl Groups {
         Ok(())
     }
 
-    /// A reader of what is left of a part. Filters read their columns here.
+    /// A reader of the rest of a part. Filters read their columns here.
     fn open(
         &self,
         part: GroupRows,
@@ -137,7 +137,7 @@ impl Groups {
             .with_projection(self.mask.clone())
             .with_row_groups(vec![part.group])
             .with_batch_size(batch_rows)
-            // Otherwise what the filter has read is kept for 100 MiB.
+            // Otherwise the columns that the filter has read are kept for 100 MiB.
             .with_max_predicate_cache_size(0)
             .with_offset(done);
         let builder = match &part.selection {
@@ -210,7 +210,7 @@ fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     (BATCH_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX)
 }
 
-/// What a value takes beside its text.
+/// Bytes of a value beside its text.
 fn width(chunk: &ColumnChunkMetaData) -> i64 {
     match chunk.column_type() {
         Type::BOOLEAN => 1,

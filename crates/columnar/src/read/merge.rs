@@ -60,7 +60,7 @@ fn union(ours: &[FieldRef], theirs: &Fields) -> Result<Vec<FieldRef>, String> {
                     format!("the column '{name}' is {other}, and {own} in a file before: they do not make one file")
                 })?;
                 let same = own.data_type() == field.data_type();
-                // What the metadata says of one type need not hold for another.
+                // Metadata about one type need not hold for another.
                 let kept = if same { own.as_ref().clone() } else { Field::new(own.name(), both, true) };
                 *own = Arc::new(kept.with_nullable(true));
             }
@@ -126,7 +126,7 @@ fn fitted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
         (DataType::Struct(_), DataType::Struct(fields)) => fitted_struct(array.as_struct(), fields),
         (DataType::List(_), DataType::List(item)) => fitted_list(array.as_list::<i32>(), item),
         (DataType::LargeList(_), DataType::List(item)) => fitted_list(array.as_list::<i64>(), item),
-        // What does not fit is an error and no null.
+        // A value that does not fit is an error and no null.
         _ => cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() }),
     }
 }

@@ -1,11 +1,10 @@
 //! Files of columns as batches: Parquet and Arrow IPC, whose streams may come from a pipe.
 //!
-//! A [`TableFile`] is an open file of either; what it gives are batches of at most about
+//! A [`TableFile`] is an open file of either; it gives batches of at most about
 //! [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX) of the columns and rows asked for, with
-//! nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
+//! nothing shared between rows but dictionaries. Only the bytes for them are read, and counted.
 //!
-//! A file may be foreign, and hostile: what it says of itself is looked at before anything is
-//! allocated for it.
+//! A file may be foreign, and hostile: its metadata is checked before anything is allocated for it.
 
 mod arrow;
 mod catch_panic;
@@ -34,18 +33,18 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::ops::Range;
 
-/// Which rows, by their number from 0.
+/// Choice of rows, by their number from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChoice {
     /// All.
     All,
-    /// Those from one to before another.
+    /// The rows from one to before another.
     Range(Range<u64>),
     /// These, in ascending order.
     These(Vec<u64>),
 }
 
-/// Batches, or what is wrong with the file.
+/// Batches, or the error of the file.
 pub type ReadBatches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
 
 /// A file of columns, or a stream of them.
@@ -63,7 +62,7 @@ enum StoredForm {
 /// The refusal of numbers in the order of other machines.
 const BIG_ENDIAN: &str = "its numbers are big-endian, which is not read: a program of Arrow's writes them anew";
 
-/// The refusal of what nobody reads without a key.
+/// The refusal of a file that nobody reads without a key.
 const ENCRYPTED: &str = "is encrypted Parquet, which is not read: no keys are taken, so decrypt it first";
 
 /// True if a file that starts so is a file of columns, or a stream of them.
@@ -84,8 +83,8 @@ pub fn is_stream(head: &[u8]) -> bool {
     stream::is_stream(head)
 }
 
-/// Refuses by its first bytes what would be read wrong, for who opens it otherwise; what is broken
-/// is left to that.
+/// Refuses, by its first bytes, a file that would be read wrong by another reader; a broken one is
+/// left to that reader.
 ///
 /// # Errors
 /// When it is encrypted, or Arrow with columns or numbers that are not read.
@@ -171,7 +170,7 @@ impl TableFile {
         }
     }
 
-    /// How many rows it has. Parquet's footer says it; of Arrow each batch is read, after which a
+    /// Number of its rows. Parquet's footer says it; of Arrow each batch is read, after which a
     /// stream that is no file has none.
     ///
     /// # Errors
@@ -185,7 +184,7 @@ impl TableFile {
     }
 
     /// The rows asked for, of these columns or of all. A column is named by its path
-    /// (`actor.login`), which names what is below it too.
+    /// (`actor.login`), which names all columns below it too.
     ///
     /// # Errors
     /// When there is no such column.
@@ -199,7 +198,7 @@ impl TableFile {
 
     /// The rows where a column has that value, which is written as the column's type is: a number,
     /// a text, an instant in RFC 3339, `true`. In Parquet files, statistics, Bloom filters and the
-    /// page index tell what need not be read.
+    /// page index tell the parts that need not be read.
     ///
     /// # Errors
     /// When there is no such column, or the value is none of its type.
@@ -221,7 +220,7 @@ impl TableFile {
         Ok(Box::new(FusedBatches::new(&self.name, guarded(&self.name, batches)?)))
     }
 
-    /// What is held of the file as long as it is open: its footer with the page index, or its
+    /// Memory of the file as long as it is open: its footer with the page index, or its
     /// dictionaries.
     #[must_use]
     pub fn footer_bytes(&self) -> u64 {
@@ -233,22 +232,21 @@ impl TableFile {
         bytes as u64
     }
 
-    /// What reading takes at most beside the footer, in such a memory: pages (large ones where a
-    /// file has them) or a stored batch, once more as rows, and a piece of these with what is made
-    /// of it.
+    /// Most memory of reading beside the footer, in such a memory: pages (large ones where a file
+    /// has them) or a stored batch, once more as rows, and a piece of these with its output.
     #[must_use]
     pub fn reading_bytes(memory_bytes: u64, large_page_bytes: u64) -> u64 {
         let share = share(memory_bytes, READ_SHARE) as u64;
         share.max(large_page_bytes) + share + 4 * BATCH_BYTES_MAX as u64
     }
 
-    /// What its pages take that are held at once, where that is more than their usual share.
+    /// Memory of its pages that are held at once, where that is more than their usual share.
     #[must_use]
     pub fn large_page_bytes(&self) -> u64 {
         if let StoredForm::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
     }
 
-    /// What the largest batch of an Arrow file takes, compressed or not, or may take in a stream; 0
+    /// Memory of the largest batch of an Arrow file, compressed or not, or its limit in a stream; 0
     /// of other files.
     ///
     /// # Errors
@@ -261,7 +259,7 @@ impl TableFile {
         }
     }
 
-    /// The size of the file; 0 of what is none.
+    /// The size of the file; 0 of an input that is none.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.chunks().map_or(0, Chunks::size_bytes)

@@ -1,4 +1,4 @@
-//! What the pages of a row group take while its rows are read.
+//! Memory of the pages of a row group while its rows are read.
 
 use crate::thrift::{PageHeader, ThriftError, page_header};
 use parquet::basic::Encoding;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The number of [`Encoding::DELTA_BYTE_ARRAY`] in a page's header.
 const DELTA_BYTE_ARRAY: usize = 7;
 
-/// Counts pages before they are decoded, and refuses what is too much.
+/// Counts pages before they are decoded, and refuses too many bytes.
 #[derive(Debug)]
 pub(super) struct Pages {
     group: usize,
@@ -22,7 +22,7 @@ pub(super) struct Pages {
 #[derive(Debug, Default)]
 struct PageState {
     columns: Vec<ColumnChunk>,
-    /// What was held when the batch began, and what has come since.
+    /// Bytes held when the batch began, and those since.
     held_bytes: usize,
     since_bytes: usize,
     /// Reason for which a page was refused.
@@ -37,7 +37,7 @@ pub(super) struct Refusal {
     pub(super) text: String,
 }
 
-/// What is known of a column's chunk.
+/// Metadata of a column's chunk.
 #[derive(Debug)]
 struct ColumnChunk {
     path: String,
@@ -51,7 +51,7 @@ struct ColumnChunk {
 }
 
 impl Pages {
-    /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are
+    /// Pages of a row group, of which together `bytes_max` may be held. `None` when its columns are
     /// in each other's places.
     pub(super) fn new(number: usize, group: &RowGroupMetaData, bytes_max: usize) -> Option<Self> {
         let mut columns: Vec<ColumnChunk> = group
@@ -74,7 +74,7 @@ impl Pages {
         apart.then(|| Self { group: number, bytes_max, state: Mutex::new(PageState { columns, ..PageState::default() }) })
     }
 
-    /// What the pages before the last of each column held is free.
+    /// The pages before the last of each column are free.
     pub(super) fn batch_begins(&self) {
         let mut state = self.state();
         state.held_bytes = state.columns.iter().map(|column| column.page_bytes + column.dictionary_bytes).sum();
@@ -99,7 +99,7 @@ impl Pages {
         state.check(self.group, seen)
     }
 
-    /// These bytes from `start` on were read: a page, or a page behind its header.
+    /// These bytes from `start` on were read: a page, or a page after its header.
     pub(super) fn bytes_at(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         let seen = state.bytes_at(start, bytes, self.bytes_max);
@@ -149,7 +149,7 @@ impl PageState {
         column.ok_or_else(|| Refusal { full: false, text: format!("a page at byte {place}, outside its column") })
     }
 
-    /// Remembers a refusal, since what becomes of an error on its way through the reader is a text.
+    /// Remembers a refusal, since an error becomes a text on its way through the reader.
     fn check(&mut self, group: usize, seen: Result<(), Refusal>) -> io::Result<()> {
         let Err(refusal) = seen else { return Ok(()) };
         let text = format!("row group {group}, {}", refusal.text);
@@ -174,7 +174,7 @@ fn unsound(path: &str, what: &str) -> Refusal {
 
 const BROKEN: &str = "a broken page header";
 
-/// The header at the start of what `peek` gives, of which as much is taken as it needs.
+/// The header at the start of the bytes of `peek`, of which as many are taken as it needs.
 pub(super) fn peeked(peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<PageHeader, &'static str> {
     /// Most headers are shorter; the longest has bounds of some values.
     const PEEKED_BYTES: [usize; 3] = [128, 4 << 10, 1 << 20];

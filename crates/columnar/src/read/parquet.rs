@@ -28,16 +28,16 @@ pub(super) type ReaderBuilder = ParquetRecordBatchReaderBuilder<Chunks>;
 /// Behind the footer: its length, and the magic.
 const TAIL_BYTES: usize = 8;
 
-/// What a file says of itself.
+/// Metadata of a file.
 pub(super) struct ParquetFooter {
     pub(super) metadata: ArrowReaderMetadata,
     /// The same, with texts read as views.
     pub(super) views: ArrowReaderMetadata,
     /// The columns of the rows that are given.
     schema: SchemaRef,
-    /// What the pages that are held may take.
+    /// Most bytes of the pages that are held.
     pub(super) bytes_max: usize,
-    /// What large pages take, where there are such.
+    /// Bytes of large pages, where there are such.
     large_bytes: usize,
     row_bytes_max: usize,
     bytes: usize,
@@ -81,7 +81,7 @@ impl ParquetFooter {
         u64::try_from(self.parquet().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// What the footer itself takes.
+    /// Memory of the footer itself.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -91,7 +91,7 @@ impl ParquetFooter {
         self.row_bytes_max
     }
 
-    /// What large pages take that are held at once; 0 where there are none, or too large ones.
+    /// Memory of large pages that are held at once; 0 where there are none, or too large ones.
     pub(super) fn large_bytes(&self) -> usize {
         self.large_bytes
     }
@@ -129,7 +129,7 @@ impl ParquetFooter {
         Ok(Box::new(Groups::new(self, chunks, name, (columns.0, &columns.1), parts, None)))
     }
 
-    /// Which columns these are, and the schema of their rows.
+    /// Numbers of these columns, and the schema of their rows.
     pub(super) fn columns(&self, name: &str, columns: Option<&[String]>) -> Result<(ProjectionMask, SchemaRef), Error> {
         let Some(columns) = columns else { return Ok((ProjectionMask::all(), Arc::clone(self.schema()))) };
         let mask = self.mask(name, columns)?;
@@ -151,8 +151,7 @@ impl ParquetFooter {
     }
 }
 
-/// The footer, and about what it takes; nothing is made of one that would take more than
-/// `bytes_max`.
+/// The footer, and about its memory; one that would take more than `bytes_max` is not decoded.
 fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMetaData, usize), Error> {
     let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {text}"));
     let io = |error: io::Error| failed(name, &error.into());
@@ -188,7 +187,7 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
 /// different places, and columns that would be read wrong.
 ///
 /// # Errors
-/// When it does, with what is wrong.
+/// When it does, with the contradiction.
 pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     let unsound = |text: String| Err(Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {text}")));
     let mut sum = 0_i64;
@@ -219,7 +218,7 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     }
 }
 
-/// What the pages of columns with large ones take that are held at once, stored and not, as the
+/// Memory of the pages of columns with large ones that are held at once, stored and not, as the
 /// first of each tells. Others are not looked at, and are within their share.
 fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
     let of_chunk = |chunk: &ColumnChunkMetaData| {
@@ -276,7 +275,7 @@ fn with_leaves(field: &FieldRef, change: &mut impl FnMut(&DataType) -> DataType)
 
 /// The footer with the page index, where that has room: without it there is more to read.
 fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> parquet::errors::Result<ParquetMetaData> {
-    /// What an encoded index becomes.
+    /// Factor by which an encoded index grows in memory.
     const FACTOR: u64 = 8;
     let columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let places = columns.flat_map(|chunk| {
@@ -334,7 +333,7 @@ fn view(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// The paths of all columns, without what Parquet puts between a list and its items.
+/// The paths of all columns, without the levels that Parquet puts between a list and its items.
 pub(super) fn paths(schema: &SchemaDescriptor) -> Vec<String> {
     schema.columns().iter().map(|column| column.path().string().replace(".list.element", "").replace(".list.item", "")).collect()
 }

@@ -93,7 +93,7 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
     }
 }
 
-/// The same values without runs and list views; what each row takes was measured.
+/// The same values without runs and list views; the memory of each row was measured.
 pub(crate) fn plain(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     if is_plain(array.data_type()) {
         return Ok(array);

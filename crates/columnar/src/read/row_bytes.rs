@@ -1,4 +1,4 @@
-//! What rows hold once nothing is shared between them.
+//! Bytes of rows once nothing is shared between them.
 
 use crate::limits::BATCH_ROWS_MAX;
 use arrow_array::cast::AsArray;
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Items of lists are measured so many at once: there may be any number of them.
 const ITEMS_MAX: usize = BATCH_ROWS_MAX;
 
-/// What each row of `array` takes with its values written out: of a dictionary its value, of a list
+/// Bytes of each row of `array` with its values written out: of a dictionary its value, of a list
 /// its items.
 pub(super) fn of(array: &ArrayRef) -> Vec<usize> {
     let mut bytes = vec![0; array.len()];
@@ -18,7 +18,7 @@ pub(super) fn of(array: &ArrayRef) -> Vec<usize> {
     bytes
 }
 
-/// Adds what each row of `array` takes.
+/// Adds the bytes of each row of `array`.
 pub(super) fn add(array: &ArrayRef, bytes: &mut [usize]) {
     if let Some(width) = width(array.data_type()) {
         return each(bytes, |_| width);
@@ -61,7 +61,7 @@ pub(super) fn add(array: &ArrayRef, bytes: &mut [usize]) {
     }
 }
 
-/// Adds what list views take, which may have any items, also those of others.
+/// Adds the bytes of list views, which may have any items, also those of others.
 fn listed<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef, bytes: &mut [usize]) {
     // The number of an item takes so much while they are gathered.
     let number = size_of::<u64>();
@@ -85,7 +85,7 @@ fn listed<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef, byt
     });
 }
 
-/// Adds what the value of each row's run takes.
+/// Adds the bytes of each row's run value.
 fn runs<E: RunEndIndexType>(array: &ArrayRef, bytes: &mut [usize]) {
     let Some(runs) = array.as_run_opt::<E>() else { return };
     let values = runs.values();
@@ -105,10 +105,10 @@ fn runs<E: RunEndIndexType>(array: &ArrayRef, bytes: &mut [usize]) {
 /// Most items of list views that are measured one by one; each takes eight bytes meanwhile.
 const SUMS_MAX: usize = 1 << 18;
 
-/// What a list of a fixed length takes beside its items.
+/// Bytes of a list of a fixed length beside its items.
 const LIST_BYTES: usize = 8;
 
-/// What a value of the type takes, where that is the same for all.
+/// Bytes of a value of the type, where that is the same for all.
 fn width(data_type: &DataType) -> Option<usize> {
     match data_type {
         // A list may have any number of nulls, and each has a text.
@@ -153,7 +153,7 @@ fn lists<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef, bytes: &mut [usiz
     items(|row| offsets[row].as_usize(), values, bytes, size_of::<O>());
 }
 
-/// Adds what lists take whose items begin at these offsets.
+/// Adds the bytes of lists whose items begin at these offsets.
 fn items(offset: impl Fn(usize) -> usize, values: &ArrayRef, bytes: &mut [usize], list_bytes: usize) {
     if let Some(width) = width(values.data_type()) {
         return each(bytes, |row| (offset(row + 1) - offset(row)).saturating_mul(width).saturating_add(list_bytes));
@@ -181,7 +181,7 @@ fn items(offset: impl Fn(usize) -> usize, values: &ArrayRef, bytes: &mut [usize]
     }
 }
 
-/// What these values take together.
+/// Bytes of these values together.
 fn sum(values: &ArrayRef, range: Range<usize>) -> usize {
     let starts = range.clone().step_by(ITEMS_MAX);
     let parts = starts.map(|start| of(&values.slice(start, ITEMS_MAX.min(range.end - start))));
@@ -204,7 +204,7 @@ mod tests {
         let keys = Int32Array::from(vec![Some(0), Some(1), None, Some(0)]);
         let coded: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, values));
         let bytes = of(&coded);
-        // Lengths and 4 bytes of the offset, 4 of the code; what a null counts is of no matter.
+        // Lengths and 4 bytes of the offset, 4 of the code; the count of a null is of no matter.
         assert_eq!((bytes[0], bytes[1], bytes[3]), (108, 9, 108));
         assert_eq!(of(&coded.slice(1, 1)), [9]);
     }
@@ -228,7 +228,7 @@ mod tests {
         let item = Arc::new(Field::new("item", DataType::Null, true));
         let lists: ArrayRef = Arc::new(LargeListArray::new(item, offsets, nulls, None));
         assert_eq!(of(&lists), [8 + 3, 8 + (1 << 40) - 3]);
-        // Lists of texts of a byte each, shorter and longer than what is measured at once.
+        // Lists of texts of a byte each, shorter and longer than the part that is measured at once.
         let ends = [0, 5, 5, 10_000, 10_001, 30_000];
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"; 30_000]));
         let item = Arc::new(Field::new("item", DataType::Utf8, true));

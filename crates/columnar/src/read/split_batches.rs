@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// at a time.
 pub(super) struct BatchSplitter {
     name: String,
-    /// What the pieces are to be.
+    /// Schema of the pieces.
     schema: SchemaRef,
     row_bytes_max: usize,
     batch: Option<RecordBatch>,
@@ -32,7 +32,7 @@ impl BatchSplitter {
         Self { name, schema: Arc::clone(schema), row_bytes_max, batch: None, measured: 0, ranges: VecDeque::new() }
     }
 
-    /// The next piece of what was put.
+    /// The next piece of the batch that was put.
     pub(super) fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
         if self.ranges.is_empty()
             && let Err(error) = self.measure()

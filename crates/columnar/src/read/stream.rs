@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Before the length of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// What is before a message: that, and its length.
+/// Bytes before a message: a mark, and its length.
 const PREFIX_BYTES: usize = 8;
 
 /// An open stream.
@@ -30,7 +30,7 @@ pub(super) struct ArrowStream {
     bytes: usize,
     limits: StreamLimits,
     source: MessageSource,
-    /// Where the messages after the schema begin.
+    /// Begin of the messages after the schema.
     start: u64,
 }
 
@@ -43,7 +43,7 @@ struct StreamLimits {
     batch_bytes_max: usize,
 }
 
-/// Where the messages after the schema come from.
+/// Source of the messages after the schema.
 enum MessageSource {
     /// A file.
     File(Chunks),
@@ -79,17 +79,17 @@ impl ArrowStream {
         &self.plain
     }
 
-    /// What the schema and the dictionaries may take.
+    /// Most memory of the schema and the dictionaries.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What a batch may take at most.
+    /// Most memory of a batch.
     pub(super) fn batch_bytes_max(&self) -> u64 {
         self.limits.batch_bytes_max as u64
     }
 
-    /// How many rows there are; they are gone then, where the stream can be read once.
+    /// Number of rows; they are gone then, where the stream can be read once.
     pub(super) fn rows(&self, name: &str) -> Result<u64, Error> {
         self.stored(name)?.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64))
     }
@@ -120,7 +120,7 @@ impl ArrowStream {
     }
 }
 
-/// What the first message says.
+/// Content of the first message.
 struct OpenedStream {
     schema: SchemaRef,
     version: MetadataVersion,
@@ -174,7 +174,7 @@ struct Messages<'a> {
 }
 
 impl Messages<'_> {
-    /// The next message with what is before it, without its buffers; `None` at the end.
+    /// The next message with its prefix, without its buffers; `None` at the end.
     fn head(&mut self, bytes_max: usize) -> Result<Option<Vec<u8>>, Error> {
         let mut head = Vec::new();
         self.take(4, &mut head)?;
@@ -227,7 +227,7 @@ struct StreamBatches {
     name: String,
     reader: Box<dyn Read + Send>,
     decoder: FileDecoder,
-    /// What each dictionary takes: one may be replaced, and one may grow.
+    /// Memory of each dictionary: one may be replaced, and one may grow.
     dictionaries: HashMap<i64, usize>,
     held_bytes: usize,
     limits: StreamLimits,

@@ -74,7 +74,7 @@ impl Scalar {
         }
     }
 
-    /// Which values of a column are this one.
+    /// Mask of the values of a column that equal this one.
     pub(super) fn equal(&self, array: &ArrayRef) -> Result<BooleanArray, ArrowError> {
         if let Some(dictionary) = array.as_any_dictionary_opt() {
             return self.equal_coded(dictionary);

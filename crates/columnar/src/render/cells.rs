@@ -15,7 +15,7 @@ use arrow_cast::cast;
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 
-/// What `ARROW:extension:name` is of a text that is JSON.
+/// Value of `ARROW:extension:name` of a text that is JSON.
 const JSON_EXTENSION: &str = "arrow.json";
 
 /// The values of a column.
@@ -132,7 +132,7 @@ fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &CellTexts,
         if place > places.start {
             out.push(b',');
         }
-        // What is no text already becomes one: keys are texts in JSON.
+        // A key that is no text becomes one: keys are texts in JSON.
         let start = out.len();
         keys.push_json(place, out);
         if out.get(start) != Some(&b'"') {
@@ -292,7 +292,7 @@ fn texts(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
     Ok(cast(array, &DataType::LargeUtf8)?.as_string::<i64>().clone())
 }
 
-/// Decimals with all their digits, also those beyond what their type says.
+/// Decimals with all their digits, also those beyond their type's.
 fn decimals(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
     fn texts<T: DecimalType>(array: &ArrayRef, scale: i8) -> LargeStringArray
     where

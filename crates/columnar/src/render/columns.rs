@@ -56,7 +56,7 @@ impl RenderColumns {
         Ok(columns)
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
@@ -68,7 +68,7 @@ impl RenderColumns {
         &self.names
     }
 
-    /// What a row has in a column. A value that was no value of its column's type is in `_rest`,
+    /// Value of a row in a column. A value that was no value of its column's type is in `_rest`,
     /// and comes from there.
     #[must_use]
     #[inline]
@@ -119,7 +119,7 @@ fn cell(cells: &CellTexts, row: usize) -> RenderCell<'_> {
     }
 }
 
-/// The texts of a column, one behind the other.
+/// The texts of a column, one after the other.
 struct ColumnTexts {
     text: String,
     ends: Vec<usize>,

@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 
 /// The rows of a batch as RFC 4180 has them, lines ending in a newline alone. A null is nothing, an
-/// empty text is `""`, and what is nested is JSON. Where there is one column a null is `""` too:
+/// empty text is `""`, and a nested value is JSON. Where there is one column a null is `""` too:
 /// nothing would be no row.
 pub struct Csv {
     rows: usize,

@@ -6,13 +6,13 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, OffsetSizeTrait, RecordBa
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::DataType;
 
-/// How many values of a batch are NaN or infinite: as JSON they are null.
+/// Number of values of a batch that are NaN or infinite: as JSON they are null.
 #[must_use]
 pub fn not_finite(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(|column| of(column, None)).sum()
 }
 
-/// Those of the values that are shown: what is below a null is not.
+/// Number of them among the shown values: values below a null are not shown.
 fn of(array: &ArrayRef, shown: Option<&NullBuffer>) -> u64 {
     if !has_floats(array.data_type()) {
         return 0;

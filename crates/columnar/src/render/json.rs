@@ -10,9 +10,9 @@ use arrow_schema::{ArrowError, DataType, Field};
 const RECORD_KEY: &str = "rorqual:record";
 
 /// The rows of a batch as JSON objects. A null is left out of its object, since an absent key reads
-/// as one; in lists it is kept. Texts that are JSON (`arrow.json`) are written as what they are,
-/// instants in RFC 3339, bytes in hexadecimal, NaN and infinity as null. What `_rest` has of a row
-/// is a member of the row again, as far as it is a member of the record itself.
+/// as one; in lists it is kept. Texts that are JSON (`arrow.json`) are written unquoted, instants
+/// in RFC 3339, bytes in hexadecimal, NaN and infinity as null. A member of `_rest` is a member of
+/// the row again, as far as it is a member of the record itself.
 pub struct JsonRows {
     rows: usize,
     fields: Vec<(Vec<u8>, CellTexts)>,

@@ -1,18 +1,18 @@
-//! What `_rest` has of a row: a JSON object of paths in the record and values, as it was written by
-//! the JSON decoder.
+//! Content of `_rest` of a row: a JSON object of paths in the record and values, as it was written
+//! by the JSON decoder.
 
 use super::cells::push_raw;
 
 /// The name of the column.
 pub(super) const NAME: &str = "_rest";
 
-/// The whole record, where that is what has no column.
+/// The whole record, where all of it has no column.
 pub(super) fn record(rest: &str) -> Option<&str> {
     rest.strip_prefix("{\"$\":")?.strip_suffix('}')
 }
 
-/// Puts what is a member of the record back into the object at the end of `out`; what lies deeper
-/// stays in a member `_rest`.
+/// Puts members of the record back into the object at the end of `out`; deeper values stay in a
+/// member `_rest`.
 pub(super) fn push(out: &mut Vec<u8>, rest: &str) {
     if !out.ends_with(b"}") {
         return;
@@ -43,7 +43,7 @@ pub(super) fn own<'a>(rest: &'a str, name: &str) -> Option<&'a str> {
     members(rest).iter().filter(|member| is_own(member)).find_map(value)
 }
 
-/// True if a member's path is a key of the record: others have a step between brackets or behind a
+/// True if a member's path is a key of the record: others have a step between brackets or after a
 /// dot.
 fn is_own(member: &str) -> bool {
     let path = member[1..].split('"').next().unwrap_or_default();
@@ -71,7 +71,7 @@ fn members(object: &str) -> Vec<&str> {
         }
     }
     found.push(&inside[start..]);
-    // What is no member is not from us.
+    // A text that is no member is not from us.
     found.retain(|member| member.starts_with('"'));
     found
 }

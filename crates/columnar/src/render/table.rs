@@ -7,7 +7,7 @@ use rorqual_pipe::escaped;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows of one table; behind them comes the next, with widths of its own.
+/// Rows of one table; after them comes the next, with widths of its own.
 const ROWS_MAX: usize = 200;
 
 /// A cell keeps so many bytes of its value: more than a terminal is wide.
@@ -23,10 +23,10 @@ const GAP: &str = "  ";
 pub struct TextTable {
     /// The names of the columns, and then rows.
     lines: Vec<Vec<String>>,
-    /// Which columns are numbers, which are aligned to the right.
+    /// Columns that are numbers, which are aligned to the right.
     numbers: Vec<bool>,
     room: usize,
-    /// How to see columns that have no room.
+    /// Advice about columns that have no room.
     advice: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl TextTable {
         Self { lines: vec![names], numbers, room, advice }
     }
 
-    /// Adds rows; what fills a table is printed.
+    /// Adds rows; a full table is printed.
     ///
     /// # Errors
     /// When a type has no text, or nothing can be written.
@@ -61,7 +61,7 @@ impl TextTable {
         Ok(())
     }
 
-    /// Prints what waits.
+    /// Prints the waiting rows.
     ///
     /// # Errors
     /// When nothing can be written.
@@ -93,7 +93,7 @@ fn shown(value: &[u8]) -> String {
     escaped(text.trim_end_matches('\u{fffd}')).replace('\n', "\\n")
 }
 
-/// The widths of the columns that have room: what they need, and where that is too much the widest
+/// The widths of the columns that have room: those they need, and where that is too much the widest
 /// ones give way.
 fn widths(lines: &[Vec<String>], room: usize) -> Vec<usize> {
     let mut widths = vec![0; lines.first().map_or(0, Vec::len)];

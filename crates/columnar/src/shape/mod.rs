@@ -1,8 +1,8 @@
-//! What is known of the columns: a tree of types that only widens.
+//! Shape of the records: a tree of types that only widens.
 //!
-//! A node remembers which kinds of values it met, and where each kind came first; what type that
-//! makes is decided when a schema is asked for. So merging is a union, and it does not matter how
-//! the input was cut. Only what is beyond [`COLUMNS_MAX`] may depend on the cuts.
+//! A node remembers the kinds of values it met, with the first place of each; their type is decided
+//! when a schema is asked for. So merging is a union, and it does not matter how the input was cut.
+//! Only columns beyond [`COLUMNS_MAX`] may depend on the cuts.
 
 mod node;
 mod schema;
@@ -19,7 +19,7 @@ use std::fmt;
 /// is where it came first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
-    /// What the records are: an object, whose fields are the columns, or anything else, which is
+    /// Shape of the records: an object, whose fields are the columns, or anything else, which is
     /// one column.
     pub(crate) record: ShapeNode,
     pub(crate) count: NodeCount,
@@ -28,15 +28,15 @@ pub struct Shape {
 /// Two values under one path that have no common type but text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// Where they are in their records.
+    /// Path of the values in their records.
     pub path: String,
-    /// What they are, and where each was met first, the earlier one first. No offset where only a
-    /// schema says so.
+    /// Their kinds, each with its first place, the earlier one first. No offset where only a schema
+    /// says so.
     pub kinds: [(&'static str, Option<u64>); 2],
 }
 
 impl Shape {
-    /// What both need.
+    /// Widens this shape to the needs of both.
     pub fn merge(&mut self, later: Shape) {
         self.count.overflows |= later.count.overflows;
         self.record.merge(later.record, &mut self.count);

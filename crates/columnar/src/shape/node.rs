@@ -29,7 +29,7 @@ impl Kinds {
     /// An integer past 64 bits, or a number past the range of doubles.
     pub(crate) const CHANGED: Self = Self(1 << 7);
     pub(crate) const TEXT: Self = Self(1 << 8);
-    /// Moments whose seconds have up to 3, 6, 9 digits behind the point.
+    /// Moments with up to 3, 6, 9 digits after the second's point.
     pub(crate) const TIME_3: Self = Self(1 << 9);
     pub(crate) const TIME_6: Self = Self(1 << 10);
     pub(crate) const TIME_9: Self = Self(1 << 11);
@@ -109,11 +109,11 @@ impl BitOr for Kinds {
 /// No offset.
 const NOWHERE: u64 = u64::MAX;
 
-/// What values under one path are.
+/// Kinds of the values under one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ShapeNode {
     kinds: Kinds,
-    /// Where a kind of each group came first.
+    /// First place of a kind of each group.
     first: [u64; Kinds::GROUPS.len()],
     /// Of arrays.
     item: Option<Box<ShapeNode>>,
@@ -129,22 +129,22 @@ pub(crate) struct ObjectFields {
     order: Order,
 }
 
-/// How many nodes a shape has, and whether that is too few.
+/// Number of nodes of a shape, and whether their limit was too low.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NodeCount {
-    /// Those that were ever made: one that became JSON text keeps its fields' places.
+    /// Nodes that were ever made: one that became JSON text keeps its fields' places.
     nodes: usize,
     pub(crate) overflows: bool,
 }
 
-/// Guesses which field comes next: the one that came behind the same field the last time.
+/// Guesses the next field: the one that came after the same field the last time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     first: u32,
     behind: Vec<u32>,
 }
 
-/// What a node's values become.
+/// Type of a node's values.
 pub(crate) enum Type<'a> {
     Bool,
     Int64,
@@ -225,7 +225,7 @@ impl ShapeNode {
         }
     }
 
-    /// How many keys the objects have.
+    /// Number of keys of the objects.
     #[inline]
     pub(crate) fn key_count(&self) -> usize {
         self.fields.as_ref().map_or(0, |fields| fields.entries.len())
@@ -243,7 +243,7 @@ impl ShapeNode {
         self.fields.get_or_insert_default()
     }
 
-    /// What both need.
+    /// Widens this node to the needs of both.
     pub(crate) fn merge(&mut self, other: ShapeNode, count: &mut NodeCount) {
         self.add(other.kinds, &other.first);
         if self.is_json() {
@@ -264,7 +264,7 @@ impl ShapeNode {
         }
     }
 
-    /// What the values become.
+    /// Type of the values.
     pub(crate) fn to_type(&self) -> Type<'_> {
         if self.is_json() {
             return Type::Json;
@@ -288,7 +288,7 @@ impl ShapeNode {
         }
     }
 
-    /// Those under this node, which is at `path`.
+    /// Conflicts under this node, which is at `path`.
     pub(super) fn conflicts(&self, path: &mut String, found: &mut Vec<Conflict>) {
         let met = || Kinds::GROUPS.iter().zip(self.first).filter(|((group, _), _)| self.kinds.has(*group));
         let mut kinds: Vec<_> = met().map(|((_, name), first)| (*name, Some(first).filter(|first| *first != NOWHERE))).collect();
@@ -393,7 +393,7 @@ impl ObjectFields {
     }
 }
 
-/// What was made on the way does not tell shapes apart.
+/// The history of a count does not tell shapes apart.
 impl PartialEq for NodeCount {
     fn eq(&self, other: &Self) -> bool {
         self.overflows == other.overflows
@@ -407,7 +407,7 @@ impl PartialEq for ObjectFields {
 }
 
 impl Order {
-    /// The field that is likely behind `previous`; at the start of an object, that is `None`.
+    /// The field that is likely after `previous`; at the start of an object, that is `None`.
     #[inline]
     pub(crate) fn guess(&self, previous: Option<usize>) -> usize {
         match previous {
@@ -416,7 +416,7 @@ impl Order {
         }
     }
 
-    /// `field` came behind `previous`.
+    /// `field` came after `previous`.
     pub(crate) fn learn(&mut self, previous: Option<usize>, field: usize) {
         let Some(previous) = previous else {
             self.first = field as u32;

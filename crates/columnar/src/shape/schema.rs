@@ -17,7 +17,7 @@ const OPEN_KEY: &str = "rorqual:open";
 const JSON: &str = "arrow.json";
 
 impl Shape {
-    /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also
+    /// The schema for it; `rest` adds the column `_rest` for values without a column, which is also
     /// added where [`Shape::needs_rest`].
     ///
     /// Every column may be null. A column that is text with the extension `arrow.json` has JSON;
@@ -45,7 +45,7 @@ impl Shape {
         Arc::new(Schema::new(columns))
     }
 
-    /// What a schema has room for. A type that JSON has no values of counts as JSON text.
+    /// Shape that a schema has room for. A type that JSON has no values of counts as JSON text.
     #[must_use]
     pub fn from_schema(schema: &Schema) -> Self {
         let mut shape = Self::default();

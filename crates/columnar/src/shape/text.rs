@@ -92,7 +92,7 @@ fn format_type(field: &Field, level: usize, text: &mut String) {
 /// A schema from its text.
 ///
 /// # Errors
-/// What is wrong with it, and at which byte.
+/// The fault, and its byte.
 pub fn parse_schema(text: &str) -> Result<SchemaRef, String> {
     let mut parser = SchemaParser { cursor: Cursor::new(text, false), columns: 0 };
     let field = parser.document().map_err(|fault| match fault {

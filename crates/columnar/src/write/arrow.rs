@@ -75,7 +75,7 @@ impl ArrowFile {
         if self.waiting_bytes < BATCH_BYTES_MAX { Ok(()) } else { self.write(schema) }
     }
 
-    /// Writes what waits as one batch.
+    /// Writes the waiting rows as one batch.
     fn write(&mut self, schema: &SchemaRef) -> Result<(), ArrowError> {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 /// Large enough that a system call costs nothing beside its bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Counts what is written.
+/// Counts the written bytes.
 pub(super) struct CountedWriter {
     inner: BufWriter<Box<dyn Write + Send>>,
     pub(super) bytes: u64,

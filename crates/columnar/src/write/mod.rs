@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use rorqual_pipe::{Error, ErrorClass};
 use std::io::Write;
 
-/// What a file is written as.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteTarget {
     /// Parquet.
@@ -26,7 +26,7 @@ pub enum WriteTarget {
     Csv,
 }
 
-/// How columns are compressed (Parquet, Arrow).
+/// Compression of columns (Parquet, Arrow).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// Not at all.
@@ -37,20 +37,19 @@ pub enum Codec {
     Zstd(i32),
 }
 
-/// How it is written.
+/// Settings of a writer.
 #[derive(Debug, Clone)]
 pub struct WriteSettings {
-    /// As what.
+    /// Format.
     pub target: WriteTarget,
-    /// How columns are compressed.
+    /// Compression of columns.
     pub codec: Codec,
     /// Columns that get a Bloom filter (Parquet), by their paths (`actor.login`).
     pub index: Vec<String>,
     /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see
     /// [`WriteSettings::bytes`].
     pub group_bytes_max: usize,
-    /// Most bytes that what is known of row groups may take until it is written as the footer
-    /// (Parquet).
+    /// Most bytes of the metadata of row groups until it is written as the footer (Parquet).
     pub footer_bytes_max: usize,
 }
 
@@ -73,7 +72,7 @@ enum ReadyGroup {
     Text { rows: u64, bytes: Vec<u8> },
 }
 
-/// What was written.
+/// Totals of a written file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteSummary {
     /// Rows.
@@ -99,8 +98,8 @@ impl WriteSettings {
         }
     }
 
-    /// What a writer of rows of that schema holds at most while `threads` help, beside the batches
-    /// that are prepared and not yet pushed.
+    /// Most memory of a writer of rows of that schema while `threads` help, beside the batches that
+    /// are prepared and not yet pushed.
     #[must_use]
     pub fn bytes(&self, schema: &SchemaRef, threads: usize) -> u64 {
         match self.target {
@@ -137,7 +136,7 @@ impl BatchWriter {
         }))
     }
 
-    /// What can be done with a batch out of order: text is rendered.
+    /// The work on a batch that can be done out of order: text is rendered.
     ///
     /// # Errors
     /// When a value can't be written.
@@ -163,8 +162,8 @@ impl BatchWriter {
         }
     }
 
-    /// Works off what waits, until nothing waits that nobody works on. Of the formats only Parquet
-    /// has such work.
+    /// Works off waiting tasks, until none is left that nobody works on. Of the formats only
+    /// Parquet has such work.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -175,9 +174,9 @@ impl BatchWriter {
         }
     }
 
-    /// Nothing more is pushed: what is left may be worked off by all who [`help`](Self::help),
-    /// before one calls [`finish`](Self::finish). Without it the last row group is encoded by that
-    /// one alone.
+    /// Nothing more is pushed: the remaining tasks may be worked off by all who
+    /// [`help`](Self::help), before one calls [`finish`](Self::finish). Without it the last row
+    /// group is encoded by that one alone.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -188,7 +187,7 @@ impl BatchWriter {
         }
     }
 
-    /// Writes what is left, and the footer.
+    /// Writes the remaining rows, and the footer.
     ///
     /// # Errors
     /// When the file can't be written.

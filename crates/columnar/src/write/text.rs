@@ -10,7 +10,7 @@ use rorqual_pipe::Error;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// Which format.
+/// Format of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
     /// A JSON object a line.

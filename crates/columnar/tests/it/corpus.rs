@@ -1,4 +1,4 @@
-//! Every fuzz target over its corpus: what once went wrong stays right, with no fuzzer at hand.
+//! Every fuzz target over its corpus: mended faults stay mended, with no fuzzer at hand.
 #![allow(clippy::print_stdout)]
 
 #[path = "../../../../fuzz/src/lib.rs"]

@@ -1,5 +1,5 @@
-//! Files of columns that others made: what is read of them at once is bounded by bytes, whatever
-//! they say.
+//! Files of columns that others made: the bytes of them that are read at once are bounded, whatever
+//! they state.
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
@@ -109,7 +109,7 @@ fn values_made_of_those_before_them_are_bounded_too() {
 
 #[test]
 fn rows_that_grow_are_read_fewer_at_a_time() {
-    // What the footer says of all together is far below what the last ones take.
+    // The footer's sum of all is far below the bytes of the last ones.
     let texts = (0..20_000).map(|row| if row < 19_970 { String::new() } else { format!("{row}").repeat(MIB / 20) });
     let texts: Vec<String> = texts.collect();
     let array: ArrayRef = Arc::new(StringArray::from(texts.clone()));

@@ -1,4 +1,4 @@
-//! What the tests of JSON share: documents as a tree of literals, chunks of any block size, and
+//! Shared by the tests of JSON: documents as a tree of literals, chunks of any block size, and
 //! columns compared with documents.
 
 use arrow_array::cast::AsArray;
@@ -27,7 +27,7 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// As JSON, with `space` wherever white space may be.
+    /// The document as JSON, with `space` wherever white space may be.
     pub(crate) fn to_json(&self, space: &str) -> String {
         let text = |text: &str| serde_json::Value::from(text).to_string();
         match self {

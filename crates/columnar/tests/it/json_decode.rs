@@ -31,7 +31,7 @@ proptest! {
             let schema = shape.to_schema(false);
             let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Keep, 100);
             match decoded.misfit {
-                // What has no place goes there.
+                // A value without a place goes there.
                 None if schema.column_with_name("_rest").is_some() => return Ok(()),
                 None => return { check_rows(&decoded.batches, &schema, &both); Ok(()) },
                 Some(misfit) => {
@@ -114,7 +114,7 @@ fn a_lone_surrogate_is_kept_as_written() {
     assert_eq!(column(&decoded.batches, "a"), ["x", "∅", "😀"]);
     assert_eq!(column(&decoded.batches, "_rest"), ["∅", r#"{"a":"\ud800y","[\"\\udc00\"]":1}"#, "∅"]);
     assert_eq!(notes(&decoded.notes), [(DecodeNote::Rest, 1), (DecodeNote::LoneSurrogate, 1)]);
-    // Without a place to keep it, the note says what became of it.
+    // Without a place to keep it, the note tells its fate.
     let schema = parse_schema(r#"{"a":"text"}"#).unwrap();
     let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Ignore, input.len());
     assert_eq!(column(&decoded.batches, "a"), ["x", "\u{fffd}y", "😀"]);

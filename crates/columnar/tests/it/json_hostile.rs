@@ -1,4 +1,4 @@
-//! What people and machines do to JSON.
+//! JSON as people and machines distort it.
 
 use crate::corpus::targets;
 use crate::json_common::{chunks, column, convert, decode, infer, layouts, records, render};

@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// What may be between records.
+/// Bytes that may be between records.
 const BETWEEN: [char; 5] = [' ', '\n', '\r', '\t', ','];
 
 /// The message and offset of the fault, at every size of blocks.

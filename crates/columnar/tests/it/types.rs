@@ -1,5 +1,4 @@
-//! Types of foreign files that are read wrong by who takes them for what they look like, and
-//! streams.
+//! Types of foreign files that are read wrong at face value, and streams.
 
 use arrow_array::builder::{Int32Builder, ListViewBuilder};
 use arrow_array::cast::AsArray;
@@ -41,7 +40,7 @@ fn refusal(bytes: &[u8]) -> String {
     open(bytes).map(|_| ()).unwrap_err().to_string()
 }
 
-/// The rows as JSON, a line each, and what ended them.
+/// The rows as JSON, a line each, and the error that ended them.
 fn lines(table: &TableFile) -> (String, Option<Error>) {
     let mut lines = Vec::new();
     for batch in table.batches(None, &RowChoice::All).unwrap() {

@@ -1,4 +1,4 @@
-//! What is written is read back as it was, whoever helped, and whatever fails.
+//! Written rows are read back as they were, with any helpers, and at any failure.
 
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::builder::{ListBuilder, StringDictionaryBuilder, StructBuilder};
@@ -155,7 +155,7 @@ fn all(batches: &[RecordBatch]) -> RecordBatch {
     concat_batches(&batches[0].schema(), batches).unwrap()
 }
 
-/// As JSON: dictionaries and what they stand for look the same.
+/// The rows as JSON: dictionaries and their values look the same.
 fn lines(batch: &RecordBatch) -> String {
     let mut out = Vec::new();
     rorqual_columnar::render::JsonRows::new(batch).unwrap().lines(&mut out);

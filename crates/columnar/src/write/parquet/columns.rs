@@ -14,15 +14,14 @@ use parquet::file::writer::SerializedFileWriter;
 use std::iter::Peekable;
 use std::sync::{Arc, OnceLock};
 
-/// Arrays that are encoded as one take so many bytes; an encoder has them beside what it holds
-/// otherwise.
+/// Bytes of arrays that are encoded as one; an encoder has them beside its own memory.
 const RUN_BYTES_MAX: usize = 1 << 20;
 
 /// A column: a leaf of the schema, or a part that can't be taken apart further (a map).
 pub(super) struct LeafColumn {
-    /// Which field of the schema it is in.
+    /// Field of the schema that it is in.
     top: usize,
-    /// Which child of each struct on the way to it.
+    /// Child of each struct on the way to it.
     steps: Vec<usize>,
     /// The field with nothing in it but this column.
     pub(super) field: FieldRef,
@@ -34,9 +33,9 @@ pub(super) struct LeafColumn {
 
 /// A batch taken apart.
 pub(in crate::write) struct Split {
-    /// How many rows it has.
+    /// Number of its rows.
     pub(super) rows: usize,
-    /// What its arrays hold.
+    /// Bytes of its arrays.
     pub(super) bytes: usize,
     /// An array for each column.
     pub(super) arrays: Vec<ArrayRef>,
@@ -100,7 +99,7 @@ impl LeafColumn {
     }
 }
 
-/// The next arrays as one: what an encoder does for an array costs as much as encoding a hundred
+/// The next arrays as one: an encoder's work for an array costs as much as encoding a hundred
 /// values.
 fn next_run(arrays: &mut Peekable<impl Iterator<Item = ArrayRef>>) -> Result<Option<ArrayRef>> {
     let Some(first) = arrays.next() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! How the values of a column are encoded.
+//! Encoding of the values of a column.
 
 use crate::limits::{BOUND_BYTES_MAX, DICTIONARY_BYTES_MAX, GROUP_ROWS_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 use crate::write::{Codec, WriteSettings};
@@ -18,7 +18,7 @@ const SAMPLE_VALUES: usize = 1024;
 /// Share of values that a Bloom filter wrongly says are there.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// How the values of a column chunk are encoded.
+/// Encoding of the values of a column chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EncodingChoice {
     /// Values once, and their numbers; as the others when the dictionary grows too large.
@@ -27,16 +27,16 @@ pub(super) enum EncodingChoice {
     Differences,
     /// Lengths, and then all texts in one.
     Lengths,
-    /// As they are.
+    /// The values themselves.
     Plain,
 }
 
 impl EncodingChoice {
-    /// How many there are.
+    /// Number of encodings.
     pub(super) const COUNT: usize = 4;
 }
 
-/// What encodings a file uses.
+/// Encodings of a file.
 pub(super) struct Encodings {
     codec: Codec,
     index: Vec<String>,
@@ -47,7 +47,7 @@ impl Encodings {
         Self { codec: settings.codec, index: settings.index.clone() }
     }
 
-    /// The style for these values of a column: what their sample says.
+    /// The encoding for these values of a column, by a sample of them.
     pub(super) fn style(&self, arrays: &[ArrayRef]) -> EncodingChoice {
         let leaves: Vec<ArrayRef> = arrays.iter().map(leaf).collect();
         let Some(first) = leaves.first() else { return EncodingChoice::Plain };
@@ -79,7 +79,7 @@ impl Encodings {
         };
         let indexed = self.index.iter().any(|indexed| indexed == path);
         let builder = builder.set_bloom_filter_enabled(indexed);
-        // Sized for a full group, and folded to what is in it when it is written.
+        // Sized for a full group, and folded to its content when it is written.
         let builder = if indexed {
             builder.set_bloom_filter_fpp(FALSE_POSITIVES).set_bloom_filter_max_ndv(GROUP_ROWS_MAX as u64)
         } else {
@@ -97,7 +97,7 @@ fn compression(codec: Codec) -> Compression {
     }
 }
 
-/// What Parquet holds as 32 or 64 bit integers.
+/// True for types that Parquet holds as 32 or 64 bit integers.
 fn is_integer(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(data_type, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_))
@@ -120,9 +120,9 @@ fn leaf(array: &ArrayRef) -> ArrayRef {
 /// Some values of a column, the same ones for the same arrays.
 #[derive(Default)]
 struct ValueSample {
-    /// How many values the column has.
+    /// Number of the column's values.
     all: usize,
-    /// How many of them were looked at.
+    /// Number of them that were looked at.
     seen: usize,
     bytes: usize,
     hashes: HashSet<u64>,

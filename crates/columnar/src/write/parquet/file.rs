@@ -1,10 +1,9 @@
 //! The file: row groups, their page indexes, and the footer.
 //!
 //! The footer comes last and names every column of every row group, and readers take all page
-//! indexes as one stretch before it; so what is known of them grows with the file. Of a row group
-//! that is written only its encoded entry is kept, about 150 bytes a column, and its encoded page
-//! index, as long as that is a quarter of what the footer may take; the library would keep several
-//! times as much.
+//! indexes as one piece before it; so their metadata grows with the file. Of a row group that is
+//! written only its encoded entry is kept, about 150 bytes a column, and its encoded page index, as
+//! long as that is a quarter of the footer's limit; the library would keep several times as much.
 
 use crate::limits::GROUPS_MAX;
 use crate::thrift::{ThriftError, footer_places, push_footer_rows};
@@ -31,7 +30,7 @@ use std::sync::Arc;
 
 const MAGIC: &[u8] = b"PAR1";
 
-/// Page indexes may take this share of what the footer may take.
+/// Part of the footer's limit for page indexes.
 const INDEX_SHARE: usize = 4;
 
 /// Behind a footer: its length, and the magic.
@@ -41,10 +40,10 @@ const TAIL_BYTES: usize = 8;
 pub(super) struct ParquetFile {
     out: TrackedWrite<CountedWriter>,
     properties: WriterPropertiesPtr,
-    /// What a file without rows says of itself.
+    /// Metadata of a file without rows.
     about: FileMetaData,
-    /// What the footer says of each row group, encoded, with the places of its indexes in
-    /// `indexes`; and where each ends.
+    /// Entries of the row groups in the footer, encoded, with the places of their indexes in
+    /// `indexes`; and the end of each.
     groups: Vec<u8>,
     ends: Vec<usize>,
     indexes: Vec<u8>,
@@ -52,7 +51,7 @@ pub(super) struct ParquetFile {
     written: WriteSummary,
 }
 
-/// What comes with a row group that is closed.
+/// Parts of a row group that is closed.
 struct Closed {
     group: RowGroupMetaData,
     blooms: Vec<Option<Sbbf>>,
@@ -134,7 +133,7 @@ impl ParquetFile {
         Ok(WriteSummary { bytes: self.out.bytes_written() as u64, ..self.written })
     }
 
-    /// What the footer says of a row group, encoded.
+    /// Entry of a row group in the footer, encoded.
     fn entry(&self, group: RowGroupMetaData) -> Result<Vec<u8>> {
         let bytes = encoded(&ParquetMetaData::new(self.about.clone(), vec![group]))?;
         Ok(bytes[footer_places(&bytes).map_err(unsound)?.1].to_vec())
@@ -199,14 +198,14 @@ impl ParquetFile {
     }
 }
 
-/// Where a column's indexes are: that of its values, and that of its pages.
+/// Locations of a column's indexes: that of its values, and that of its pages.
 type IndexLocations = [(Option<i64>, Option<i32>); 2];
 
 fn places(chunk: &ColumnChunkMetaData) -> IndexLocations {
     [(chunk.column_index_offset(), chunk.column_index_length()), (chunk.offset_index_offset(), chunk.offset_index_length())]
 }
 
-/// A row group with its indexes at these places behind `start`.
+/// A row group with its indexes at these places after `start`.
 fn with_indexes(
     group: &RowGroupMetaData,
     places: impl Fn(usize, &ColumnChunkMetaData) -> IndexLocations,
@@ -224,7 +223,7 @@ fn with_indexes(
     })
 }
 
-/// A row group of its encoded entry, between what is before and behind row groups in a footer.
+/// A row group of its encoded entry, between the bytes before and after row groups in a footer.
 fn decoded(before: &[u8], entry: &[u8], behind: &[u8]) -> Result<RowGroupMetaData> {
     let mut bytes = before.to_vec();
     push_footer_rows(&mut bytes, 0, 1);
@@ -242,7 +241,7 @@ fn changed(
     group.clone().into_builder().set_column_metadata(columns.collect::<Result<_>>()?).build()
 }
 
-/// A footer without what is after it.
+/// A footer without the bytes after it.
 fn encoded(metadata: &ParquetMetaData) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     ParquetMetaDataWriter::new(&mut bytes, metadata).finish()?;

@@ -22,7 +22,7 @@ const SMALL_ARRAYS: usize = 32;
 /// Arrays below this mean size are small.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// What a writer holds at most, see [`WriteSettings::bytes`].
+/// Most memory of a writer, see [`WriteSettings::bytes`].
 pub(in crate::write) fn bytes(settings: &WriteSettings, schema: &SchemaRef, threads: usize) -> u64 {
     let columns = columns(schema).len();
     let groups = 2 * (settings.group_bytes_max + BATCH_BYTES_MAX);
@@ -55,7 +55,7 @@ struct OpenGroup {
     arrays: Vec<Vec<ArrayRef>>,
     rows: usize,
     bytes: usize,
-    /// How many of the last arrays of each column are small, and what all these hold.
+    /// Number of the last arrays of each column that are small, and the bytes of all these.
     small: usize,
     small_bytes: usize,
 }
@@ -64,7 +64,7 @@ struct OpenGroup {
 struct SealedGroup {
     /// The columns that nobody has taken, the largest last.
     tasks: Vec<Task>,
-    /// What columns became.
+    /// Encoded columns.
     chunks: Vec<Option<Vec<ArrowColumnChunk>>>,
     /// Columns that are not encoded yet.
     left: usize,
@@ -130,7 +130,7 @@ impl Groups {
         if full { self.seal() } else { Ok(()) }
     }
 
-    /// Makes tasks of what has gathered. The group before is written first.
+    /// Makes tasks of the gathered arrays. The group before is written first.
     pub(in crate::write) fn seal(&self) -> Result<(), Error> {
         self.wait_until_written()?;
         let mut state = self.state();
@@ -165,7 +165,7 @@ impl Groups {
         if state.failed.is_some() { None } else { state.sealed.as_mut()?.tasks.pop() }
     }
 
-    /// Puts what a column became where it belongs, and writes the group when it was the last one.
+    /// Puts an encoded column in its place, and writes the group when it was the last one.
     fn put(&self, column: usize, chunks: Vec<ArrowColumnChunk>) -> Result<(), WriteFailure> {
         let mut state = self.state();
         let Some(sealed) = state.sealed.as_mut() else { return Ok(()) };
@@ -261,7 +261,7 @@ impl OpenGroup {
     }
 }
 
-/// True if there is something to write, and what is to be indexed.
+/// True if there is something to write, and checks the columns to be indexed.
 fn check(name: &str, columns: &[LeafColumn], index: &[String]) -> Result<(), Error> {
     if columns.is_empty() {
         return Err(Error::new(ErrorClass::Corrupt, name, "there are no columns, and Parquet has no rows without them"));

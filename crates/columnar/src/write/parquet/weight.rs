@@ -1,13 +1,13 @@
-//! What arrays hold.
+//! Memory of arrays.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_data::ArrayData;
 use std::collections::HashSet;
 
-/// What an array costs beside its buffers: its own fields, and those of each buffer.
+/// Memory of an array beside its buffers: its own fields, and those of each buffer.
 pub(super) const ARRAY_BYTES: usize = 256;
 
-/// What some arrays hold; memory that several of them share counts once.
+/// Memory of some arrays; buffers that several of them share count once.
 #[derive(Default)]
 pub(super) struct ArrayWeight {
     seen: HashSet<usize>,
@@ -15,7 +15,7 @@ pub(super) struct ArrayWeight {
 }
 
 impl ArrayWeight {
-    /// What `arrays` hold.
+    /// Memory of `arrays`.
     pub(super) fn of<'a>(arrays: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
         let mut weight = Self::default();
         arrays.into_iter().for_each(|array| weight.add(&array.to_data()));
