@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of the program.
 
 use crate::limits::{MEMORY_BYTES_DEFAULT, TABLE_ROWS_DEFAULT, TEMP_BYTES_DEFAULT};
 use clap::{Parser, ValueEnum};
@@ -18,7 +18,7 @@ Examples:
 /// A table is the path of a file, several by wildcards, a folder with files of one format, '-'
 /// (standard input), or an address (s3://, gs://, https://), in single quotes: access logs, JSON,
 /// CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be compressed. Nothing is converted or written
-/// but what -o names. The SQL is DataFusion's.
+/// but the file of -o. The SQL is DataFusion's.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rorqual query", bin_name = "rorqual query", version, max_term_width = 110, args_override_self = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -29,8 +29,7 @@ pub(crate) struct Args {
     /// Read the query from a file; several statements are separated by ;
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// How the result is written [default: by the extension of -o; table on a terminal, csv
-    /// otherwise]
+    /// Format of the result [default: by the extension of -o; table on a terminal, csv otherwise]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<OutputFormat>,
     /// Write the result to a file, which appears whole or not at all; `-` is standard output
@@ -45,7 +44,7 @@ pub(crate) struct Args {
     /// Most rows of a table that are shown; the other formats have all
     #[arg(long, value_name = "N", default_value_t = TABLE_ROWS_DEFAULT)]
     pub(crate) max_rows: usize,
-    /// What the files are, where their names and first bytes do not tell it
+    /// Format of the files, where their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
     /// The array in JSON documents whose elements are the records: `$.data.items`; of one table:
@@ -55,14 +54,14 @@ pub(crate) struct Args {
     /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// What is between the fields of a CSV [default: found out]
+    /// Separator between the fields of a CSV [default: found out]
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<char>,
     /// True if the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// What is around fields of a CSV that have separators or newlines in them, or none: each line
-    /// is a record then [default: ", or none where quotes do not pair up]
+    /// Quote around fields of a CSV that have separators or newlines in them, or none: each line is
+    /// a record then [default: ", or none where quotes do not pair up]
     #[arg(long, value_name = "CHARACTER|none")]
     pub(crate) quote: Option<String>,
     /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
@@ -76,12 +75,12 @@ pub(crate) struct Args {
     /// first file
     #[arg(long)]
     pub(crate) infer_all: bool,
-    /// What to do where a field has values of several types: widen (integer, number, text;
-    /// containers to JSON text), or error
+    /// Types of a field with values of several: widen (integer, number, text; containers to JSON
+    /// text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: QueryConflicts,
-    /// What to do with records that can't be read or are too long: error, or skip, which leaves
-    /// them out and says how many [default: error; of access logs skip]
+    /// Fate of records that can't be read or are too long: error, or skip, which leaves them out
+    /// and says how many [default: error; of access logs skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordFlag>,
     /// Longest line or record that is taken
@@ -93,8 +92,8 @@ pub(crate) struct Args {
     /// Threads that work [default: one a core, or as many as the memory has room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Where what does not fit the memory is kept meanwhile [default: the system's folder for
-    /// temporary files]
+    /// Folder for rows that do not fit the memory [default: the system's folder for temporary
+    /// files]
     #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
     pub(crate) temp_dir: Option<PathBuf>,
     /// Most that is kept there [default: 16GiB]
@@ -105,7 +104,7 @@ pub(crate) struct Args {
     pub(crate) stats: bool,
 }
 
-/// How a result is written.
+/// Format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// Aligned columns, for people
@@ -137,7 +136,7 @@ pub(crate) enum BadRecordFlag {
     Skip,
 }
 
-/// What a file is.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
     /// An access log

@@ -1,4 +1,4 @@
-//! Who gets how much of the memory.
+//! Shares of the memory.
 
 use crate::args::Args;
 use crate::limits::{
@@ -9,29 +9,29 @@ use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError};
 
-/// What a query has to work with.
+/// Threads and memory of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueryShares {
     /// The whole process.
     pub(crate) memory_bytes: u64,
     /// Threads that work, and partitions of a plan.
     pub(crate) threads: usize,
-    /// What the engine's operators may reserve.
+    /// Most bytes that the engine's operators may reserve.
     pub(crate) operators_bytes: u64,
     /// Longest line or record that is taken.
     pub(crate) record_bytes_max: usize,
     pub(crate) zstd_window_log_max: u32,
 }
 
-/// The engine counts what its operators hold and not what they take while they work on it, which is
-/// about as much again: of five bytes they may reserve three.
+/// The engine counts the rows that its operators hold and not their work memory, which is about as
+/// much again: of five bytes they may reserve three.
 const COUNTED: (u64, u64) = (3, 5);
 
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
 const THREADS_MAX_DEFAULT: usize = 64;
 
 impl QueryShares {
-    /// What fits: the threads asked for, or as many as there are cores and memory for.
+    /// The shares that fit: the threads asked for, or as many as there are cores and memory for.
     ///
     /// # Errors
     /// When not even one thread fits; the error prints every term.
@@ -51,12 +51,12 @@ impl QueryShares {
         })
     }
 
-    /// What there is for tables, operators and the output.
+    /// Memory for tables, operators and the output.
     pub(crate) fn rest_bytes(&self) -> u64 {
         self.operators_bytes * COUNTED.1 / COUNTED.0
     }
 
-    /// What is to be reserved among the operators for so many bytes that are all there is to it.
+    /// Bytes to reserve among the operators for so many bytes that need nothing beside them.
     pub(crate) fn as_operators(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(COUNTED.0) / COUNTED.1
     }
@@ -66,7 +66,7 @@ impl QueryShares {
         self.threads.div_ceil(partitions.max(1))
     }
 
-    /// What a stream holds that so many threads decode: blocks, the decoder with a piece of an
+    /// Memory of a stream that so many threads decode: blocks, the decoder with a piece of an
     /// object before it, and the rows of each block.
     pub(crate) fn stream_bytes(&self, threads: usize) -> u64 {
         let blocks = buffers_needed(threads) * buffer_bytes(self.record_bytes_max);
@@ -75,7 +75,7 @@ impl QueryShares {
     }
 }
 
-/// As large as a buffer's share of the memory allows, unless a flag says it.
+/// Longest record: as large as a buffer's share of the memory allows, unless a flag says it.
 fn record_bytes_max(args: &Args) -> usize {
     let fitting = (args.memory / 256) as usize;
     args.record_max.map_or(fitting.clamp(LINE_BYTES_MAX_DEFAULT, RECORD_BYTES_MAX_DEFAULT), |bytes| bytes as usize)

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Consumers that an error about memory names.
 const CONSUMERS_NAMED: usize = 3;
 
-/// A session and what its scans share.
+/// A session with the state that its scans share.
 pub(crate) struct Engine {
     pub(crate) session: SessionContext,
     pub(crate) scans: Arc<ScanContext>,
@@ -51,7 +51,7 @@ fn config(shares: &QueryShares) -> SessionConfig {
         .with_target_partitions(shares.threads)
         .with_batch_size(BATCH_ROWS)
         .with_information_schema(true)
-        // A sort that spills keeps so much to merge with; a share of what there is for all of them.
+        // A sort that spills keeps so much to merge with; a share of the memory for all of them.
         .with_sort_spill_reservation_bytes((shares.operators_bytes / 16 / shares.threads as u64) as usize)
         .with_spill_compression(SpillCompression::Lz4Frame);
     let options = config.options_mut();

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// How the process ends.
+/// Exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum QueryExit {
     /// Everything was done, or the reader of our output had enough.

@@ -10,10 +10,10 @@ use std::error::Error;
 /// Names that are shown of a table with many columns.
 const COLUMNS_SHOWN: usize = 20;
 
-/// What the engine says of a temp folder that is full; it has no kind for it.
+/// Part of the engine's message about a temp folder that is full; it has no kind for it.
 const TEMP_FULL: &str = "max_temp_directory_size";
 
-/// What went wrong.
+/// The message for an error.
 pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String {
     if let Some(known) = known(error) {
         return known.to_string();

@@ -1,5 +1,5 @@
-//! How a query fits the memory: what its tables hold while they are read, and how many are read
-//! side by side for that.
+//! Fit of a query to the memory: the memory of its tables while they are read, and the number that
+//! are read side by side for that.
 
 use crate::budget::QueryShares;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
@@ -14,7 +14,7 @@ use rorqual_pipe::format_size;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a query's tables need.
+/// Needs of a query's tables.
 pub(crate) struct QueryFit {
     readers: Vec<TableReader>,
     /// Partitions of the plan.
@@ -23,7 +23,7 @@ pub(crate) struct QueryFit {
     pub(crate) batch_rows: usize,
 }
 
-/// What a table holds while it is read.
+/// Memory of a table while it is read.
 struct TableReader {
     name: String,
     what: TableUse,
@@ -37,7 +37,7 @@ enum TableUse {
 }
 
 impl QueryFit {
-    /// What the tables of an optimized plan need.
+    /// Needs of the tables of an optimized plan.
     ///
     /// # Errors
     /// When they can't be read in this memory, even one partition at a time.
@@ -52,16 +52,16 @@ impl QueryFit {
             Ok(TreeNodeRecursion::Continue)
         })?;
         let sum = |partitions: usize| readers.iter().map(|reader| reader.bytes(partitions, shares)).fold(0, u64::saturating_add);
-        // Half is for what is done with the rows.
+        // Half is for the work on the rows.
         let fitting = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= shares.rest_bytes() / 2);
         let batch_rows = (BATCH_BYTES_MAX as u64 / row_bytes).clamp(1, BATCH_ROWS as u64) as usize;
         Ok(Self { partitions: fitting.unwrap_or(1), readers, batch_rows })
     }
 
-    /// Takes what the readers hold from what the operators have, until it is dropped.
+    /// Takes the readers' memory from that of the operators, until it is dropped.
     ///
     /// # Errors
-    /// When there is not so much; the error says for what.
+    /// When there is not so much; the error says for which table.
     pub(crate) fn reserve(&self, pool: &Arc<dyn MemoryPool>, shares: &QueryShares) -> Result<Vec<MemoryReservation>> {
         let reserve = |reader: &TableReader| {
             let bytes = reader.bytes(self.partitions, shares);
@@ -94,7 +94,7 @@ impl TableReader {
     }
 }
 
-/// What a table holds, and what a row of it takes where that is known.
+/// Memory of a table, and of a row of it where that is known.
 fn reader(scan: &TableScan) -> Result<(Option<TableReader>, u64)> {
     let provider = source_as_provider(&scan.source)?;
     let provider: &dyn Any = provider.as_ref();

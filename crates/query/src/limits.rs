@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// What the process may take unless a flag says otherwise.
+/// Memory of the process unless a flag says otherwise.
 pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// What may lie in the temp folder unless a flag says otherwise; it is disk.
+/// Bytes of the temp folder unless a flag says otherwise; it is disk.
 pub(crate) const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
 
 /// Rows of a table that are shown unless a flag says otherwise; they are held until all are there.
@@ -15,21 +15,21 @@ pub(crate) const TABLE_ROWS_DEFAULT: usize = 100;
 /// runtime's threads.
 pub(crate) const PROGRAM_BYTES: u64 = 72 << 20;
 
-/// What one thread that works costs: stack, batches on their way between operators.
+/// Memory of one working thread: stack, batches on their way between operators.
 pub(crate) const THREAD_BYTES: u64 = 6 << 20;
 
 /// The least that the operators (sorting, grouping, joining) work with.
 pub(crate) const OPERATORS_BYTES_MIN: u64 = 24 << 20;
 
-/// Below the limit by so much, a query is cancelled: what operators take between two looks of the
-/// guard.
+/// Distance to the limit at which a query is cancelled: operators may take so much between two
+/// looks of the watchdog.
 pub(crate) const CANCEL_BELOW_BYTES: u64 = 20 << 20;
 
 /// Below the limit by so much, the process ends at once. Until then more is taken, and the more the
 /// busier the machine is.
 pub(crate) const END_BELOW_BYTES: u64 = 12 << 20;
 
-/// How often the guard looks at the resident size.
+/// Pause between two looks of the watchdog at the resident size.
 pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(2);
 
 /// Least bytes of a file that one worker takes at a time; a file has at most [`STRETCHES_MAX`] such
@@ -56,7 +56,7 @@ pub(crate) const ROWS_BYTES: usize = 1 << 20;
 /// Objects that a wildcard may stand for; each is half a KiB of the plan.
 pub(crate) const OBJECTS_MAX: usize = 100_000;
 
-/// How often a request to a store is tried again.
+/// Number of further tries of a request to a store.
 pub(crate) const RETRIES_MAX: usize = 4;
 
 /// For how long it is tried again.
@@ -71,8 +71,8 @@ pub(crate) const fn writer_share(memory_bytes: u64) -> usize {
     (memory_bytes / 32) as usize
 }
 
-/// Settings of the allocator: two arenas that threads share, and no large block kept, so that what
-/// is freed is given back.
+/// Settings of the allocator: two arenas that threads share, and no large block kept, so that freed
+/// memory is given back.
 pub(crate) const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
@@ -85,8 +85,8 @@ pub(crate) const RECORD_BYTES_MAX_DEFAULT: usize = 8 << 20;
 /// holds one, and its dictionary.
 pub(crate) const PAGE_BYTES: u64 = 1 << 20;
 
-/// How often a stored batch of an Arrow file is there: as read, without compression, and as rows on
-/// their way.
+/// Copies of a stored batch of an Arrow file: as read, without compression, and as rows on their
+/// way.
 pub(crate) const ARROW_BATCH_COPIES: u64 = 4;
 
 /// Operators of one statement. Each takes up to 3 KiB of the stack while it is planned, of the 8

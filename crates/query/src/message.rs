@@ -1,4 +1,4 @@
-//! What is said on stderr.
+//! Messages on stderr.
 
 use crate::exit::QueryExit;
 use rorqual_pipe::escaped;

@@ -46,7 +46,7 @@ pub(crate) async fn run(runner: &Runner<'_>) -> QueryExit {
                 statement.push('\n');
                 if is_complete(&statement) {
                     lines.remember(&statement);
-                    // What went wrong was said; the next may go well.
+                    // The error was told; the next statement may go well.
                     runner.all(&std::mem::take(&mut statement)).await;
                 } else if statement.trim().is_empty() {
                     statement.clear();
@@ -111,7 +111,7 @@ impl PromptLines {
     }
 
     fn remember(&mut self, statement: &str) {
-        // What can't be remembered is typed again.
+        // A line that can't be remembered is typed again.
         let _ = self.editor.add_history_entry(statement.trim());
     }
 
@@ -124,7 +124,7 @@ impl PromptLines {
     }
 }
 
-/// As the XDG base directories have it.
+/// Path by the XDG base directories.
 fn history_path() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")))?;

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs what was asked for.
+/// Runs the statements of the arguments.
 pub(crate) fn run(args: &Args) -> QueryExit {
     let started = Instant::now();
     let shares = match QueryShares::of(args) {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> QueryExit {
 /// A statement runs, whose panics are told as errors.
 pub(crate) static RUNS: AtomicBool = AtomicBool::new(false);
 
-/// How a statement ended.
+/// End of a statement.
 enum StatementEnd {
     Done,
     Failed(String),
@@ -78,7 +78,7 @@ impl From<DataFusionError> for QueryFault {
     }
 }
 
-/// What ends a query early.
+/// Reason for which a query ended early.
 enum QueryFault {
     Engine(DataFusionError),
     Output(io::Error),
@@ -258,13 +258,13 @@ fn parse(text: &str) -> Result<Vec<Statement>> {
     if statements.is_empty() { plan_err!("there is no query") } else { Ok(statements) }
 }
 
-/// What is nested the parser bounds; `1 + 1 + 1 …` becomes a tree as deep as it is long, and
-/// whoever walks that takes so much stack.
+/// The parser bounds nesting; `1 + 1 + 1 …` becomes a tree as deep as it is long, and a walk over
+/// that takes as much stack.
 fn refuse_chains(text: &str) -> Result<()> {
-    // Of what is no SQL the parser says what is wrong.
+    // A text that is no SQL is left to the parser's message.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return Ok(()) };
     let longest = tokens.split(|token| *token == Token::SemiColon).map(|statement| {
-        // A sign, or all columns, stands behind one of these and joins nothing.
+        // A sign, or all columns, stands after one of these and joins nothing.
         let mut before = &Token::LParen;
         let tokens = statement.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
         let joining = tokens.filter(|token| {

@@ -1,4 +1,4 @@
-//! The folder for what does not fit the memory.
+//! The folder for rows that do not fit the memory.
 
 use rorqual_pipe::reason;
 use rustix::fs::FlockOperation;
@@ -12,7 +12,7 @@ const PREFIX: &str = "rorqual-query-";
 /// Held locked as long as the folder's process lives, however that ends.
 const LOCK: &str = "lock";
 
-/// How often a folder is removed in which files keep appearing.
+/// Number of tries to remove a folder in which files keep appearing.
 const REMOVALS_MAX: usize = 100;
 
 /// A folder that is removed at the end. One whose process was killed is removed by the next.

@@ -58,7 +58,7 @@ impl ScalarUDFImpl for UtcTrunc {
             return self.inner.invoke_with_args(args);
         };
         *times = Arc::new(times.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(None::<Arc<str>>));
-        // What is promised has to be what comes.
+        // The array has to have the promised type.
         let field = args.return_field.as_ref().clone().with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None));
         args.return_field = Arc::new(field);
         match self.inner.invoke_with_args(args)? {

@@ -1,4 +1,4 @@
-//! Keeps the process below its memory, where the engine's accounting misses what is taken.
+//! Watchdog that keeps the process below its memory, where the engine's accounting misses some.
 
 use crate::exit::QueryExit;
 use crate::limits::{CANCEL_BELOW_BYTES, END_BELOW_BYTES, GUARD_EVERY};
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// In the environment of the program that takes the place of one that had to end: what it says, and
-/// the folder that it removes.
+/// Environment of the program that takes the place of one that had to end: its message, and the
+/// folder that it removes.
 const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
 
-/// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit
+/// Looks at the resident size every few milliseconds, and at the memory taken since. Near the limit
 /// it asks for the query's end, and nearer ends the process.
 pub(crate) struct QueryWatchdog {
     shared: Arc<WatchdogState>,
@@ -45,7 +45,7 @@ impl QueryWatchdog {
         self.shared.exceeded.notified().await;
     }
 
-    /// What is said then.
+    /// The message then.
     pub(crate) fn message(&self) -> String {
         self.shared.message()
     }
@@ -62,7 +62,7 @@ impl WatchdogState {
         let mut data_before = u64::MAX;
         while !self.ended.load(Ordering::Relaxed) {
             let (Some(resident), Some(data)) = (stats::resident_bytes(), stats::data_bytes()) else { return };
-            // What was just taken and is not touched yet will not fit either.
+            // Memory that was just taken and is not touched yet will not fit either.
             let taken = data.saturating_sub(data_before);
             if resident + taken.max(END_BELOW_BYTES) > self.memory_bytes {
                 self.end();
@@ -98,7 +98,7 @@ impl WatchdogState {
     }
 }
 
-/// Does what is left to do for a query that [`QueryWatchdog`] ended, where this process is there
+/// Does the remaining work for a query that [`QueryWatchdog`] ended, where this process is there
 /// for that.
 pub(crate) fn clear_away() -> Option<QueryExit> {
     let [message, folder] = ENDED.map(std::env::var_os);

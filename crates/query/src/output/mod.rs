@@ -25,7 +25,7 @@ pub(crate) struct QuerySink {
     memory_bytes: u64,
     rows_max: usize,
     is_plan: bool,
-    /// Where a file is to appear.
+    /// The pending file.
     place: Option<(File, PendingFile)>,
     out: Option<Box<dyn Write + Send>>,
     schema: Option<SchemaRef>,
@@ -75,12 +75,12 @@ impl QuerySink {
         self.rows == 0
     }
 
-    /// What is held of rows of these columns until it is written.
+    /// Memory of rows of these columns until they are written.
     pub(crate) fn bytes(&self, schema: &SchemaRef) -> u64 {
         self.settings().map_or(0, |settings| settings.bytes(schema, 1))
     }
 
-    /// How the formats of `columnar` are written.
+    /// Settings of the writers of `columnar`.
     fn settings(&self) -> Option<WriteSettings> {
         let target = match self.format {
             OutputFormat::Table | OutputFormat::Json => return None,
@@ -133,7 +133,7 @@ impl QuerySink {
         })
     }
 
-    /// Writes what is left; a file appears now.
+    /// Writes the remaining rows; a file appears now.
     ///
     /// # Errors
     /// When it can't be written.

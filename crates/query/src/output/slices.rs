@@ -8,7 +8,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait, Record
 use datafusion::arrow::datatypes::DataType;
 use std::ops::Range;
 
-/// What a value that is no text takes, about.
+/// About the bytes of a value that is no text.
 const CELL_BYTES: usize = 16;
 
 /// The rows of a batch in order, in parts of about [`BATCH_BYTES_MAX`] as text, or of one row.
@@ -30,7 +30,7 @@ fn bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
     columns.iter().map(|column| of_column(column, rows.clone())).sum()
 }
 
-/// What these rows of a column take as text, about.
+/// About the bytes of these rows of a column as text.
 fn of_column(column: &ArrayRef, rows: Range<usize>) -> usize {
     let cells = rows.len() * CELL_BYTES;
     let lengths = |lengths: &mut dyn Iterator<Item = u32>| lengths.map(|length| length as usize).sum::<usize>();
@@ -66,7 +66,7 @@ fn of_column(column: &ArrayRef, rows: Range<usize>) -> usize {
     cells + texts
 }
 
-/// What lies between the offsets of some rows.
+/// Bytes between the offsets of some rows.
 fn between<O: OffsetSizeTrait>(offsets: &[O], rows: &Range<usize>) -> Range<usize> {
     offsets[rows.start].as_usize()..offsets[rows.end].as_usize()
 }

@@ -8,10 +8,10 @@ use rorqual_columnar::render::{Csv, TextTable};
 use rorqual_pipe::escaped;
 use std::io::{self, Write};
 
-/// How wide a table is where there is no terminal.
+/// Width of a table where there is no terminal.
 const WIDTH_DEFAULT: usize = 200;
 
-/// How to see the columns that have no room.
+/// Advice about columns that have no room.
 const ADVICE: &str = "SELECT chooses, --to ndjson has all";
 
 /// The first rows, and whether there are more.

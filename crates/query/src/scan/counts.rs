@@ -1,4 +1,4 @@
-//! What `EXPLAIN ANALYZE` tells of a scan.
+//! Counts of a scan for `EXPLAIN ANALYZE`.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 

@@ -1,9 +1,9 @@
 //! Logs, JSON and CSV as a file format of the engine, over our own decoders.
 //!
-//! * A [`RecordTable`] is what a query names: files of one format. It cuts plain files of lines
-//!   into stretches, which the partitions of a scan take one after another.
+//! * A [`RecordTable`] is the table of a query: files of one format. It cuts plain files of lines
+//!   into ranges, which the partitions of a scan take one after another.
 //! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time, filters. It
-//!   holds nothing of this process but what [`ScanContext`] has.
+//!   holds nothing of this process but the [`ScanContext`].
 //! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order,
 //!   [`object`] an object of a store.
 //! * A [`skip::Skip`] tells of a chunk whether a filter leaves anything of it.
@@ -29,7 +29,7 @@ use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{BufferPool, Control, Error};
 use std::sync::Arc;
 
-/// What all scans of a process share.
+/// State shared by all scans of a process.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
     pub(crate) shares: QueryShares,
@@ -48,7 +48,7 @@ impl ScanContext {
         Arc::new(Self { shares, blocks, control: Control::default(), tallies: ScanTallies::default(), bad })
     }
 
-    /// With what one input is read by so many threads, with blocks of its own.
+    /// Settings for reading one input by so many threads, with blocks of its own.
     pub(crate) fn scan(&self, threads: usize) -> ScanSettings {
         let QueryShares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
         let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));

@@ -1,4 +1,4 @@
-//! Opens what a scan reads.
+//! Opening of the files of a scan.
 
 use super::counts::ScanCounts;
 use super::object::ObjectReader;
@@ -23,7 +23,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The column of what has no column.
+/// The column of values that have no column.
 const REST: &str = "_rest";
 
 /// Opens files of one scan.
@@ -35,7 +35,7 @@ pub(crate) struct RecordOpener {
     /// All columns.
     pub(crate) table: SchemaRef,
     pub(crate) span_us: Option<RangeInclusive<i64>>,
-    /// What is asked of the rows, by the columns of `table`.
+    /// Filter of the rows, by the columns of `table`.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     /// True if looking at chunks before decoding them pays.
     pub(crate) tried: Arc<SkipStats>,
@@ -52,7 +52,7 @@ impl RecordOpener {
     pub(crate) fn decoder(&self) -> Box<dyn Decode> {
         match &self.format {
             RecordFormat::Log(format) => Box::new(log::LogDecoder::new(format, &self.schema).within(self.span_us.clone())),
-            // What has no column can only be told by who knows all columns.
+            // Only a reader of all columns can tell the values without one.
             format if self.schema.index_of(REST).is_ok() => {
                 let columns = self.schema.fields().iter().filter_map(|field| self.table.index_of(field.name()).ok()).collect();
                 Box::new(ProjectedDecoder {
@@ -64,7 +64,7 @@ impl RecordOpener {
         }
     }
 
-    /// What tells of a chunk whether the filter leaves anything of it, where that is cheaper than
+    /// Test of a chunk: whether the filter leaves anything of it, where that is cheaper than
     /// decoding it. A line of a log is taken apart as a whole.
     pub(crate) fn skip(&self) -> Option<Skip> {
         let filter = self.filter.as_ref().filter(|_| !matches!(self.format, RecordFormat::Log(_)))?;
@@ -81,7 +81,7 @@ impl RecordOpener {
         Some(Skip::new(decoder, filter, Arc::clone(&self.tried)))
     }
 
-    /// Counts what a chunk, or a part of it, came to.
+    /// Counts the result of a chunk, or of a part of it.
     ///
     /// # Errors
     /// When a record in it is no row, unless such are left out: an answer without them would look
@@ -104,7 +104,7 @@ impl RecordOpener {
             let text = format!("{} (in the record that starts at byte {}; {ADVICE})", bad.reason, bad.offset);
             return Some(Error::new(ErrorClass::Corrupt, name, text).at(bad.at));
         }
-        // With the last part comes what follows it.
+        // The last part comes with the start of the over-long record after it.
         let start = long_offset(chunk, self.format.separators()).filter(|_| decoded.rest.is_none())?;
         let max = format_size(self.context.shares.record_bytes_max as u64);
         let text = format!("a record of more than --record-max {max} (a larger one would take it; {ADVICE}) starts");
@@ -128,7 +128,7 @@ impl RecordOpener {
     }
 }
 
-/// Some columns of what another decodes.
+/// Some columns of another decoder's batches.
 struct ProjectedDecoder {
     decoder: Box<dyn Decode>,
     columns: Vec<usize>,

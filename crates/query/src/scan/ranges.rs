@@ -43,10 +43,10 @@ struct RangeReader {
     file: FileRanges,
     next: u64,
     end: u64,
-    /// What of the last block was too much to be decoded at once, in memory of its own: nobody
+    /// The rest of a block that was too much to be decoded at once, in memory of its own: nobody
     /// holds a block while others work.
     rest: Option<Chunk>,
-    /// What is told once the rows before it were handed on.
+    /// Error to tell once the rows before it were handed on.
     failed: Option<Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Records that are no rows, and what is worth telling of others: counted, and told at the end.
+//! Records that are no rows, and notes about others: counted, and told at the end.
 
 use rorqual_columnar::{BadRecord, DecodeNote, DecodedRecords, Notes};
 use rorqual_pipe::Chunk;
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Reason for which a record that is too long is left out.
 const TOO_LONG: &str = "longer than --record-max";
 
-/// What the scans of a query met. A query that scans a file twice meets the same records twice, so
+/// Notes of the scans of a query. A query that scans a file twice meets the same records twice, so
 /// each scan counts for itself.
 #[derive(Debug, Default)]
 pub(crate) struct ScanTallies {
     scans: Mutex<Vec<Arc<ScanNotes>>>,
 }
 
-/// What one scan met, by file.
+/// Notes of one scan, by file.
 #[derive(Debug, Default)]
 pub(crate) struct ScanNotes {
     files: Mutex<BTreeMap<String, NoteCount>>,
@@ -49,7 +49,7 @@ impl ScanTallies {
         tally
     }
 
-    /// What is to be told, a sentence each; then everything starts again.
+    /// The notes, a sentence each; then everything starts again.
     pub(crate) fn take(&self) -> Vec<String> {
         let scans = std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner));
         let mut most: BTreeMap<String, NoteCount> = BTreeMap::new();
@@ -90,9 +90,9 @@ fn sentence(name: &str, left: &SkippedRecords) -> String {
 }
 
 impl ScanNotes {
-    /// Counts what a chunk, or the part of it that was decoded, came to.
+    /// Counts the result of a chunk, or of the part of it that was decoded.
     pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) {
-        // With the last part comes what follows it.
+        // The last part comes with the start of the over-long record after it.
         let long = chunk.long_start().filter(|_| decoded.rest.is_none());
         let long = long.map(|start| FirstSeen { at: chunk.offset + start as u64, reason: TOO_LONG });
         let first = decoded.bad.first().map(|bad: &BadRecord| FirstSeen { at: bad.at, reason: bad.reason }).or(long);

@@ -18,7 +18,7 @@ const CHUNKS_TRIED: u64 = 16;
 /// At least one of so many chunks has to be skipped, or no more are looked at.
 const CHUNKS_FOR_ONE: u64 = 4;
 
-/// What looking at chunks came to so far, in all stretches of a scan.
+/// Results of looking at chunks so far, in all ranges of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct SkipStats {
     chunks: AtomicU64,
@@ -33,7 +33,7 @@ impl SkipStats {
     }
 }
 
-/// Tells what a filter leaves.
+/// Tells the rows that a filter leaves.
 pub(super) struct Skip {
     /// To the columns that the filter needs.
     decoder: Box<dyn Decode>,
@@ -56,7 +56,7 @@ impl Skip {
             return Ok(false);
         }
         let decoded = self.decoder.decode(chunk)?;
-        // What is odd is for who decodes all of it to tell.
+        // An odd chunk is left to the decoder of all of it.
         let odd = decoded.rest.is_some() || decoded.misfit.is_some() || !decoded.bad.is_empty() || chunk.long_start().is_some();
         self.tried.chunks.fetch_add(1, Ordering::Relaxed);
         if odd || decoded.batches.iter().any(|batch| self.leaves(batch)) {

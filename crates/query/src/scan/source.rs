@@ -33,7 +33,7 @@ pub(crate) struct RecordSource {
     projection: SplitProjection,
     /// Lines of a log outside of it are left out before they are taken apart.
     span_us: Option<RangeInclusive<i64>>,
-    /// What the engine asks of the rows; chunks of which it leaves nothing are not decoded further.
+    /// Filter of the engine; chunks of which it leaves nothing are not decoded further.
     filter: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
     metrics: ExecutionPlanMetricsSet,
@@ -57,7 +57,7 @@ impl RecordSource {
         }
     }
 
-    /// With what `filters`, all of which hold, say of a log's time.
+    /// Narrows the span to the times that `filters`, all of which hold, allow.
     pub(crate) fn within(mut self, filters: &[Expr]) -> Self {
         if !matches!(self.format, RecordFormat::Log(_)) {
             return self;

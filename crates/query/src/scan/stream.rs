@@ -1,5 +1,5 @@
-//! What has to be read in order: a pipe, a compressed file, records that no newline ends, an object
-//! of a store.
+//! Inputs that have to be read in order: a pipe, a compressed file, records that no newline ends,
+//! an object of a store.
 
 use super::external;
 use super::opener::RecordOpener;
@@ -37,7 +37,7 @@ async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
     thread.await.err().map(|error| exec_datafusion_err!("reading the input failed inside: {error}"))
 }
 
-/// Who drops the stream wants no more of it.
+/// Stops the run when the stream is dropped.
 struct StopOnDrop(Control);
 
 impl Drop for StopOnDrop {
@@ -65,8 +65,8 @@ impl RunningScan {
         error.map(|error| self.sender.blocking_send(Err(external(error))));
     }
 
-    /// Hands rows to the operators, waiting until they have room for them. What of a chunk is too
-    /// much to be decoded at once is decoded in its turn.
+    /// Hands rows to the operators, waiting until they have room for them. The rest of a chunk that
+    /// is too much to be decoded at once is decoded in its turn.
     fn send(&self, mut decoded: DecodedRecords, chunk: &Chunk, own: &mut dyn Decode, name: &str) -> Result<(), Error> {
         let gone = || Error::new(ErrorClass::Stopped, name, "nobody wants more rows");
         let mut start = 0;

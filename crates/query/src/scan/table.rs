@@ -24,12 +24,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A file of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordFile {
-    /// Where the engine's object store has it.
+    /// Metadata of the file in the engine's object store.
     pub(crate) meta: ObjectMeta,
     pub(crate) place: OpenMode,
 }
 
-/// How a file is opened.
+/// Way of opening a file.
 #[derive(Debug, Clone)]
 pub(crate) enum OpenMode {
     /// A file of this machine. A plain one is read by all workers side by side.
@@ -40,7 +40,7 @@ pub(crate) enum OpenMode {
     Object { name: String },
 }
 
-/// An input of which the first bytes were read to find out what it is.
+/// An input of which the first bytes were read to find out its format.
 pub(crate) struct OnceInput {
     name: String,
     input: Mutex<Option<Input>>,
@@ -107,7 +107,7 @@ impl RecordTable {
     }
 }
 
-/// What one partition at a time works on: a stretch of a plain file of lines, otherwise the file.
+/// Work of one partition at a time: a range of a plain file of lines, otherwise the file.
 fn pieces(file: &RecordFile, is_lines: bool) -> Vec<PartitionedFile> {
     let whole = || PartitionedFile::new_from_meta(file.meta.clone()).with_extension(file.place.clone());
     let size = file.meta.size;
@@ -148,7 +148,7 @@ impl TableProvider for RecordTable {
         Ok(DataSourceExec::from_data_source(config))
     }
 
-    /// What a filter says of the time leaves lines out early; the engine still looks at what comes.
+    /// A filter on the time leaves lines out early; the engine still looks at the others.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }

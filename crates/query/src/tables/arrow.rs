@@ -59,7 +59,7 @@ impl TableFactory {
     }
 }
 
-/// What reading takes, by each file that is read.
+/// Memory of reading each file.
 fn bytes(table: &TableFile) -> Result<u64> {
     let batches = ARROW_BATCH_COPIES.saturating_mul(table.batch_bytes_max().map_err(external)?);
     Ok(table.footer_bytes().saturating_add(batches))

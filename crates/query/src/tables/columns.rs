@@ -1,4 +1,4 @@
-//! Files of columns as a table: who reads them, and what that takes.
+//! Files of columns as a table: their readers, and the memory of these.
 
 use super::widths::Widths;
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! What columns records have, by the first of them or by all.
+//! Columns of records, by the first of them or by all.
 
 use super::kind::TableOptions;
 use crate::scan::{ScanContext, external};
@@ -9,7 +9,7 @@ use rorqual_columnar::{RecordFormat, Shape, log};
 use rorqual_pipe::{Error, Input};
 use std::path::PathBuf;
 
-/// What is looked at.
+/// The input to look at.
 pub(super) enum SampledInput {
     /// Files that have anything in them. Of the first only the beginning, unless all is asked for.
     Files(Vec<PathBuf>),
@@ -19,7 +19,7 @@ pub(super) enum SampledInput {
     Ahead(Input),
 }
 
-/// The columns of records, and one for what has none, where not all of them were looked at.
+/// The columns of records, and one for values without, where not all records were looked at.
 ///
 /// # Errors
 /// When no record can be read, or a field has values of several types and that is to be an error.
@@ -73,7 +73,7 @@ struct InferredTable {
 }
 
 impl InferredTable {
-    /// An error behind some records will be met again, by the query.
+    /// An error after some records will be met again, by the query.
     fn add(&mut self, name: &str, (columns, error): (InferredColumns, Option<Error>)) -> Result<()> {
         if columns.shape == Shape::default() {
             return match error {

@@ -1,4 +1,4 @@
-//! What a file is, by what was said, its name and its first bytes.
+//! Format of a file, by flags, its name and its first bytes.
 
 use crate::args::{Args, InputFormat, QueryConflicts};
 use crate::message;
@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Files that an error names, where it can't be told which of them it was.
 const INPUTS_NAMED: usize = 3;
 
-/// What the flags say of the files.
+/// Options about the files.
 pub(crate) struct TableOptions {
     /// Files of columns, where the flags say so.
     columns: Option<InputFormat>,
@@ -29,7 +29,7 @@ pub(crate) struct TableOptions {
     pub(super) infer_all: bool,
     /// A field with values of several types takes all of them.
     pub(super) widen: bool,
-    /// What was guessed of a file was said.
+    /// The guess about a file was told.
     guess_said: AtomicBool,
 }
 
@@ -74,7 +74,7 @@ impl TableOptions {
         Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false) })
     }
 
-    /// What is known of the table of that name.
+    /// Hints for the table of that name.
     fn of_table(&self, table: &str) -> FormatHints {
         let own = self.rows.iter().find(|rows| rows.table == table);
         let own = own.inspect(|rows| rows.met.store(true, Ordering::Relaxed)).map(|rows| rows.path.clone());
@@ -120,7 +120,7 @@ fn delimiter(character: char) -> Result<u8, String> {
     Err(format!("--delimiter {character:?} is no separator: it is one ASCII character, and no quote or newline"))
 }
 
-/// What can stand after FROM.
+/// Kinds of tables that can stand after FROM.
 #[derive(Debug)]
 pub(super) enum TableKind {
     Parquet,
@@ -128,7 +128,7 @@ pub(super) enum TableKind {
     Records(RecordFormat),
 }
 
-/// What a file is, of the table of that name.
+/// Kind of a file, of the table of that name.
 pub(super) fn of(table: &str, name: &str, head: &ScanHead, known: &TableOptions) -> Result<TableKind> {
     let given = known.of_table(table);
     let said = given.kind.is_some() || given.log.is_some();

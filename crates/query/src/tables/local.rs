@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl TableFactory {
-    /// The table behind a path.
+    /// The table at a path.
     pub(super) async fn local(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         if name == "-" {
             self.known.take_inputs(&["/dev/stdin".into()]);
@@ -159,7 +159,7 @@ fn url(path: &Path) -> Result<ListingTableUrl> {
     ListingTableUrl::try_new(url, None)
 }
 
-/// The path of a file without `..`, which an object's can't have: what stands before one may be a
+/// The path of a file without `..`, which an object's can't have: the folder before one may be a
 /// link, so the system is asked. The file's own name stays.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else { return plan_err!("{}: is a folder", path.display()) };

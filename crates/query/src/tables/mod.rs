@@ -1,4 +1,4 @@
-//! What stands after FROM: paths, wildcards, folders, addresses.
+//! Tables after FROM: paths, wildcards, folders, addresses.
 
 mod arrow;
 mod columns;
@@ -44,7 +44,7 @@ impl TableFactory {
         Self { state, context: Arc::clone(context), known }
     }
 
-    /// A table over `files`, whose columns are told by what is `looked` at.
+    /// A table over `files`, with the columns of the input that is `looked` at.
     fn records(
         &self,
         format: RecordFormat,
@@ -75,7 +75,7 @@ impl TableFactory {
             // The session's option is not asked where a table is made by hand.
             _ => Arc::new(ParquetFormat::default().with_coerce_int96(Some("us".to_owned()))),
         };
-        // Before the engine looks: it believes what a file says of itself.
+        // Before the engine looks: it believes a file's metadata.
         urls.iter().try_for_each(|url| self.check(url))?;
         let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use url::{Position, Url};
 
 impl TableFactory {
-    /// The table behind an address.
+    /// The table at an address.
     pub(super) async fn remote(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         let url = Url::parse(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
         if url.query().is_some() {
@@ -110,7 +110,7 @@ fn percent_decode(path: &str) -> String {
         .map_or_else(|_| path.to_owned(), |decoded| format!("/{decoded}{}", if path.ends_with('/') { "/" } else { "" }))
 }
 
-/// A store, with what the environment says of keys and regions, as the vendors' own tools have it.
+/// A store, with keys and regions from the environment, as the vendors' own tools have it.
 fn make(url: &Url, origin: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
     // Some tries, and then an error: whoever waits should know.

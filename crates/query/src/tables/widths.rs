@@ -1,4 +1,4 @@
-//! What reading files of columns takes, as far as their footers tell.
+//! Memory of reading files of columns, as far as their footers tell.
 
 use super::name;
 use crate::limits::PAGE_BYTES;
@@ -13,31 +13,31 @@ use datafusion::parquet::file::metadata::RowGroupMetaData;
 use rorqual_columnar::read::check_footer;
 use std::collections::HashMap;
 
-/// What the columns of some files take.
+/// Memory of the columns of some files.
 #[derive(Debug, Default)]
 pub(crate) struct Widths {
     /// By the places of the columns.
     columns: Vec<Width>,
-    /// What is read at once whatever the columns: a batch of an Arrow file.
+    /// Bytes read at once whatever the columns: a batch of an Arrow file.
     whole_bytes: u64,
 }
 
-/// What a column takes, by the largest of all row groups.
+/// Memory of a column, by the largest of all row groups.
 #[derive(Debug, Default, Clone, Copy)]
 struct Width {
     /// A row of it, decoded.
     row_bytes: u64,
-    /// What is read of a row group at once, and a page and a dictionary decompressed.
+    /// Bytes read of a row group at once, and a page and a dictionary decompressed.
     group_bytes: u64,
 }
 
 impl Widths {
-    /// What a row of these columns takes, or of all.
+    /// Memory of a row of these columns, or of all.
     pub(crate) fn row_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
         self.sum(columns, |width| width.row_bytes)
     }
 
-    /// What is read of these columns at once by each thread.
+    /// Bytes of these columns that each thread reads at once.
     pub(crate) fn group_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
         self.whole_bytes + self.sum(columns, |width| width.group_bytes)
     }
@@ -66,13 +66,13 @@ impl Widths {
         Ok(Self { columns: schema.fields().iter().map(|field| width(field.name())).collect(), whole_bytes: 0 })
     }
 
-    /// What is read at once, whatever the columns.
+    /// The same bytes at once, whatever the columns.
     pub(super) fn of_whole(whole_bytes: u64) -> Self {
         Self { columns: Vec::new(), whole_bytes }
     }
 }
 
-/// Adds what the columns of a row group take, each with all that is below it.
+/// Adds the memory of the columns of a row group, each with all that is below it.
 fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData) {
     let bytes = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
     let rows = bytes(group.num_rows()).max(1);
@@ -80,8 +80,8 @@ fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData) {
     for column in group.columns() {
         let Some(name) = column.column_path().parts().first() else { continue };
         let uncompressed = bytes(column.uncompressed_size());
-        // A dictionary has a value once, however often it comes; its writer may say what all of
-        // them take.
+        // A dictionary has a value once, however often it comes; its writer may tell the bytes of
+        // all of them.
         let decoded = uncompressed.max(bytes(column.unencoded_byte_array_data_bytes().unwrap_or(0)));
         let width = own.entry(name).or_default();
         width.row_bytes += decoded.div_ceil(rows);

@@ -1,4 +1,4 @@
-//! What the tests share: the program, folders, a log whose answers are worked out by hand.
+//! Shared by the tests: the program, folders, a log with answers worked out by hand.
 
 pub(crate) use rorqual_testkit::folder::{TestFolder, names_in};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
@@ -15,19 +15,19 @@ pub(crate) fn query(args: &[&str]) -> ProcessRun {
     ProcessRun::new(PROGRAM).args(args)
 }
 
-/// What the program answers to `sql` as CSV.
+/// Answer of the program to `sql` as CSV.
 pub(crate) fn csv(sql: &str) -> String {
     answer(query(&["--to", "csv", sql]))
 }
 
-/// What a run prints that must go well and say nothing.
+/// Output of a run that must go well and have no message.
 pub(crate) fn answer(run: ProcessRun) -> String {
     let ran: ProcessEnd = run.run().exits(0);
     assert_eq!(said(&ran), "");
     ran.text().to_owned()
 }
 
-/// What was said, but of the one line of the sample whose size is none.
+/// The messages, but for the one line of the sample whose size is none.
 pub(crate) fn said(ran: &ProcessEnd) -> String {
     ran.stderr.lines().filter(|line| !line.contains("a line with a field that could not be read, which is null")).collect()
 }

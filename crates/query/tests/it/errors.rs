@@ -1,4 +1,4 @@
-//! Errors that say what to do, and end with the right code.
+//! Errors that tell the way on, and end with the right code.
 
 use crate::common::{SAMPLE, TestFolder, answer, query};
 
@@ -89,14 +89,14 @@ fn long_statements_are_refused_before_they_overflow_the_stack() {
         let file = folder.file("q.sql", &sql);
         query(&["-f", &file]).run().exits(2).says(&["100000 operators", "1000"]);
     }
-    // What is flat may be long.
+    // A flat list may be long.
     let flat = format!(
         "SELECT count(*) AS n FROM (VALUES {}(-1)) AS t(v) WHERE v IN ({}-1)",
         "(-1), ".repeat(1_500),
         "-1, ".repeat(1_500)
     );
     assert_eq!(answer(query(&["--to", "csv", &flat])), "n\n1501\n");
-    // At the limit, of constants and of what is different in each row.
+    // At the limit, of constants and of a value that is different in each row.
     assert_eq!(answer(query(&["--to", "csv", &format!("SELECT {}1 AS n", "1+".repeat(1_000))])), "n\n1001\n");
     let folder = TestFolder::new();
     let rows = folder.file("rows.csv", "v\n1\n2\n");

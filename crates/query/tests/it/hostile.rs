@@ -43,7 +43,7 @@ fn ran(sql: &str) -> ProcessEnd {
     ran
 }
 
-/// An answer or an error that says what helps, within the memory.
+/// An answer or an error that tells the way on, within the memory.
 fn answers_or_refuses(sql: &str) {
     let ran = ran(sql);
     assert!(ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("--memory"), "{sql}: {ran:?}");

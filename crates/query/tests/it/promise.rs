@@ -1,4 +1,4 @@
-//! The memory given is the memory taken, and nothing is left behind.
+//! The memory given is the memory taken, and no file stays.
 
 use crate::common::{MIB, TestFolder, csv, names_in, query};
 use rorqual_testkit::generate::write_addresses_log;
@@ -67,7 +67,7 @@ fn joins_beyond_the_memory() {
     ran.within(MEMORY);
 }
 
-/// What nobody spills: one value of all texts.
+/// A state that nobody spills: one value of all texts.
 #[test]
 fn what_can_not_be_moved_to_disk_ends_the_query() {
     let folder = TestFolder::new();
@@ -106,7 +106,7 @@ fn a_full_temp_folder_is_an_error() {
     assert!(names_in(&folder.at("temp")).is_empty());
 }
 
-/// Ctrl-C, and what ends programs.
+/// Ctrl-C, and signals that end programs.
 #[test]
 fn a_signal_leaves_nothing() {
     for signal in ["INT", "TERM"] {

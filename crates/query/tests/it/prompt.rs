@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 
-/// The program at a terminal, and what types.
+/// The program at a terminal, and its keyboard.
 fn terminal(home: &Path) -> (RunningProcess, Sender<&'static str>) {
     let (keys, typed) = channel::<&'static str>();
     let feed = move |terminal: &mut std::process::ChildStdin| {
@@ -20,8 +20,8 @@ fn terminal(home: &Path) -> (RunningProcess, Sender<&'static str>) {
     (run.start(), keys)
 }
 
-/// Types, and waits until the last of `shows`, which is not in what is typed, is after and the
-/// prompt is there again: what is typed while no line is edited is lost.
+/// Types, and waits until the last of `shows`, which is not in the typed text, comes and the prompt
+/// is there again: keys typed while no line is edited are lost.
 fn ask(running: &mut RunningProcess, keys: &Sender<&'static str>, typed: &'static str, shows: &[&str]) {
     keys.send(typed).unwrap();
     let asked = |text: &str| {
@@ -58,7 +58,7 @@ fn several_lines_help_history_and_ctrl_c() {
     let _ = running.wait().exits(0);
     let history = std::fs::read_to_string(folder.at("rorqual/query_history")).unwrap();
     assert!(history.contains("again_42") && history.contains("40 +"), "{history}");
-    // What was typed before comes again.
+    // A line typed before comes again.
     let (mut running, keys) = terminal(&folder.at(""));
     running.stdout_when(|text| text.contains("sql> "));
     keys.send("\u{1b}[A").unwrap();

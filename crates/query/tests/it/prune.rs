@@ -1,4 +1,4 @@
-//! What is not decoded, by the counts that EXPLAIN ANALYZE shows.
+//! Chunks that are not decoded, by the counts that EXPLAIN ANALYZE shows.
 
 use crate::common::{TestFolder, answer, csv, query};
 

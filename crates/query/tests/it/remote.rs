@@ -47,7 +47,7 @@ fn parquet_over_http_by_ranges() {
     assert!(size > 0 && read > 0);
 }
 
-/// What a query is to know of a server that is asked as S3 is.
+/// Settings of a query for a server that is asked as S3 is.
 fn s3(server: &TestServer, sql: &str) -> ProcessRun {
     query(&["--to", "csv", sql]).with(|command| {
         command
@@ -74,7 +74,7 @@ fn a_log_and_parquet_in_a_bucket() {
     assert_eq!(answer(s3(&served, &hours_of("s3://logs/a.parquet"))), hours_by_hand(some_lines()));
 }
 
-/// As the service lists objects.
+/// A list of objects as the service has it.
 const LISTED: &str = r#"<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>
 <Contents><Key>2015/b.log</Key><LastModified>2026-01-01T00:00:00Z</LastModified><Size>SIZE</Size><ETag>"given"</ETag></Contents>
 <Contents><Key>2015/a.log</Key><LastModified>2026-01-01T00:00:00Z</LastModified><Size>SIZE</Size><ETag>"given"</ETag></Contents>
