@@ -10,9 +10,9 @@ use std::process::Command;
 /// Names of the environment, as `mallopt(3)` has them, and values.
 pub type AllocatorSettings<'a> = [(&'a str, &'a str)];
 
-/// Mark of a process that was started again: its number, which starting again does not change. So
-/// it is nothing to those that it starts, and no loader takes it away, as they take the settings
-/// from programs with rights of their own.
+/// Mark of a process that was started again: its number, which `exec` keeps. Child processes have
+/// other numbers, and so ignore it. The loader drops the settings from programs with capabilities,
+/// but not this variable.
 const SETTLED: &str = "RORQUAL_SETTLED";
 
 /// Sees to it that the program runs with these settings. The allocator reads them when a program

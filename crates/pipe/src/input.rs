@@ -86,9 +86,9 @@ impl Input {
         if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
     }
 
-    /// The same stream with a first block that a run is given only once `enough` accepts its stored
-    /// bytes, or when it is full, or at the end: for those that have to detect a format by it.
-    /// Other blocks leave when nothing more comes.
+    /// Holds the first block of a stream back until `enough` accepts its stored bytes, or it is
+    /// full, or the input ends. Used for format detection. Other blocks leave when the source
+    /// pauses.
     #[must_use]
     pub fn with_first(self, enough: impl FnMut(&[u8]) -> bool + Send + 'static) -> Self {
         Self { enough: Some(Box::new(enough)), ..self }

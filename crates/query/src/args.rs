@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Most rows of a table that are shown; the other formats have all
     #[arg(long, value_name = "N", default_value_t = TABLE_ROWS_DEFAULT)]
     pub(crate) max_rows: usize,
-    /// Format of the files, where their names and first bytes do not tell it
+    /// Format of the files, if their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
     /// The array in JSON documents whose elements are the records: `$.data.items`; of one table:
@@ -54,10 +54,10 @@ pub(crate) struct Args {
     /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Separator between the fields of a CSV [default: found out]
+    /// Separator of the fields of a CSV [default: inferred]
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<char>,
-    /// True if the first record of a CSV has the columns' names [default: found out]
+    /// True if the first record of a CSV has the columns' names [default: inferred]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
     /// Quote around fields of a CSV that have separators or newlines in them, or none: each line is
@@ -75,12 +75,12 @@ pub(crate) struct Args {
     /// first file
     #[arg(long)]
     pub(crate) infer_all: bool,
-    /// Types of a field with values of several: widen (integer, number, text; containers to JSON
-    /// text), or error
+    /// Fields with values of several types: widen (integer, number, text; containers to JSON text),
+    /// or end with an error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: QueryConflicts,
-    /// Fate of records that can't be read or are too long: error, or skip, which leaves them out
-    /// and says how many [default: error; of access logs skip]
+    /// Records that can't be read or are too long: end with an error, or skip and count them
+    /// [default: error; of access logs skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordFlag>,
     /// Longest line or record that is taken
@@ -92,11 +92,10 @@ pub(crate) struct Args {
     /// Threads that work [default: one a core, or as many as the memory has room for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Folder for rows that do not fit the memory [default: the system's folder for temporary
-    /// files]
+    /// Folder for temporary files [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
     pub(crate) temp_dir: Option<PathBuf>,
-    /// Most that is kept there [default: 16GiB]
+    /// Disk limit for temporary files [default: 16GiB]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = TEMP_BYTES_DEFAULT, hide_default_value = true)]
     pub(crate) temp_max: u64,
     /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, temporary bytes

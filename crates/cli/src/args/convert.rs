@@ -17,24 +17,24 @@ Examples:
 /// Documents may be one a line, one after another, the elements of one giant array, or those of an
 /// array inside a document (--rows; without it a document that is one object is one row, whatever
 /// its size). Moments without an offset are taken for UTC; an object of more than 256 keys inside a
-/// record is kept as JSON text. What columns there are is found out; --schema says them. Rows keep
-/// their order. The file appears whole at the end, or not at all. Several inputs make one file.
+/// record is kept as JSON text. Columns are inferred; --schema names them. Rows keep their order.
+/// The file appears whole at the end, or not at all. Several inputs make one file.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = CONVERT_EXAMPLES)]
 pub(crate) struct ConvertArgs {
     /// The file to write; `-` is standard output (NDJSON and CSV)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// What to write [default: by the output's extension]
+    /// Format of the output [default: by its extension]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) from: FromArgs,
-    /// The columns, as `rorqual schema` prints them; what has none goes to the column `_rest`
+    /// The columns, as `rorqual schema` prints them; values of others go to the column `_rest`
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// What becomes of a record that is none, or is longer than --record-max [default: error; for
-    /// access logs: skip]
+    /// Bad records, and those longer than --record-max: end with an error, or skip them [default:
+    /// error; for access logs: skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordPolicy>,
     /// Leave bad records out, and write them to this file, as they are and in order
@@ -43,7 +43,7 @@ pub(crate) struct ConvertArgs {
     /// Replace the files of -o and --rejects where they are there already; an input never
     #[arg(long)]
     pub(crate) force: bool,
-    /// After an error, keep what was converted before it (exit code 2 all the same)
+    /// After an error, keep the rows before it (the exit code stays 2)
     #[arg(long)]
     pub(crate) keep_partial: bool,
     /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once
@@ -59,28 +59,28 @@ pub(crate) struct ConvertArgs {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// What the input is, where it is not to be recognised.
+/// Format of the input, if it is not to be recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FromArgs {
-    /// What the input is [default: recognised by its first bytes]
+    /// Format of the input [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<SourceFormat>,
     /// The array in a JSON document whose elements are the records: `$.data.items`,
-    /// `$["a.b"].items`. Of a key that is there twice on the way the first counts: what follows is
-    /// not known yet when the rows are read
+    /// `$["a.b"].items`. Of a duplicate key on the way the first counts, because the rows are read
+    /// before the rest of the document
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// What is between the fields of a CSV [default: found out]
+    /// Separator of the fields of a CSV [default: inferred]
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<char>,
-    /// True if the first record of a CSV has the columns' names [default: found out]
+    /// True if the first record of a CSV has the columns' names [default: inferred]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// What is around fields of a CSV that have separators or newlines in them, or none: each line
-    /// is a record then [default: ", or none where quotes do not pair up]
+    /// Quote around fields of a CSV that have separators or newlines in them, or none: each line is
+    /// a record then [default: ", or none where quotes do not pair up]
     #[arg(long, value_name = "CHARACTER|none")]
     pub(crate) quote: Option<String>,
     /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
@@ -94,8 +94,8 @@ pub(crate) struct FromArgs {
     /// 8MiB: 2MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// What to do where a field has values of several types: widen (integer, number, text;
-    /// containers to JSON text), or error
+    /// Fields with values of several types: widen (integer, number, text; containers to JSON text),
+    /// or end with an error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: ConvertConflicts,
 }

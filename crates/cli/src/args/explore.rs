@@ -7,31 +7,30 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Questions, in place of the report")]
 pub(crate) struct ExploreArgs {
-    /// What sets a span of time apart: values, and pairs of them, that are over-represented in it
-    /// against all other lines
+    /// Explain a span of time: values, and pairs of them, that are over-represented in it against
+    /// all other lines
     ///
     /// Times as those of --since, either may be left out (`2025-01-31T08:00..`); TO is not in it.
-    /// The rest is what --since, --until and --where leave. Each finding has its shares, the G
-    /// statistic that the order is by, and a filter for --where.
+    /// The other lines are those that --since, --until and --where select. Each finding has its
+    /// shares, the G statistic that the order is by, and a filter for --where.
     #[arg(long, value_name = "FROM..TO", group = "question")]
     pub(crate) explain: Option<String>,
     /// Two spans of time side by side: each value's shares of both, the largest change of share
     /// first
     #[arg(long, value_names = ["A..B", "C..D"], num_args = 2, group = "question")]
     pub(crate) compare: Option<Vec<String>>,
-    /// The most requests in one second and in one minute by client, when that was, and what a limit
-    /// would have blocked
+    /// The most requests in one second and in one minute by client, their times, and the requests
+    /// that a limit would have blocked
     #[arg(long, group = "question")]
     pub(crate) rates: bool,
-    /// With --rates: for each client, what a limit of so many requests in each minute of the clock
-    /// would have blocked
+    /// With --rates: for each client, the requests that a limit of so many in each minute of the
+    /// clock would have blocked
     #[arg(long, value_name = "N", requires = "rates", conflicts_with = "limit_per_second")]
     pub(crate) limit_per_minute: Option<u64>,
     /// With --rates: the same of a limit for each second
     #[arg(long, value_name = "N", requires = "rates")]
     pub(crate) limit_per_second: Option<u64>,
-    /// With --rates: whose requests are counted together, those of an address or of its network
-    /// (/24, /48) [default: client]
+    /// With --rates: count requests by address, or by network (/24, /48) [default: client]
     #[arg(long, value_name = "WHO", requires = "rates")]
     pub(crate) by: Option<RateBy>,
     #[command(flatten)]

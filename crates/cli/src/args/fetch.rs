@@ -27,7 +27,7 @@ FILE.part and FILE.part.json stay when something has arrived: the same command g
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXITS)]
 pub(crate) struct FetchArgs {
-    /// What to fetch: http or https, by HTTP/1.1 or HTTP/2
+    /// The address: http or https, by HTTP/1.1 or HTTP/2
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Where to; `-` is standard output, which can't be resumed later [default: the last part of
@@ -89,7 +89,7 @@ pub(crate) struct FetchArgs {
     /// Take a file that the server encodes (Content-Encoding) though asked not to, as it comes
     #[arg(long)]
     pub(crate) keep_encoding: bool,
-    /// Print JSON about what was fetched
+    /// Print JSON about the download
     #[arg(long)]
     pub(crate) json: bool,
 }

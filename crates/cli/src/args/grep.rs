@@ -84,8 +84,8 @@ pub(crate) struct GrepArgs {
     /// Print a NUL after each file name, whatever the name is like
     #[arg(short = 'Z', long, short_alias = '0')]
     pub(crate) null: bool,
-    /// Print this in place of each match; $1 and ${name} stand for what groups of the pattern
-    /// matched, $$ for a $
+    /// Print this in place of each match; $1 and ${name} stand for the matches of groups of the
+    /// pattern, $$ for a $
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "json")]
     pub(crate) replace: Option<String>,
     /// Print this many lines after a selected one too
@@ -97,8 +97,7 @@ pub(crate) struct GrepArgs {
     /// Print this many lines before and after; -5 is -C 5
     #[arg(short = 'C', long, value_name = "N")]
     pub(crate) context: Option<usize>,
-    /// Cut printed lines behind this many bytes; 0: never [default: 4096 on a terminal, 0
-    /// elsewhere]
+    /// Cut printed lines after this many bytes; 0: never [default: 4096 on a terminal, 0 elsewhere]
     #[arg(short = 'M', long, value_name = "N")]
     pub(crate) max_columns: Option<usize>,
     /// Print JSON, an object a line, of the types of ripgrep: begin, match, context, end, summary
@@ -123,7 +122,7 @@ pub(crate) struct GrepArgs {
     /// them. May be given again: the last that fits wins
     #[arg(short, long = "glob", value_name = "GLOB", allow_hyphen_values = true)]
     pub(crate) globs: Vec<String>,
-    /// With -r, pass over what .gitignore, .ignore and git's own lists say
+    /// With -r, skip the files that .gitignore, .ignore and git's own lists name
     #[arg(long)]
     pub(crate) gitignore: bool,
     /// With -r, go no deeper: 1 is the files in the folder itself

@@ -33,15 +33,16 @@ pub(crate) struct LogsArgs {
     pub(crate) json: bool,
     /// Write the report as one page that needs nothing beside it; `-` is standard output
     ///
-    /// The page holds its styles and its script, fetches nothing, and shows what the log says as
-    /// text only. It appears whole, or not at all, and replaces a file that is there only with
-    /// --force. Nothing is printed then but with --json.
+    /// The page holds its styles and its script, fetches nothing, and shows text of the log as text
+    /// only. It appears whole, or not at all, and replaces a file that is there only with --force.
+    /// Nothing is printed then but with --json.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
-    /// The page by this template (Jinja's language); it is given what --json prints, as `report`
+    /// Make the page by this template (Jinja's language); `report` in it is the object that --json
+    /// prints
     ///
-    /// It can include and extend what is in its folder, and `rorqual/report.html`, which is what is
-    /// used without this flag.
+    /// It can include and extend files of its folder, and `rorqual/report.html`, the default
+    /// template.
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) template: Option<PathBuf>,
     /// Rows of each top table
@@ -99,7 +100,7 @@ pub(crate) struct CountryArgs {
 /// How the log's format is given when it is not to be recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormatArgs {
-    /// common, combined, vhost_combined, json; one behind a prefix, such as syslog+combined; or an
+    /// common, combined, vhost_combined, json; one after a prefix, such as syslog+combined; or an
     /// nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,

@@ -66,8 +66,8 @@ pub(crate) struct Common {
     /// Colour the output; query has no colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
     pub(crate) color: TerminalWhen,
-    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the
-    /// verb counts
+    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and other counts
+    /// of the verb
     #[arg(long, global = true)]
     pub(crate) stats: bool,
 }

@@ -18,7 +18,7 @@ A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, o
 
 /// Write a page of any size from a template (Jinja) and rows
 ///
-/// Rows come from any file that `convert` reads and leave as text while they are read: what is held
+/// Rows come from any file that `convert` reads and leave as text while they are read, so memory
 /// does not grow with them. Templates include, extend and import others from the folder of the
 /// first, and from nowhere else. A name without a value is an error.
 #[derive(Debug, Clone, Args)]
@@ -57,22 +57,22 @@ pub(crate) struct RenderArgs {
 /// Where the rows of a template come from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RowsArgs {
-    /// What `rows` is: JSON, CSV, an access log, Parquet, Arrow; `-` is standard input
+    /// `rows` of the template: JSON, CSV, an access log, Parquet, Arrow; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "sql")]
     pub(crate) rows: Option<PathBuf>,
-    /// What `rows` is: the result of a query, as `rorqual query` has it
+    /// `rows` of the template: the result of a query, as `rorqual query` has it
     #[arg(long, value_name = "QUERY")]
     pub(crate) sql: Option<String>,
     /// The array in a JSON document whose elements are the rows: `$.data.items`
     #[arg(long, value_name = "PATH", requires = "rows")]
     pub(crate) rows_path: Option<String>,
-    /// What --rows is [default: recognised by its first bytes]
+    /// Format of --rows [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT", requires = "rows")]
     pub(crate) from: Option<SourceFormat>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT", requires = "rows")]
     pub(crate) format: Option<String>,
-    /// True if the first record of a CSV has the columns' names [default: found out]
+    /// True if the first record of a CSV has the columns' names [default: inferred]
     #[arg(long, value_name = "BOOL", requires = "rows")]
     pub(crate) header: Option<bool>,
     /// Longest row, as it is read [default: a 128th of --memory, at most 8MiB: 2MiB]

@@ -23,10 +23,10 @@ Examples:
 
 /// Print the rows where a column has a value
 ///
-/// Of a Parquet file only what can have the value is read: statistics, Bloom filters (`convert
-/// --index COLUMN`) and the page index tell. A number, a text, true or false, or an instant as RFC
-/// 3339 has it is compared as the column's type says. Exit code 0: a row was found; 1: none; 2:
-/// something went wrong.
+/// Of a Parquet file only the parts that can have the value are read: statistics, Bloom filters
+/// (`convert --index COLUMN`) and the page index tell. A number, a text, true or false, or an
+/// instant as RFC 3339 has it is compared as the column's type says. Exit code 0: a row was found;
+/// 1: none; 2: something went wrong.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub(crate) struct GetArgs {

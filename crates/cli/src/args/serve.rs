@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Open the log explorer in a browser, for logs given here or dropped on the page
 ///
 /// Listens on this machine only, unless --bind says otherwise, and prints the address with a token
-/// that the browser turns into a cookie. No log is written to disk; what was read of it goes, as
-/// compressed columns, to a temporary file where it does not fit the memory, or to --state.
+/// that the browser turns into a cookie. No log is written to disk. Its rows go, as compressed
+/// columns, to a temporary file if they do not fit the memory, or to --state.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 takes a free one
@@ -34,12 +34,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
     /// Keep uploads in this folder, as compressed columns, for as long as a session lives (--idle,
-    /// --sessions): after a restart they are offered again, and go on where they were kept. No log
-    /// is written there. What the server reads itself is not kept
+    /// --sessions): after a restart they are offered again, and resume where they were saved. No
+    /// log is written there. Files that the server reads itself are not saved
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Render the templates of this folder at /render/NAME, while they are read; `query` in them is
-    /// what the address says behind `?`
+    /// the query string of the address
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
     /// Renderings at a time; further ones are refused with 503
@@ -48,8 +48,8 @@ pub(crate) struct ServeArgs {
     /// Variables of the templates: the members of a JSON, YAML or TOML file
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_data: Option<PathBuf>,
-    /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering
-    /// reads them anew, as many at a time as the memory has room for
+    /// `rows` in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them
+    /// anew, as many at a time as the memory has room for
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_rows: Option<PathBuf>,
     /// Offer the store in this folder at /store/KEY: put, get, head, delete, ranges, leases; it is
@@ -67,8 +67,8 @@ pub(crate) struct ServeArgs {
     /// `--sessions`
     #[arg(long, requires = "files")]
     pub(crate) follow: bool,
-    /// Logs to open at once, each a session; regular files only, but with `--follow`. One that
-    /// can't be opened is told, and the others are shown
+    /// Logs to open at once, each a session; regular files only, except with `--follow`. A file
+    /// that can't be opened is reported, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

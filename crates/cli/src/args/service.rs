@@ -39,8 +39,8 @@ pub(crate) struct ServiceArgs {
     /// How the server's own log is written to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogStyle,
-    /// What is in it: of `info` on beginnings and ends, of `debug` on every request; never a token,
-    /// a path or a line of a log
+    /// Level of that log: from `info` on it has beginnings and ends, with `debug` every request;
+    /// never a token, a path or a line of a log
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub(crate) log_level: LogLevel,
 }

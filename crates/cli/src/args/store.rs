@@ -18,9 +18,9 @@ Exit codes:
 /// Keep files by their content, within a size
 ///
 /// A file is stored once, under its digest, and never changed. When the store is full, the entry
-/// that was used longest ago goes first. What a lease is running on, or somebody is reading, stays.
-/// Many processes may use a store at the same time; one that is killed leaves nothing behind beyond
-/// the next gc. The store is to be on a local file system.
+/// that was used longest ago is evicted first. An entry with a running lease, or one that is being
+/// read, stays. Many processes may use a store at the same time; files of a killed one are removed
+/// by the next gc. The store is to be on a local file system.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = KEYS)]
 pub(crate) struct StoreArgs {
@@ -42,7 +42,7 @@ pub(crate) struct StoreArgs {
 pub(crate) enum StoreCommand {
     /// Make a store, or set the bound of one; a put makes one with the defaults as well
     Init {
-        /// What entries are addressed by; fixed from then on [default: sha256]
+        /// Algorithm of the digests; fixed from then on [default: sha256]
         #[arg(long, value_name = "ALGORITHM")]
         algorithm: Option<Addressing>,
         /// The most that all entries together may have [default: 10GiB]
@@ -54,7 +54,7 @@ pub(crate) enum StoreCommand {
         /// The file; `-` is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// A name for the entry; one that is in use is pointed at it, and what it named before
+        /// A name for the entry; one that is in use then names this entry, and the entry before
         /// keeps its digest and other names
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
@@ -87,22 +87,22 @@ pub(crate) enum StoreCommand {
     },
     /// List all entries by digest: digest, bytes, last use, running leases, names
     Ls,
-    /// Remove entries with their names; what is leased or being read is refused
+    /// Remove entries with their names; leased entries and those being read are refused
     Rm {
         /// Digests, names, or starts of one digest: 4 digits or more
         #[arg(value_name = "KEY", required = true)]
         keys: Vec<String>,
-        /// Remove what is leased as well; what is being read stays
+        /// Remove leased entries as well; those being read stay
         #[arg(long)]
         force: bool,
     },
-    /// Remove what killed processes left, forget expired leases, and evict down to the bound
+    /// Remove files of killed processes, forget expired leases, and evict down to the limit
     Gc {
         /// Make a new index from the files first, where the old one is damaged; names and leases
         /// are lost
         #[arg(long)]
         rebuild: bool,
-        /// The bound of the new index [default: 10GiB, or what the files have if that is more]
+        /// Size limit of the new index [default: 10GiB, or the size of the files if that is more]
         #[arg(long, value_name = "SIZE", value_parser = bound, requires = "rebuild")]
         max_size: Option<u64>,
     },
@@ -112,7 +112,7 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         repair: bool,
     },
-    /// Print what the store holds, or all about one entry
+    /// Print the size of the store and its entries, or all about one entry
     Stat {
         /// A digest, a name, or the start of one digest: 4 digits or more
         key: Option<String>,
@@ -133,7 +133,7 @@ pub(crate) enum LeaseCommand {
         /// How long it runs: 90s, 15m, 2h, 7d
         #[arg(long, value_name = "TTL", value_parser = duration)]
         ttl: Duration,
-        /// Who holds it
+        /// Label of its holder
         #[arg(long, value_name = "LABEL", default_value = "")]
         holder: String,
     },
@@ -161,7 +161,7 @@ pub(crate) struct LeaseArgs {
     /// Take a lease that runs this long: 90s, 15m, 2h, 7d
     #[arg(long, value_name = "TTL", value_parser = duration)]
     pub(crate) lease: Option<Duration>,
-    /// Who holds the lease
+    /// Label of the lease's holder
     #[arg(long, value_name = "LABEL", default_value = "", requires = "lease")]
     pub(crate) holder: String,
 }

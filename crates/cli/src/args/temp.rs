@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TempArgs {
-    /// Where rows go that do not fit the memory, compressed, into a file without a name [default:
+    /// Folder for rows that do not fit the memory, in a compressed file without a name [default:
     /// the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
     temp_dir: Option<PathBuf>,
-    /// Most that goes there, of serve in equal parts for each of --sessions, and with --state in
-    /// that folder; with 0 nothing is written to disk, and what is shown is of the first rows, and
-    /// says so
+    /// Disk limit for rows that do not fit the memory, in the file or in the folder of --state,
+    /// split evenly between --sessions. 0 disables spilling; later rows are then dropped, and the
+    /// answer says so
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
     temp_max: u64,
 }
