@@ -45,7 +45,7 @@ BLOBS = {"samples/apache_combined.log"}
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths)]
+    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths), *query_flags()]
     problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
@@ -103,6 +103,17 @@ def documents(paths):
         yield from dead_links(path, text)
         if path == "ARCHITECTURE.md" or path.startswith("docs/design/"):
             yield from missing_files(path, text)
+
+
+def query_flags():
+    """The page of rorqual-query has its flags; a test holds the pages of the other verbs to --help."""
+    source = (TOP / "crates/query/src/args.rs").read_text()
+    fields = re.findall(r"#\[arg\((?:short, )?long\b[^\n]*\]\s*pub\(crate\) (\w+):", source)
+    flags = {"--" + field.replace("_", "-") for field in fields}
+    table = (TOP / "docs/query.md").read_text().split("### Flags of")[1]
+    told = {flag for row in re.findall(r"^\| (`-.*?) \|", table, re.MULTILINE) for flag in re.findall(r"--[a-z-]+", row)}
+    for flag in sorted(flags ^ told):
+        yield f"docs/query.md: {flag} is in {'its table' if flag in told else 'crates/query/src/args.rs'} alone"
 
 
 def prose(text):
