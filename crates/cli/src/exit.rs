@@ -2,32 +2,32 @@
 
 use std::process::ExitCode;
 
-/// How the process ends.
+/// Exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ExitStatus {
     /// Everything was done, or the reader of our output had enough.
     Done,
     /// Nothing was found, or something differs, where `grep` and `sha256sum` say so.
     Not,
-    /// Wrong usage, or at least one bad input; what could be done was done.
+    /// Wrong usage, or at least one bad input; all other work was done.
     Bad,
     /// `fetch`: no connection: an unknown name, nobody who listens, a certificate that is not to be
     /// trusted.
     NoConnection,
     /// `fetch`: the server answered, and not with the file.
     BadAnswer,
-    /// `fetch`: the transfer broke and trying again did not help; what has arrived is kept.
+    /// `fetch`: the transfer broke and trying again did not help; the received part is kept.
     Broken,
     /// `fetch`: everything has arrived and has another digest; it is kept aside.
     WrongDigest,
-    /// `fetch`: a time limit; what has arrived is kept.
+    /// `fetch`: a time limit; the received part is kept.
     TimedOut,
-    /// Ctrl-C; what was printed is of what was read by then.
+    /// Ctrl-C; the output is of the input read by then.
     Interrupted,
 }
 
 impl ExitStatus {
-    /// What the process ends with.
+    /// Exit code of the process.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,

@@ -1,4 +1,4 @@
-//! As many threads as the memory has room for.
+//! Number of threads that the memory has room for.
 
 use crate::args::Common;
 use rorqual_pipe::{Budget, BudgetError};
@@ -9,7 +9,7 @@ const MEMORY_BYTES_MAX: u64 = 1 << 50;
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
 const THREADS_MAX_DEFAULT: usize = 64;
 
-/// As many threads as asked for, or else one a core, as far as what `budget` adds up for them fits.
+/// Number of threads as asked for, or else one a core, as far as the sum of `budget` for them fits.
 ///
 /// # Errors
 /// When not even those asked for fit, or one.
@@ -22,8 +22,8 @@ pub(crate) fn threads(common: &Common, budget: impl Fn(usize) -> Budget) -> Resu
     fitting.map_or_else(|| budget(1).check().map(|()| 1), Ok)
 }
 
-/// The sum for the memory that is given, or, where that is too little, for what would do: for terms
-/// that grow with the memory, which `terms` makes for any.
+/// The sum for the memory that is given, or, where that is too little, for the least that would do:
+/// for terms that grow with the memory, which `terms` makes for any.
 pub(crate) fn least(given_bytes: u64, terms: impl Fn(u64) -> Budget) -> Budget {
     let mut memory_bytes = given_bytes;
     loop {

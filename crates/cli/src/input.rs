@@ -10,7 +10,7 @@ pub(crate) fn real_path(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
-/// The same as [`Input::open`]; who sits before a silent terminal is told what is waited for.
+/// The same as [`Input::open`]; a user before a silent terminal is told that it is waited for.
 ///
 /// # Errors
 /// As [`Input::open`].

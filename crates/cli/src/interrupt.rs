@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True once Ctrl-C was pressed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The first Ctrl-C ends the run with a report of what was read; the second ends the process.
+/// The first Ctrl-C ends the run with a report of the input so far; the second ends the process.
 pub(crate) fn stop_on_interrupt(control: &Control) {
     let control = control.clone();
     let handler = move || {
@@ -24,8 +24,8 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
     }
 }
 
-/// The exit code of a run that would have ended with `exit`, and a word about why what it prints is
-/// not all.
+/// The exit code of a run that would have ended with `exit`, and a message that its output is not
+/// all.
 pub(crate) fn exit_of(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C: this is what was read by then")
 }

@@ -51,8 +51,8 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Says what is wrong with the arguments, as if they had no control characters: they may be names
-/// of foreign files.
+/// Tells the fault of the arguments, as if they had no control characters: they may be names of
+/// foreign files.
 fn refused(error: clap::Error) -> ExitStatus {
     let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
     let name = name.filter(|name| is_where_a_verb_is(name) && (name.contains(['.', '/']) || Path::new(name).exists()));

@@ -23,7 +23,7 @@ pub(crate) fn page(program: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What a page of its own would say of a verb; flags of every verb are told once, above.
+/// The section of a verb; flags of every verb are told once, above.
 fn section(program: &str, verb: &Command) -> io::Result<Vec<u8>> {
     let name = format!("{program} {}", verb.get_name());
     let man = Man::new(verb.clone().bin_name(&name).disable_help_flag(true));

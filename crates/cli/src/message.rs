@@ -1,4 +1,4 @@
-//! What is said on stderr, and how output errors end a verb.
+//! Messages on stderr, and the end of a verb at output errors.
 
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -21,7 +21,7 @@ pub(crate) fn note(text: &dyn Display) {
 }
 
 /// Text that steers no terminal, in which no argument begins a line: a message may have several,
-/// and what it quotes is on one.
+/// and its quotes are on one.
 fn harmless(text: &str) -> String {
     let mut text = text.to_owned();
     for arg in std::env::args_os().filter_map(|arg| arg.into_string().ok()).filter(|arg| arg.contains('\n')) {

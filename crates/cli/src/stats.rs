@@ -3,7 +3,7 @@
 use rorqual_pipe::{BufferPool, Control, stats};
 use std::time::Instant;
 
-/// Prints what a run cost as one JSON object on stderr.
+/// Prints the costs of a run as one JSON object on stderr.
 pub(crate) fn print(start: Instant, memory_max_bytes: u64, threads: usize, control: &Control, pool: &BufferPool) {
     let seconds = start.elapsed().as_secs_f64();
     let (waits, wait_seconds) = pool.waits();

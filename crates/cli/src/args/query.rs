@@ -1,4 +1,4 @@
-//! What `rorqual query` takes: whatever its program takes.
+//! Arguments of `rorqual query`: those of its program.
 
 use clap::Args;
 use std::ffi::OsString;

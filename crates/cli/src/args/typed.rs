@@ -21,7 +21,7 @@ pub(crate) fn typed(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
             typed.done.push(arg);
             break;
         }
-        // What belongs to the flag before is no flag, whatever it looks like.
+        // The value of the flag before is no flag, whatever it looks like.
         let value_follows = typed.one(arg, rest.peek().map(OsString::as_os_str));
         if value_follows {
             typed.done.extend(rest.next());

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
-/// Prints what `choose` reads of a table, and says how many rows it was.
+/// Prints the rows that `choose` reads of a table, and returns their number.
 pub(crate) fn print(
     common: &Common,
     args: &ShownArgs,
@@ -44,7 +44,7 @@ pub(crate) fn print(
         rows += batch.num_rows() as u64;
         printer.batch(&batch).map_err(|error| message::print_error(&error))?;
     }
-    // What was read before an error is printed, and then that.
+    // Rows read before an error are printed, and then that.
     printer.finish().map_err(|error| message::print_error(&error))?;
     if let Some(error) = failed {
         return Err(message::error(&error));

@@ -8,13 +8,13 @@ use rorqual_pipe::Control;
 use rorqual_pipe::gather::OutputFd;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-/// How wide a table is where there is no terminal.
+/// Width of a table where there is no terminal.
 const WIDTH_DEFAULT: usize = 120;
 
-/// How to see the columns of a table that have no room.
+/// Advice about columns of a table that have no room.
 const ADVICE: &str = "--columns chooses, --to ndjson has all";
 
-/// How wide a table may be.
+/// Greatest width of a table.
 fn room() -> usize {
     terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
 }
@@ -23,7 +23,7 @@ fn room() -> usize {
 pub(crate) struct BatchPrinter {
     form: RowForm,
     out: BufWriter<OutputFd>,
-    /// What waits for its table to be full.
+    /// Rows that wait for their table to be full.
     rows: Option<TextTable>,
     header: bool,
 }

@@ -118,7 +118,8 @@ impl RecordRows {
                     }
                 }
                 decoded.bad.iter().for_each(|record| bad.add(&name, record));
-                // What of a chunk is too much to be decoded at once is decoded in its turn.
+                // The rest of a chunk that is too much to be decoded at once is decoded in its
+                // turn.
                 let Some(rest) = decoded.rest else { break };
                 part = part.from(rest);
                 decoded = own.decode(&part)?;
@@ -142,7 +143,7 @@ impl RecordRows {
     }
 }
 
-/// What became of a batch.
+/// Outcome of a batch.
 pub(crate) enum BatchOutcome {
     /// All of it was taken, and more is wanted.
     All,
@@ -150,8 +151,8 @@ pub(crate) enum BatchOutcome {
     Enough(u64),
 }
 
-/// How many of the bad records of a chunk are before the last of its first `rows` rows: what is
-/// behind them is not looked at.
+/// Number of the bad records of a chunk that are before the last of its first `rows` rows: those
+/// after it are not looked at.
 fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Decode) -> Result<usize, Error> {
     let (mut met, mut end) = (0, bad.len());
     while met < end {
@@ -163,8 +164,8 @@ fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Dec
     Ok(met)
 }
 
-/// Says what was left out. A line of a log that is none is usual; any other bad record is a bad
-/// input.
+/// Tells the records that were left out. A line of a log that is none is usual; any other bad
+/// record is a bad input.
 pub(crate) fn said_bad(bad: &BadRecords, format: &RecordFormat) -> ExitStatus {
     let Some(said) = bad.left_out("") else { return ExitStatus::Done };
     message::note(&said);

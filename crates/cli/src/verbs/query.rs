@@ -22,7 +22,7 @@ pub(crate) fn run(common: &Common, args: &QueryArgs) -> ExitStatus {
         return message::error(&"query has no --progress");
     }
     let program = program();
-    // The query's own flags come last: what is said twice is said by them.
+    // The query's own flags come last: of a flag given twice they count.
     let cause = Command::new(&program).args(flags(common)).args(&args.args).exec();
     message::error(&not_started(&cause))
 }

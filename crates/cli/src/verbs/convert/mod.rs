@@ -31,7 +31,7 @@ pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// Buffers beside those of the run: the rejects' one.
 const BUFFERS_BESIDE: usize = 1;
 
-/// What is said of an output that is given up.
+/// Hint about an output that is given up.
 const KEEPS_PARTIAL: &str = " (--keep-partial keeps what came before)";
 
 pub(crate) fn run(common: &Common, args: &ConvertArgs) -> ExitStatus {
@@ -48,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &ConvertArgs) -> ExitStatus {
     exit
 }
 
-/// What was typed, as what is meant, and what all inputs of one run share.
+/// The meaning of the arguments, and the state that all inputs of one run share.
 struct Convert<'a> {
     args: &'a ConvertArgs,
     output: ConvertOutput,
@@ -69,7 +69,7 @@ impl<'a> Convert<'a> {
             return Err("standard input is read once: '-' stands for one input, or for --schema".to_owned());
         }
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
-        // What the columns take comes on top; here it is what any take.
+        // The columns come on top; here they are those of any schema.
         let none: SchemaRef = Arc::new(Schema::empty());
         let (threads, scan) =
             scan(common, &args.from, &args.files, memory_bytes, |bytes, threads| output.settings(bytes).bytes(&none, threads))?;
@@ -80,7 +80,7 @@ impl<'a> Convert<'a> {
     /// One pass, mostly; another for each time that some value has no column in the one before.
     fn all(&mut self) -> Result<ExitStatus, String> {
         let (mut sources, mut columns) = match self.sources() {
-            // What a stop cut off tells no format, which is no fault of the input's.
+            // A head that a stop cut off tells no format, which is no fault of the input's.
             Err(_) if self.scan.control.stopped() => return Ok(self.stopped_early()),
             looked => looked?,
         };
@@ -147,8 +147,8 @@ impl<'a> Convert<'a> {
         if let Some(schema) = said_schema(&sources, self.args.from.conflicts)? {
             return Ok((sources, PassColumns::Given(schema)));
         }
-        // What is written to standard output is gone, an index is of a column that is there, and a
-        // conflict may come late.
+        // Rows on standard output are gone, an index is of a column that is there, and a conflict
+        // may come late.
         let whole = self.output.is_stream() || !self.args.index.is_empty() || self.args.from.conflicts == ConvertConflicts::Error;
         let extent = if whole { SampleExtent::Whole } else { SampleExtent::Prefix };
         let mut shape = Shape::default();
@@ -163,7 +163,7 @@ impl<'a> Convert<'a> {
         Ok((sources, PassColumns::Found { shape, rest: !complete, widen }))
     }
 
-    /// The sum of what is held, for columns of that schema.
+    /// Sum of the memory, for columns of that schema.
     fn budget(&self, schema: &SchemaRef, held: &HeldInputs, threads: usize) -> Budget {
         let columns = schema.flattened_fields().len();
         fitting::least(self.memory_bytes, |memory_bytes| {
@@ -183,14 +183,14 @@ impl<'a> Convert<'a> {
     }
 }
 
-/// What inputs there are, as far as they hold memory.
+/// Inputs, as far as they hold memory.
 #[derive(Default)]
 pub(crate) struct HeldInputs {
     records: usize,
-    /// Those of the records that can't be opened again, whose start is read ahead.
+    /// Number of inputs of records that can't be opened again, whose start is read ahead.
     streams: usize,
     tables: usize,
-    /// Of the one with the largest pages, what these take.
+    /// Bytes of the largest pages of one input.
     large_page_bytes: u64,
     footer_bytes: u64,
 }
@@ -223,7 +223,7 @@ impl HeldInputs {
 }
 
 /// The columns that an input has, or its start, and whether it is a stream. An error in it will be
-/// met again, behind the rows before it.
+/// met again, after the rows before it.
 fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: SampleExtent) -> Result<(Found, bool), String> {
     Ok(match &mut source.content {
         InputContent::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
@@ -235,7 +235,7 @@ fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: Sa
     })
 }
 
-/// The columns that the start of an input has, with `_rest` for what comes later and has none.
+/// The columns that the start of an input has, with `_rest` for later values without one.
 pub(crate) fn columns_of(source: &mut KnownInput, scan: &ScanSettings, threads: usize) -> Result<SchemaRef, String> {
     match source.schema() {
         Some(schema) => Ok(schema),
@@ -247,10 +247,11 @@ pub(crate) fn columns_of(source: &mut KnownInput, scan: &ScanSettings, threads: 
 enum PassColumns {
     /// By a schema, or by the formats.
     Given(SchemaRef),
-    /// By what was seen.
+    /// By the records that were seen.
     Found {
         shape: Shape,
-        /// Not all was seen, or will be before it is converted: what has no column goes to `_rest`.
+        /// Not all was seen, or will be before it is converted: values without a column go to
+        /// `_rest`.
         rest: bool,
         widen: bool,
     },
@@ -294,8 +295,8 @@ fn said_schema(sources: &[KnownInput], conflicts: ConvertConflicts) -> Result<Op
     }
 }
 
-/// With what inputs are read, and by how many threads, which need `writer` bytes for what they
-/// make.
+/// Settings for reading inputs, and the number of threads, which need `writer` bytes for their
+/// output.
 pub(crate) fn scan(
     common: &Common,
     args: &FromArgs,
@@ -321,8 +322,7 @@ fn pool(record_bytes_max: usize, threads: usize) -> BufferPool {
     BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
 }
 
-/// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes`
-/// what is shared out.
+/// Sum of the memory, of which `given_bytes` was given and `memory_bytes` is shared out.
 fn terms(
     args: &FromArgs,
     held: &HeldInputs,

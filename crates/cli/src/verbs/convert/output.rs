@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// A row group may take this share of the memory, and so may a footer.
 const WRITER_SHARE: u64 = 8;
 
-/// Where the rows go, and as what.
+/// Output of the rows, and its format.
 pub(super) struct ConvertOutput {
     path: PathBuf,
     is_stream: bool,
@@ -51,7 +51,7 @@ impl ConvertOutput {
         Ok(Self { path: args.output.clone(), is_stream: output.is_stream(), settings, group_bytes_max: args.row_group })
     }
 
-    /// How it is written, in so much memory.
+    /// Settings of its writer, in so much memory.
     pub(super) fn settings(&self, memory_bytes: u64) -> WriteSettings {
         // Two groups and the footer are held.
         let share = usize::try_from(memory_bytes / WRITER_SHARE).unwrap_or(usize::MAX);
@@ -63,7 +63,7 @@ impl ConvertOutput {
         }
     }
 
-    /// What is written is gone: there is no second pass.
+    /// True if written rows are gone: there is no second pass.
     pub(super) fn is_stream(&self) -> bool {
         self.is_stream
     }
@@ -98,7 +98,7 @@ impl ConvertFile {
     }
 }
 
-/// Refuses outputs that would cost an input, what is there already, or one another.
+/// Refuses outputs that would cost an input, an existing file, or one another.
 fn refuse_loss(args: &ConvertArgs, output: whole_file::OutputPath<'_>) -> Result<(), String> {
     let rejects = args.rejects.as_deref().map(|path| rejects::output(path, args.force));
     let inputs = || args.files.iter().chain(&args.schema).map(PathBuf::as_path);

@@ -23,9 +23,9 @@ pub(super) struct ConvertPass<'a> {
     file: ConvertFile,
     writer: BatchWriter,
     rejects: Option<RejectFile>,
-    /// What columns everything needs that came since a value had none.
+    /// Shape of everything that came since a value had no column.
     misfit: Option<Shape>,
-    /// What was met, and in which input first.
+    /// Notes, each with the input that had the first.
     notes: Vec<(String, Notes)>,
     bad: BadRecords,
     /// Numbers that became null, since JSON has none such.
@@ -36,7 +36,7 @@ pub(super) struct ConvertPass<'a> {
     enough: bool,
 }
 
-/// How a pass ended.
+/// End of a pass.
 pub(super) enum PassEnd {
     /// With the file, or without it after an error that was said.
     Written(ExitStatus),
@@ -73,7 +73,7 @@ impl<'a> ConvertPass<'a> {
         !self.failed && !self.enough && !self.convert.scan.control.stopped()
     }
 
-    /// Takes one input whole: its rows, or from a value without a column on what columns it needs.
+    /// Takes one input whole: its rows, or from a value without a column on the needed columns.
     pub(super) fn source(&mut self, source: &mut KnownInput) -> Result<(), String> {
         let format = match &source.content {
             InputContent::Table(table) => {
@@ -177,7 +177,7 @@ impl<'a> ConvertPass<'a> {
         Ok(PassEnd::Written(exit))
     }
 
-    /// What waits to be written, by all threads.
+    /// Writes the waiting rows, by all threads.
     fn write_rest(&self) -> Result<(), Error> {
         self.writer.end()?;
         let mut workers = vec![(); self.convert.threads];
@@ -198,7 +198,7 @@ impl<'a> ConvertPass<'a> {
         self.rejects.is_some() || self.convert.args.bad == Some(BadRecordPolicy::Skip) || !self.failed
     }
 
-    /// What was met; bad records are kept where the output is.
+    /// Tells the notes; bad records are kept where the output is.
     fn say_notes(&self, is_kept: bool) {
         for note in DecodeNote::ALL {
             let met: Vec<_> = self.notes.iter().filter_map(|(name, notes)| Some((name, notes.get(note)?))).collect();

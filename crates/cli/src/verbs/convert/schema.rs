@@ -39,7 +39,7 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<ExitStatus, String> {
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
     let opened: Result<Vec<_>, _> = args.files.iter().map(|path| KnownInput::open(path, &given, &scan, memory_bytes)).collect();
     let mut sources = match opened {
-        // What a stop cut off tells no format, which is no fault of the input's.
+        // A head that a stop cut off tells no format, which is no fault of the input's.
         Err(_) if scan.control.stopped() => return Ok(interrupt::exit_of_nothing(&scan.control, ExitStatus::Done)),
         opened => opened?,
     };

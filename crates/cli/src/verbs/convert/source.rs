@@ -25,7 +25,7 @@ pub(crate) struct KnownInput {
     pub(crate) content: InputContent,
 }
 
-/// What is in an input.
+/// Content of an input.
 pub(crate) enum InputContent {
     /// Records that are decoded; and the input itself where it is a stream, which can't be opened
     /// again.
@@ -114,7 +114,7 @@ fn table(path: &Path, given: &FormatHints, memory_bytes: u64) -> Result<Option<T
     TableFile::open(file, &name, memory_bytes).map_err(|error| error.to_string())
 }
 
-/// What was typed of the format, as what is meant.
+/// The meaning of the arguments about the format.
 pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
     let rows = args.rows.as_deref().map(json::parse_path).transpose().map_err(|error| format!("--rows: {error}"))?;
     let log = args.format.as_deref().map(LogFormat::parse).transpose().map_err(|error| format!("--format: {error}"))?;

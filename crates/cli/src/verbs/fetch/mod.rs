@@ -39,7 +39,7 @@ pub(crate) fn run(common: &Common, args: &FetchArgs) -> ExitStatus {
     }
 }
 
-/// Fetches within the memory given; what went wrong was said.
+/// Fetches within the memory given; an error was told.
 fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<FetchResult, ExitStatus> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let mut budget = budget(&fetch, memory_bytes);
@@ -60,7 +60,7 @@ fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -
 fn watched(fetch: Fetch, when: TerminalWhen, control: &Control) -> Result<FetchResult, FetchError> {
     let mut bar = None;
     let mut observe = |event: FetchEvent| {
-        // Drawn from the start of the transfer on, and not over what is said now.
+        // Drawn from the start of the transfer on, and not over the messages before.
         drop(bar.take());
         match event {
             FetchEvent::Started { size_bytes, resumed_bytes } => {
@@ -80,7 +80,7 @@ fn watched(fetch: Fetch, when: TerminalWhen, control: &Control) -> Result<FetchR
     fetch.run(&Semaphore::new(1), control, &mut observe)
 }
 
-/// What was typed, as what is meant.
+/// The meaning of the arguments.
 fn settings(args: &FetchArgs, output: &Path, control: &Control) -> Result<Fetch, String> {
     let target = if output == Path::new("-") {
         let stdout = OutputFd::stdout(control).map_err(|error| format!("no standard output: {}", reason(&error)))?;

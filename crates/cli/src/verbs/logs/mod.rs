@@ -95,7 +95,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     exit.max(page.map_or(ExitStatus::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
-/// Who analyses, and who keeps the rows where something is asked about them.
+/// The analyzer, and the store of the rows where there is a question about them.
 fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<RowsQuestion>), String> {
     let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
     let question = explore::question(args)?;
@@ -106,7 +106,7 @@ fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Op
     Ok((Analyzer::new(settings, shares, options), asking))
 }
 
-/// What takes memory beside the analysis.
+/// Holders of memory beside the analysis.
 fn beside(settings: &AnalyzeSettings, args: &LogsArgs, only: Option<&Filter>) -> Vec<(String, u64)> {
     let threads = settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
@@ -134,9 +134,9 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
     rejects.zip(html).map_or(Ok(()), |(rejects, html)| html.check_other(&rejects))
 }
 
-/// Refuses a file that is there as an output where no log is named: it is the log, and the output's
-/// name is missing. From a pipe a log may come without a name, and then what is there can be
-/// replaced as always.
+/// Refuses an existing file as an output where no log is named: it is the log, and the output's
+/// name is missing. From a pipe a log may come without a name, and then a file can be replaced as
+/// always.
 fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String> {
     let (flag, name) = (output.flag, escaped_path(output.path));
     let is_meant = output.force && !io::stdin().is_terminal();
@@ -149,7 +149,7 @@ fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String
     ))
 }
 
-/// What was typed, as what is meant.
+/// The meaning of the arguments.
 fn settings(common: &Common, args: &LogsArgs) -> Result<AnalyzeSettings, String> {
     let time = |text: &Option<String>| text.as_deref().map(time::parse_us).transpose();
     let span = SpanFilter { since_us: time(&args.since)?, until_us: time(&args.until)? };
@@ -296,7 +296,7 @@ fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer
     }
 }
 
-/// What to say, and to fail for, when a log had lines and none of them could be read.
+/// The error for a log that had lines of which none could be read.
 fn nothing_fits(report: &LogReport) -> Option<String> {
     let lines = report.lines;
     if lines.rejected == 0 || lines.parsed > 0 || lines.outside > 0 || lines.filtered > 0 {
@@ -314,7 +314,7 @@ fn nothing_fits(report: &LogReport) -> Option<String> {
     ))
 }
 
-/// Shows what the guessed format makes of the first lines when it does not fit well.
+/// Shows the fields of the first lines by the guessed format when it does not fit well.
 fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
     if detection.sure {
         return;
@@ -333,8 +333,8 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
     message::note(&(text + "\nGive --format if that is wrong."));
 }
 
-/// Says what the guessed format leaves of each line: it may be a time or a size, and nothing in the
-/// line says which.
+/// Tells the part of each line that the guessed format leaves: it may be a time or a size, and
+/// nothing in the line says which.
 fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
         message::note(&format!(

@@ -8,7 +8,7 @@ pub(super) fn size(bytes: u64) -> String {
     if bytes == u64::MAX { format!("≥ {}", format_size(bytes)) } else { format_size(bytes) }
 }
 
-/// How many, and how sure that is.
+/// A number of distinct values, with its certainty.
 pub(super) fn distinct(distinct: Distinct) -> String {
     if distinct.exact {
         thousands(distinct.distinct)

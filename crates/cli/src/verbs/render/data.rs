@@ -11,20 +11,20 @@ use std::path::Path;
 /// A file of variables may have this share of the memory.
 const DATA_SHARE: u64 = 256;
 
-/// What a byte of it takes as a value at most: `[[],[],…` makes a list of three bytes.
+/// Most memory of a byte of it as a value: `[[],[],…` makes a list of three bytes.
 const VALUE_BYTES_PER_BYTE: u64 = 48;
 
-/// What the variables take.
+/// Most memory of the variables.
 pub(super) fn parsed_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes / DATA_SHARE * VALUE_BYTES_PER_BYTE
 }
 
-/// What the variables of a file take.
+/// Memory of the variables of a file.
 pub(crate) fn file_parsed_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |data| data.len()) * VALUE_BYTES_PER_BYTE
 }
 
-/// The variables: those of a file, and what was typed.
+/// The variables: those of a file, and those of the arguments.
 pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64) -> Result<BTreeMap<String, Value>, String> {
     let mut variables = BTreeMap::new();
     if let Some(path) = file {
@@ -109,8 +109,8 @@ fn read(path: &Path, name: &str, bytes_max: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// Standard input has no extension: what starts as an object of JSON is JSON, what else is TOML is
-/// that, and all the rest YAML.
+/// Standard input has no extension: a text that starts as an object of JSON is JSON, one that is
+/// TOML is that, and all the rest YAML.
 fn guessed(text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
         return json(text);

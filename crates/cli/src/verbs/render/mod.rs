@@ -48,14 +48,14 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> ExitStatus {
     exit
 }
 
-/// For what no limit knows: `x|replace('a', x)`.
+/// Watchdog for values that no limit knows: `x|replace('a', x)`.
 fn guard(memory_bytes: u64) -> MemoryWatchdog {
     let memory = format_size(memory_bytes);
     let why = "stopped before it took more. It builds a value that large: a list, a text, an included block. Give more --memory";
     MemoryWatchdog::start(memory_bytes, move || format!("the template needs more than --memory {memory}: {why}"))
 }
 
-/// What was typed, as what is meant.
+/// The meaning of the arguments.
 struct RenderJob {
     templates: Templates,
     name: String,
@@ -67,7 +67,7 @@ struct RenderJob {
     threads: usize,
 }
 
-/// What was written.
+/// Totals of the output.
 #[derive(Default)]
 struct Total {
     written: RenderSummary,
@@ -112,7 +112,7 @@ impl RenderJob {
             Ok(way) => total.way = Some(way),
             Err(error) => {
                 if self.output.is_stream() {
-                    // What came before an error is for who reads a pipe, as far as that can be
+                    // The text before an error is for the reader of a pipe, as far as that can be
                     // written.
                     total.written.add(&file.finish(false).unwrap_or_default());
                 }
@@ -196,7 +196,7 @@ fn templates(args: &RenderArgs) -> Result<(Templates, String), String> {
     Ok((templates, name))
 }
 
-/// The sum of what is held without rows.
+/// Sum of the memory without rows.
 fn terms(memory_bytes: u64, threads: usize) -> Budget {
     let mut budget = Budget::new(memory_bytes);
     budget.reserve("program", PROGRAM_BYTES);
@@ -208,13 +208,13 @@ fn terms(memory_bytes: u64, threads: usize) -> Budget {
     budget
 }
 
-/// What workers have rendered and nobody has written.
+/// Bytes that workers have rendered and nobody has written.
 pub(crate) fn rendered_bytes(threads: usize) -> u64 {
     (threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX) as u64
 }
 
-/// What a rendering holds beside its rows: parsed templates, data, the longest texts, and what
-/// workers have rendered.
+/// Memory of a rendering beside its rows: parsed templates, data, the longest texts, and the
+/// workers' waiting output.
 fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
     let texts = 2 * TEXT_BYTES_MAX;

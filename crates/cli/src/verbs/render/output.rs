@@ -1,4 +1,4 @@
-//! Where the text goes.
+//! Output of the text.
 
 use super::RenderFailure;
 use crate::args::RenderArgs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What stands for a file's number.
+/// Placeholder of a file's number.
 const NUMBER: &str = "{}";
 
 /// A file, files, or standard output.
@@ -18,7 +18,7 @@ pub(super) struct RenderOutput {
     path: Option<PathBuf>,
     split: bool,
     force: bool,
-    /// What is read, and so must not be written.
+    /// Inputs, which must not be written.
     inputs: Vec<PathBuf>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct RenderedFile {
     name: String,
 }
 
-/// What was written.
+/// Totals of the output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RenderSummary {
     pub(super) files: u64,
@@ -61,7 +61,7 @@ impl RenderOutput {
         whole_file::OutputPath { flag: "-o", path, force: self.force }.check(self.inputs.iter().map(PathBuf::as_path))
     }
 
-    /// What is written is gone.
+    /// True if written text is gone.
     pub(super) fn is_stream(&self) -> bool {
         self.path.as_deref().is_none_or(|path| whole_file::OutputPath { flag: "-o", path, force: true }.is_stream())
     }
@@ -93,7 +93,7 @@ impl RenderOutput {
         Ok(RenderedFile { gather, place, name: self.name(number) })
     }
 
-    /// What `--json` says of a file.
+    /// The object of `--json` about a file.
     pub(super) fn described(&self, number: Option<u64>, written: &RenderSummary, rows: Option<u64>) -> Value {
         let mut said = json!({ "file": self.name(number), "bytes": written.bytes });
         if let Some(rows) = rows {
@@ -104,7 +104,7 @@ impl RenderOutput {
 }
 
 impl RenderedFile {
-    /// Writes what is left; a `whole` file gets its name.
+    /// Writes the remaining text; a `whole` file gets its name.
     pub(super) fn finish(mut self, whole: bool) -> Result<RenderSummary, RenderFailure> {
         self.gather.flush().map_err(RenderError::Write)?;
         let gather = self.gather.stats();

@@ -1,4 +1,4 @@
-//! The rows of `--sql`: what the program of `rorqual query` prints.
+//! The rows of `--sql`: the output of `rorqual query`'s program.
 
 use crate::args::Common;
 use crate::verbs::query::{flags, not_started, program};
@@ -18,7 +18,7 @@ pub(super) fn start(common: &Common, sql: &str) -> Result<Input, String> {
     Ok(Input::from_reader(NAME, Box::new(QueryOutput { child, out, ended: false })))
 }
 
-/// What a query prints, until it ends.
+/// Output of a query, until it ends.
 struct QueryOutput {
     child: Child,
     out: ChildStdout,

@@ -27,7 +27,7 @@ const BATCHES_AHEAD: usize = 1;
 /// blocks.
 const READINGS_MAX: usize = 2;
 
-/// Where rows come from.
+/// Source of rows.
 pub(crate) struct RowSource {
     name: String,
     scan: ScanSettings,
@@ -40,7 +40,7 @@ pub(crate) struct RowSource {
     readings: Arc<()>,
 }
 
-/// What one reading counts.
+/// Counts of one reading.
 struct ReadCounts {
     name: String,
     separators: &'static [u8],
@@ -57,12 +57,12 @@ enum RowOrigin {
     Records { format: RecordFormat, schema: SchemaRef, input: Box<Mutex<Reread>> },
 }
 
-/// How records are read again.
+/// Way of reading records again.
 enum Reread {
     /// The file is opened again.
     File(PathBuf),
-    /// The query is asked again; what it was asked first for its columns is there for the first
-    /// time.
+    /// The query is asked again; the output of the first time, asked for its columns, is there for
+    /// the first reading.
     Query(Option<Input>, Box<Common>, String),
     /// A stream, which is there once.
     Stream(Option<Input>),
@@ -75,7 +75,7 @@ impl fmt::Debug for RowSource {
 }
 
 impl RowSource {
-    /// Looks at an input, whose rows are rendered in what `own_bytes` does not take.
+    /// Looks at an input; its rows are rendered in the memory beside `own_bytes`.
     pub(crate) fn open(
         common: &Common,
         args: &RowsArgs,

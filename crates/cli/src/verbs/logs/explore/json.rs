@@ -18,7 +18,7 @@ struct Document<'a> {
     lines: LineCounts,
     time: Option<TimeSpan>,
     rows: AskedLines,
-    /// What was asked about, in the order of the flag.
+    /// Spans of the question, in the order of the flag.
     spans: Vec<ShownSpan>,
     seconds: f64,
     answer: ShownAnswer<'a>,

@@ -34,12 +34,12 @@ struct HeldRows {
     seconds: f64,
 }
 
-/// What is kept instead of tables of distinct values.
+/// Rows that are kept instead of tables of distinct values.
 pub(super) fn kept() -> RowStoreShare {
     RowStoreShare { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }
 }
 
-/// What is asked, where something is.
+/// The question, where there is one.
 pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
     Question::of(&args.explore)
 }
@@ -70,7 +70,7 @@ impl RowsQuestion {
         Arc::new(Recordings::new(&self.store))
     }
 
-    /// Asks, and prints the answer beside what `report` says of the lines.
+    /// Asks, and prints the answer beside the counts of `report` about the lines.
     pub(super) fn answer(
         &self,
         report: &LogReport,
@@ -80,7 +80,7 @@ impl RowsQuestion {
         args: &LogsArgs,
     ) -> ExitStatus {
         let mut report = report.clone();
-        // What only the run needed is for the question now.
+        // Memory that only the run needed is for the question now.
         analyzer.release();
         // Of a run that was stopped the rows so far are asked; the next Ctrl-C ends the process.
         let control = if control.stopped() { Control::default() } else { control.clone() };
@@ -116,7 +116,7 @@ impl RowsQuestion {
     }
 }
 
-/// Says what the answer is not about.
+/// Tells the lines that the answer is not about.
 fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettings) {
     let memory = format_size(settings.memory_bytes);
     if held.dropped > 0 {

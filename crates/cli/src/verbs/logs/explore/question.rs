@@ -1,4 +1,4 @@
-//! What is asked, and what is answered.
+//! Questions and answers.
 
 use super::super::time;
 use crate::args::{ExploreArgs, RateBy};
@@ -16,7 +16,7 @@ const BUCKETS: usize = 400;
 const PER_MINUTE: [u64; 6] = [10, 30, 60, 120, 300, 600];
 const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
 
-/// What is asked about the lines of a log.
+/// Question about the lines of a log.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Question {
     Explain(SpanFilter),
@@ -24,7 +24,7 @@ pub(in super::super) enum Question {
     Rates { by: RateGrouping, limits: Vec<Limit> },
 }
 
-/// What was found.
+/// Answer to a question.
 #[derive(Debug)]
 pub(super) enum LogsAnswer {
     Explain(Explained),
@@ -33,7 +33,7 @@ pub(super) enum LogsAnswer {
 }
 
 impl Question {
-    /// What was typed, where something was.
+    /// The question of the arguments, where there is one.
     pub(super) fn of(args: &ExploreArgs) -> Result<Option<Self>, String> {
         if let Some(text) = &args.explain {
             let span = span("--explain", text)?;

@@ -67,7 +67,7 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
     writeln!(out, "{DIM}{tried} tried; {}; q ≤ {q:.0e}.{}{DIM:#}", explained.statistic, untried(explained))
 }
 
-/// What was not considered.
+/// Values that were not considered.
 fn untried(explained: &Explained) -> String {
     let of = |UnknownField { field, hits_in, hits_out }: &UnknownField| {
         let (inside, outside) = (thousands(*hits_in), thousands(*hits_out));
@@ -93,7 +93,7 @@ fn explain_row(out: &mut impl Write, finding: &Finding, width: usize) -> io::Res
     writeln!(out, "{DIM}{INDENT}{}{DIM:#}", with(companions, width - INDENT.len()))
 }
 
-/// As many companions as fit the width.
+/// Companions, as many as fit the width.
 fn with(companions: &[String], width: usize) -> String {
     let mut text = String::from("with ");
     for (index, companion) in companions.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Round places on the axes, and what they are called.
+//! Round places on the axes, and their labels.
 
 use super::context::percent;
 use crate::verbs::logs::time::format;
@@ -43,14 +43,14 @@ const STEPS: [i64; 22] = [
     14 * DAY,
 ];
 
-/// And in months.
+/// Steps in months.
 const MONTH_STEPS: [i64; 16] =
     [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 12 * 100, 12 * 200, 12 * 500, 12 * 1_000, 12 * 2_000, 12 * 5_000];
 
 /// A label of the time axis.
 #[derive(Debug, Serialize)]
 pub(super) struct TimeTick {
-    /// Where, in per cent of the width.
+    /// Position, in per cent of the width.
     x: f64,
     label: String,
     /// The larger unit, at the first label and where it changes: the date below the hour.
@@ -60,7 +60,7 @@ pub(super) struct TimeTick {
 /// A line of the grid.
 #[derive(Debug, Serialize)]
 pub(super) struct CountTick {
-    /// Where, in per cent of the height, from the top.
+    /// Position, in per cent of the height, from the top.
     y: f64,
     label: String,
 }
@@ -108,7 +108,7 @@ fn months(from: i64, to: i64, least: i64) -> (Vec<i64>, (&'static str, &'static 
     (at, if step < 12 { ("%b", "%Y") } else { ("%Y", "") })
 }
 
-/// When a month begins, counted from the year 0; `None` where the calendar ends.
+/// Begin of a month, counted from the year 0; `None` where the calendar ends.
 fn month_start(month: i64) -> Option<i64> {
     let year = i16::try_from(month.div_euclid(12)).ok().filter(|year| (-9_999..=9_999).contains(year))?;
     let month = month.rem_euclid(12) as i8 + 1;

@@ -1,4 +1,4 @@
-//! What a template is given.
+//! Input of a template.
 
 use super::limits::SOURCES_MAX;
 use super::timeline::TimelinePlot;
@@ -12,17 +12,17 @@ use serde::Serialize;
 /// The variables of a template; `docs/report-template.md` describes them.
 #[derive(Debug, Serialize)]
 pub(super) struct Context<'a> {
-    /// As `rorqual logs --json` prints it.
+    /// The report as `rorqual logs --json` prints it.
     report: &'a LogReport,
     /// Rows of each table that were asked for.
     top: u16,
     timeline: Option<TimelinePlot>,
     week: Option<WeekPlot>,
-    /// Which of the rows these are, where it is not all of them.
+    /// Choice of the rows, where it is not all of them.
     view: Option<ChosenRows<'a>>,
     spreads: Vec<PercentileBars>,
     limits: PlotLimits,
-    /// When this was made, in Unix seconds.
+    /// Time of the report, in Unix seconds.
     made: i64,
     /// Of the program.
     version: &'static str,

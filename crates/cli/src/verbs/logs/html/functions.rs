@@ -1,4 +1,4 @@
-//! What templates can call: numbers and times as words, and log text that can be shown.
+//! Functions for templates: numbers and times as words, and log text that can be shown.
 
 use super::limits::VALUE_CHARS_MAX;
 use crate::verbs::logs::time::{show, show_zone};
@@ -40,7 +40,7 @@ fn share(part: f64, whole: f64) -> String {
 
 /// Log text made visible: control characters as their pictures, and the invisible characters that
 /// turn the direction of text as escapes, so that a line can't pretend to be another. At most
-/// `chars_max` characters; what is cut ends in `…`.
+/// `chars_max` characters; a cut text ends in `…`.
 fn visible(text: &str, chars_max: Option<usize>) -> String {
     let chars_max = chars_max.unwrap_or(VALUE_CHARS_MAX);
     let mut shown = String::new();
@@ -67,7 +67,7 @@ fn visible(text: &str, chars_max: Option<usize>) -> String {
     shown
 }
 
-/// How a content security policy names a style or a script that is in the page.
+/// Name of a style or a script of the page in a content security policy.
 fn csp_hash(text: &str) -> String {
     let mut hasher = Hasher::new(Algorithm::Sha256);
     hasher.update(text.as_bytes());

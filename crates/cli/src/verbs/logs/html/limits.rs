@@ -1,10 +1,10 @@
-//! Every limit of the page in one place, with what it costs.
+//! Every limit of the page in one place, with its cost.
 
 /// Bars of requests over time, at most. Each takes up to 600 bytes of the page, and its row of the
 /// table 300.
 pub(super) const COLUMNS_MAX: usize = 200;
 
-/// Characters of a value that the page shows; what is cut ends in `…`. One takes up to 6 bytes of
+/// Characters of a value that the page shows; a longer one ends in `…`. One takes up to 6 bytes of
 /// the page.
 pub(crate) const VALUE_CHARS_MAX: usize = 256;
 
@@ -14,11 +14,10 @@ pub(super) const SAMPLE_CHARS_MAX: usize = 500;
 /// Inputs that the page lists.
 pub(super) const SOURCES_MAX: usize = 50;
 
-/// What a page takes beside its tables: the parsed templates, the finest buckets of time, the
-/// plots.
+/// Memory of a page beside its tables: the parsed templates, the finest buckets of time, the plots.
 const PAGE_BYTES: u64 = 10 << 20;
 
-/// What one row of each top table takes: its text, and what templates see of it. There are at most
+/// Memory of one row of each top table: its text, and its object for templates. There are at most
 /// 12 tables and status.
 const ROW_BYTES: u64 = 13 * (1_024 + 1_024);
 

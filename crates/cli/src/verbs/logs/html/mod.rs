@@ -34,10 +34,10 @@ const TEMPLATES: [(&str, &str); 4] = [
 
 const DEFAULT: &str = "rorqual/report.html";
 
-/// Those of them that are no markup, and show nothing of the log.
+/// Templates of them that are no markup, and show nothing of the log.
 const PLAIN: [&str; 2] = ["rorqual/report.css", "rorqual/report.js"];
 
-/// Extensions by which MiniJinja escapes as HTML, and those that it looks behind.
+/// Extensions by which MiniJinja escapes as HTML, and those after which it looks for one.
 const ESCAPED: [&str; 3] = ["html", "htm", "xml"];
 const LOOKED_BEHIND: [&str; 3] = ["j2", "jinja", "jinja2"];
 
@@ -71,9 +71,9 @@ impl HtmlPage {
     ) -> ExitStatus {
         let _guard = self.given.as_deref().map(|path| guard(path, memory_bytes));
         let context = value_of(Context::new(report, analyzer.analysis(), top));
-        // What is left to do has the memory of the tables.
+        // The remaining work has the memory of the tables.
         analyzer.release();
-        // A stop ended the reading; what was read is shown.
+        // A stop ended the reading; the lines read by then are shown.
         let control = if control.stopped() { Control::default() } else { control.clone() };
         let page = PageInput { context, rows: None, control };
         let Self { templates, template, given, file, place, path } = self;
@@ -101,7 +101,7 @@ pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn 
     templates.render(&template, &page, &mut sink).map(|_| ())
 }
 
-/// For what a template of others may build.
+/// Watchdog for texts that a template of others may build.
 fn guard(template: &Path, memory_bytes: u64) -> MemoryWatchdog {
     let (template, memory) = (escaped_path(template), format_size(memory_bytes));
     MemoryWatchdog::start(memory_bytes, move || {
@@ -129,7 +129,7 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     };
     let mut templates =
         given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
-    // What a template includes shows of the log what it likes, whatever its name.
+    // An included template may show any part of the log, whatever its name.
     templates.escape_by(|name| if PLAIN.contains(&name) { AutoEscape::None } else { AutoEscape::Html });
     functions::add(&mut templates);
     for (name, text) in TEMPLATES {

@@ -19,7 +19,7 @@ const VISIBLE: f64 = 0.01;
 /// The plot. Places are in per cent of its width, and of its height from the top.
 #[derive(Debug, Serialize)]
 pub(super) struct TimelinePlot {
-    /// What one bar counts: `hour`, `6 hours`.
+    /// Time of one bar: `hour`, `6 hours`.
     width: String,
     width_seconds: i64,
     /// Most requests in one bar.

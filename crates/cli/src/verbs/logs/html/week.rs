@@ -66,7 +66,7 @@ impl WeekPlot {
         Self::counted(&hits, zone_seconds)
     }
 
-    /// Of what is counted already, by the clock at `zone_seconds`; `None` without any.
+    /// Plot of hits counted before, by the clock at `zone_seconds`; `None` without any.
     pub(super) fn counted(hits: &[[u64; 24]; 7], zone_seconds: i32) -> Option<Self> {
         let most = hits.iter().flatten().copied().max().filter(|most| *most > 0)?;
         let share = |hits: &u64| percent(*hits as f64 / most as f64);

@@ -57,7 +57,7 @@ pub(super) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
     out.write_all(text)
 }
 
-/// The terminal's width, or what the environment says it is.
+/// The terminal's width, or the one of the environment.
 pub(super) fn width() -> usize {
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
@@ -127,7 +127,7 @@ fn panel(out: &mut impl Write, panel: &Panel, width: usize) -> io::Result<()> {
 
 struct TableRow<'a> {
     hits: u64,
-    /// How many hits more there may be.
+    /// Number of further hits that there may be.
     missing: u64,
     bytes: u64,
     value: &'a str,
