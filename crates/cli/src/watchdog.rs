@@ -1,5 +1,5 @@
-//! Keeps the process below its memory where no limit knows what is taken: libraries that read a
-//! foreign file, a template that builds a value.
+//! Watchdog that keeps the process below its memory where no limit knows the memory: libraries that
+//! read a foreign file, a template that builds a value.
 
 use crate::exit::ExitStatus;
 use crate::message;
@@ -7,14 +7,14 @@ use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{ProcessWatch, format_size, stats, watch};
 use std::time::Duration;
 
-/// How often the resident size is looked at: in that time a core touches a few megabytes.
+/// Pause between two looks at the resident size: in that time a core touches a few megabytes.
 const EVERY: Duration = Duration::from_millis(1);
 
 /// So close to its limit the process ends.
 const MARGIN_SHARE: u64 = 16;
 
 /// Looks at the resident size as long as it lives, and ends the process before it exceeds its
-/// memory. What is being written is then gone: it has no name yet.
+/// memory. An unfinished output is then gone: it has no name yet.
 pub(crate) struct MemoryWatchdog {
     _watch: Option<ProcessWatch>,
 }

@@ -86,7 +86,7 @@ impl SampleRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, each as likely: what does not divide evenly is drawn again.
+    /// A number below `end`, each as likely: the rest that does not divide evenly is drawn again.
     fn below(&mut self, end: u64) -> u64 {
         let even = u64::MAX - u64::MAX % end;
         loop {

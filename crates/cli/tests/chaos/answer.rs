@@ -11,7 +11,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What these bytes are, which were read to their end; `None` where they are no whole answer.
+    /// The answer in these bytes, which were read to their end; `None` where they are no whole
+    /// answer.
     pub(crate) fn parse(bytes: &[u8], method: &str) -> Option<Self> {
         let bytes = bytes.strip_prefix(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(bytes);
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
@@ -48,12 +49,12 @@ impl Answer {
         self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Where an upload goes on, as an error says.
+    /// The offset to go on from, in an error.
     pub(crate) fn offset(&self) -> Option<u64> {
         self.json()["error"]["offset"].as_u64()
     }
 
-    /// How it is told: the status, and the code of an error.
+    /// Label for the tallies: the status, and the code of an error.
     pub(crate) fn label(&self) -> String {
         if self.status < 400 { self.status.to_string() } else { format!("{} {}", self.status, self.code()).trim().to_owned() }
     }

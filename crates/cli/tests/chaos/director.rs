@@ -1,4 +1,4 @@
-//! Who does to the server what the plan says, and looks at it at rest.
+//! The director does to the server as planned, and looks at it at rest.
 
 use crate::kit::Kit;
 use crate::leak;
@@ -23,7 +23,7 @@ const DESCRIPTORS_MORE: usize = 2;
 /// Seconds by which the clock jumps: an hour, a day, ten years.
 const JUMPS: [i64; 3] = [3_600, 86_400, 315_360_000];
 
-/// Who brings the large input.
+/// Number of the client with the large input.
 const LARGE_CLIENT: u64 = 1 << 16;
 
 /// The disks that can be filled.
@@ -78,8 +78,8 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// As many large logs at once as there are places: what the server keeps of such is there
-    /// before it is looked at.
+    /// As many large logs at once as there are places: the memory that the server keeps of such is
+    /// there before it is looked at.
     fn warm_up(&mut self) {
         let (kit, first) = (self.kit, self.larges + 1);
         self.larges += SESSIONS as u64;
@@ -136,7 +136,7 @@ impl<'a> Director<'a> {
         prlimit(id, &before);
     }
 
-    /// Forth, back behind the true time, and home.
+    /// Forth, back to before the true time, and home.
     fn jump(&mut self, time: Duration) {
         let seconds = JUMPS[self.random.below(JUMPS.len())];
         for seconds in [seconds, -seconds, 0] {

@@ -1,5 +1,5 @@
-//! What is uploaded: logs of random sizes, some lines of which are none, with the totals that
-//! `rorqual logs --json` gives of them.
+//! Uploads: logs of random sizes, some lines of which are none, with their totals by `rorqual logs
+//! --json`.
 
 use crate::common::rorqual;
 use rorqual_digest::{Algorithm, DigestForm, Hasher};
@@ -15,8 +15,8 @@ const INPUTS: usize = 16;
 const BYTES_LOG: (f64, f64) = (8.0, 23.0);
 const BYTES_LOG_FAST: (f64, f64) = (8.0, 20.5);
 
-/// Of values that do not repeat, so that its rows do not fit the memory: what does not, goes to the
-/// temporary disk.
+/// Bytes of a log of values that do not repeat, so that its rows do not fit the memory: the others
+/// go to the temporary disk.
 const LARGE_BYTES: u64 = 96 << 20;
 const LARGE_BYTES_FAST: u64 = 40 << 20;
 
@@ -33,7 +33,7 @@ pub(crate) struct Input {
     pub(crate) totals: Value,
 }
 
-/// The small ones, and the large one behind them.
+/// The small ones, and the large one after them.
 pub(crate) fn make(random: &mut Rng, folder: &Path, fast: bool) -> Vec<Input> {
     let (least, most) = if fast { BYTES_LOG_FAST } else { BYTES_LOG };
     let mut inputs: Vec<Input> = (0..INPUTS)
@@ -81,7 +81,7 @@ fn spoilt(log: &[u8]) -> Vec<u8> {
     spoilt
 }
 
-/// What of a report depends on nothing but its log.
+/// The parts of a report that depend on nothing but its log.
 pub(crate) fn totals(report: &Value) -> Value {
     // Where they had no room they are an estimate, which depends on the memory.
     let clients = &report["clients"];

@@ -1,4 +1,4 @@
-//! What all clients share.
+//! State shared by all clients.
 
 use crate::documented::Documented;
 use crate::inputs::Input;
@@ -19,7 +19,7 @@ pub(crate) struct Kit {
     pub(crate) state: bool,
     /// Each operation goes through with it; who has it alone sees the server at rest.
     pub(crate) gate: RwLock<()>,
-    /// Do wrong what is looked for.
+    /// Do the wrongs on purpose that the checks have to find.
     pub(crate) leak: bool,
     /// There are only seconds.
     pub(crate) fast: bool,

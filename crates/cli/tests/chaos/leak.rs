@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
-/// What has to fail then.
+/// Checks that have to fail then.
 const FOUND: [&str; 3] = ["totals", "answers", "server's descriptors"];
 
 /// A connection that is held where none should be.

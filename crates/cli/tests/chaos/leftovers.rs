@@ -1,16 +1,16 @@
-//! What must be true of the server at rest: over the first life, whose memory is watched, and of
-//! every look.
+//! Conditions of the server at rest: over the first life, with its watched memory, and at every
+//! look.
 
 use crate::check::{Check, mib, same, server_threads};
 use crate::director::Rest;
 use crate::lives::MEMORY_BYTES;
 use crate::slope::slope;
 
-/// What the resident size may grow by from the first look to the last: between large logs and small
-/// ones the allocator keeps some 40 MiB more or less.
+/// Growth of the resident size from the first look to the last: between large logs and small ones
+/// the allocator keeps some 40 MiB more or less.
 const RESIDENT_TOLERANCE_BYTES: u64 = 48 << 20;
 
-/// Where there are only seconds, its arenas still come to their size.
+/// The same where there are only seconds: its arenas still come to their size.
 const RESIDENT_TOLERANCE_FAST_BYTES: u64 = 64 << 20;
 
 pub(crate) fn checks(rests: &[Rest], peak_bytes: u64, fast: bool) -> Vec<Check> {
@@ -34,7 +34,7 @@ pub(crate) fn checks(rests: &[Rest], peak_bytes: u64, fast: bool) -> Vec<Check> 
     ]
 }
 
-/// By the slope of all looks, what the resident size grew by from the first to the last.
+/// Growth of the resident size from the first look to the last, by the slope of all.
 fn growth(rests: &[&Rest], tolerance_bytes: u64) -> Check {
     let points: Vec<(f64, f64)> = rests.iter().map(|rest| (rest.seconds, rest.held.resident_bytes as f64)).collect();
     let seconds = points[points.len() - 1].0 - points[0].0;
@@ -56,8 +56,7 @@ fn none(rests: &[Rest], name: &'static str, count: impl Fn(&Rest) -> u64, what: 
     Check::new(name, most == 0, format!("{most} {what} at most, {} looks", rests.len()))
 }
 
-/// Without sessions there are no files of sessions: what is there is what was there at the first
-/// look.
+/// Without sessions there are no files of sessions: the files are those of the first look.
 fn state(rests: &[Rest]) -> Check {
     let first = &rests[0].state;
     let more: Vec<&String> = rests.iter().flat_map(|rest| &rest.state).filter(|name| !first.contains(name)).collect();

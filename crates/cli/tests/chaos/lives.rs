@@ -8,20 +8,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// What the server may hold.
+/// Memory of the server.
 pub(crate) const MEMORY_BYTES: u64 = 768 << 20;
 
 /// Sessions at a time: fewer than clients that want one.
 pub(crate) const SESSIONS: usize = 4;
 
-/// Seconds that a server which was asked to end gives to what runs.
+/// Seconds that a server which was asked to end gives to running requests.
 const GRACE: &str = "1";
 
 /// Makes a program see another time of day than there is; the clock that only goes on stays as it
 /// is.
 const CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
-/// What a server is started with, whatever its life.
+/// Settings of a server, whatever its life.
 pub(crate) struct Settings {
     pub(crate) folder: TestFolder,
     /// Flags beside those of all.
@@ -40,7 +40,7 @@ pub(crate) struct Life {
     pub(crate) id: u32,
 }
 
-/// How a life ends.
+/// End of a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Killed,
@@ -57,7 +57,7 @@ pub(crate) struct Lives {
 struct Now {
     life: Option<Life>,
     running: Option<RunningProcess>,
-    /// How each life has ended, by number.
+    /// End of each life, by number.
     ends: Vec<End>,
     peak_bytes: u64,
 }
@@ -116,12 +116,12 @@ impl Lives {
         self.now.lock().unwrap().life.as_ref().map(|life| life.id)
     }
 
-    /// How the lives from `number` on have ended.
+    /// Ends of the lives from `number` on.
     pub(crate) fn ends_since(&self, number: u64) -> Vec<End> {
         self.now.lock().unwrap().ends[number as usize..].to_vec()
     }
 
-    /// What the process of this life does to itself.
+    /// Runs `act` on the process of this life.
     pub(crate) fn with_running(&self, act: impl FnOnce(&RunningProcess)) {
         if let Some(running) = &self.now.lock().unwrap().running {
             act(running);
@@ -150,7 +150,7 @@ impl Lives {
         if ran.code != expected {
             tallies.wrong(format!("a server that was {how:?} ended with {:?}: {}", ran.code, ran.stderr));
         }
-        // What was kept is offered again.
+        // Kept sessions are offered again.
         for line in ran.stderr.lines().filter(|line| line.contains("not offered again")) {
             tallies.wrong(line.to_owned());
         }
@@ -162,7 +162,7 @@ impl Lives {
     }
 }
 
-/// The library that makes clocks jump leaves these behind where its process was killed.
+/// The library that makes clocks jump leaves these files where its process was killed.
 fn forget_clock(id: u32) {
     for name in ["faketime_shm_", "sem.faketime_sem_"] {
         let _ = std::fs::remove_file(format!("/dev/shm/{name}{id}"));

@@ -3,7 +3,7 @@
 //! every failure has to be a status of docs/api.md.
 //!
 //! Run by `cargo test` it takes half a minute; `make chaos` gives it ten minutes or an hour and
-//! keeps what it saw as a plot.
+//! keeps its series as a plot.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -60,12 +60,12 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// As one test among others.
+/// Time as one test among others.
 const TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 type Operation = fn(&mut Op<'_>);
 
-/// How many do what at a time. More upload than there are places, so that some are refused.
+/// Number of clients by operation. More upload than there are places, so that some are refused.
 const CLIENTS: [(usize, Operation); 3] = [(SESSIONS + 3, upload::once), (2, store::once), (2, questions::once)];
 
 /// Of one client's uploads one in so many stalls for longer than the server waits; all others wait
@@ -113,7 +113,7 @@ fn chaos(options: &Options, mounts: bool) -> bool {
     report(options, &kit, result, &notes)
 }
 
-/// The faults of the server that can be done here, and what can't be.
+/// The faults of the server that can be done here, and those that can't be.
 fn able(disks: &Disks, has_state: bool) -> (Vec<Trouble>, Vec<String>) {
     let (mut able, mut notes) = (vec![Trouble::Pause, Trouble::FewDescriptors], Vec::new());
     let mut add = |trouble, can: bool, why: &str| if can { able.push(trouble) } else { notes.push(why.to_owned()) };
@@ -161,7 +161,7 @@ fn kit(options: &Options, folder: TestFolder, disks: &Disks, has_state: bool) ->
     }
 }
 
-/// What is planned has to come.
+/// Every planned fault has to come.
 fn expect(kit: &Kit, plan: &[Step]) {
     for name in op::ALL.into_iter().chain(["out of order", "damaged part"]) {
         kit.tallies.expect(name);
@@ -179,7 +179,7 @@ fn expect(kit: &Kit, plan: &[Step]) {
     }
 }
 
-/// What was seen.
+/// Observations of a run.
 struct Seen {
     rests: Vec<director::Rest>,
     series: process::Series,

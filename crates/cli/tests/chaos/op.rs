@@ -1,5 +1,5 @@
 //! One operation of a client: its requests, each over a connection of its own with some fault, and
-//! what may come of them.
+//! the answers that may come.
 
 use crate::answer::Answer;
 use crate::kit::Kit;
@@ -23,7 +23,7 @@ const DELAY_MAX: Duration = Duration::from_secs(1);
 /// A client that hears nothing through a proxy that hangs leaves after this long.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// What is asked for again and again is answered sooner, or never.
+/// A repeated request is answered sooner, or never.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Ours are shorter.
@@ -259,12 +259,12 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Where it is to be shown that what is not documented is found.
+    /// True where an undocumented answer is to be found on purpose.
     fn forgotten_on_purpose(&self, code: &str) -> bool {
         self.kit.leak && code == "offset_mismatch"
     }
 
-    /// Asks until there is an answer, for what may be asked twice.
+    /// Asks until there is an answer, for requests that may be repeated.
     pub(crate) fn ask(&mut self, call: &Call<'_>) -> Option<Answer> {
         let deadline = Instant::now() + RETRY_TIME_MAX;
         while Instant::now() < deadline {
@@ -350,7 +350,7 @@ fn write_body(through: &mut ProxyConnection, body: Body<'_>) -> std::io::Result<
 /// Everything that comes, and whether it ended in silence.
 fn read_all(through: &mut ProxyConnection) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
-    // A reset behind a whole answer is the end of it.
+    // A reset after a whole answer is the end of it.
     let silent = match through.stream.read_to_end(&mut bytes) {
         Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
         Ok(_) => false,

@@ -1,12 +1,12 @@
-//! What befalls the server itself, and when: the same for the same seed.
+//! Faults of the server itself, with their times: the same for the same seed.
 
 use rorqual_testkit::generate::Rng;
 use std::time::Duration;
 
-/// Of the time, what the first life gets: it is the one whose memory is watched.
+/// Part of the time for the first life: its memory is watched.
 const FIRST_LIFE_SHARE: f64 = 0.55;
 
-/// Of the first life, what passes before it is looked at for the first time.
+/// Part of the first life before it is looked at for the first time.
 const WARM_UP_SHARE: f64 = 0.4;
 const WARM_UP_MAX: Duration = Duration::from_secs(120);
 
@@ -61,7 +61,7 @@ impl Step {
     }
 }
 
-/// All steps for so long, of what can be done here.
+/// All steps for so long, of the faults that can be done here.
 pub(crate) fn plan(seed: u64, time: Duration, able: &[Trouble], fast: bool) -> Vec<Step> {
     let mut random = Rng::new(seed.rotate_left(17));
     let first_life = time.as_secs_f64() * FIRST_LIFE_SHARE;

@@ -3,7 +3,7 @@
 use crate::op::{Body, Call, Op};
 use serde_json::{Value, json};
 
-/// What may be asked of a session with a body.
+/// Questions to a session with a body.
 const QUESTIONS: [(&str, &str); 6] = [
     ("view", r#"{"where": "status >= 400"}"#),
     ("panel", r#"{"field": "path", "search": "a", "limit": 20}"#),
@@ -13,7 +13,7 @@ const QUESTIONS: [(&str, &str); 6] = [
     ("explain", r#"{"select": {"where": "status >= 500"}}"#),
 ];
 
-/// What may be asked of a session without one.
+/// Questions to a session without one.
 const LOOKS: [&str; 7] = [
     "",
     "/histogram?buckets=40",
@@ -24,7 +24,7 @@ const LOOKS: [&str; 7] = [
     "/report.html",
 ];
 
-/// What may be asked of a server.
+/// Questions to a server.
 const VITALS: [&str; 6] = ["/api/server", "/api/vitals", "/metrics", "/healthz", "/readyz", "/api/sessions"];
 
 /// Looks on: one question of some session, or of the server.
@@ -63,8 +63,8 @@ fn some_session(op: &mut Op<'_>) -> Option<String> {
     Some(sessions.get(which).and_then(|session| session["id"].as_str()).unwrap_or("none").to_owned())
 }
 
-/// Asks of a log that has come what its rows say, which has to agree with its totals for as long as
-/// all rows are there.
+/// Asks the rows of a whole log; the answer has to agree with its totals for as long as all rows
+/// are there.
 pub(crate) fn about(op: &mut Op<'_>, id: &str, totals: &Value) {
     if op.one_in(2) {
         view(op, id, totals);

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! Records of a run.
 
 use crate::check::Check;
 use crate::director::Rest;

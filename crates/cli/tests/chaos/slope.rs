@@ -15,7 +15,7 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// That it is what its name says: exact for a line, and deaf to a look that went wrong.
+/// Proves the slope: exact for a line, and deaf to a look that went wrong.
 pub(crate) fn prove() {
     let line: Vec<(f64, f64)> = (0..9).map(|at| (f64::from(at), 5.0 + 2.0 * f64::from(at))).collect();
     assert!((slope(&line) - 2.0).abs() < 1e-9);

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// s.
 const WORD_TIME_MAX: Duration = Duration::from_secs(90);
 
-/// What the server said last.
+/// The last message of the server.
 pub(crate) enum Said {
     /// Instead of a WebSocket.
     Answer(Answer),
@@ -28,7 +28,7 @@ pub(crate) enum Said {
     Broken,
 }
 
-/// How a client ends what it sends.
+/// Way in which a client ends its upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The announced size has come then.
@@ -41,7 +41,7 @@ pub(crate) enum Ending {
     Leave,
 }
 
-/// What one WebSocket brought.
+/// Result of one WebSocket.
 pub(crate) struct Brought {
     pub(crate) said: Said,
     /// The last offset that was acknowledged.
@@ -83,7 +83,7 @@ pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], end
             op.wrong(&format!("{target}: {status} {code:?} is in no document: {error}"));
         }
     }
-    // What was taken in part is acknowledged by the error.
+    // A part that was taken is acknowledged by the error.
     if let Said::Error(_, error) = &brought.said {
         brought.taken = error["offset"].as_u64().or(brought.taken);
     }
@@ -141,7 +141,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
     Brought { taken: Some(talk.taken), said: talk.said() }
 }
 
-/// What was heard.
+/// Messages that were heard.
 struct Talk {
     words: Receiver<ServerFrame>,
     taken: u64,

@@ -1,4 +1,4 @@
-//! What becomes of a session over the end of its server.
+//! Fate of a session over the end of its server.
 
 use crate::common::rorqual;
 use crate::lives::End;
@@ -25,7 +25,7 @@ pub(crate) fn supported() -> bool {
     has
 }
 
-/// What a client knows of its session from before its server ended.
+/// A session as its client knew it before its server ended.
 pub(crate) struct Known<'a> {
     pub(crate) id: &'a str,
     pub(crate) made: Instant,
@@ -42,7 +42,7 @@ pub(crate) struct Known<'a> {
     pub(crate) compressed: bool,
 }
 
-/// What the next life has to say of it.
+/// Answer of the next life about it.
 pub(crate) enum Fate {
     Gone,
     Kept,
@@ -60,8 +60,8 @@ pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) ->
     }
     let killed = ends.contains(&End::Killed);
     let Some(session) = session else {
-        // It may also have been displaced, or finished, and its rows have gone to others: what is
-        // kept goes with them.
+        // It may also have been displaced, or finished, and its rows have gone to others: the
+        // checkpoint goes with them.
         let displaced = known.whole || known.seen.elapsed() >= DISPLACED_AFTER;
         let young = killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1);
         if !(displaced || young) {

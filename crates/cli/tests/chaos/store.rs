@@ -1,4 +1,4 @@
-//! A client of the store over HTTP: what it gets is what was put, or it is told why not.
+//! A client of the store over HTTP: it gets the bytes that were put, or is told why not.
 
 use crate::answer::Answer;
 use crate::check::Check;
@@ -37,7 +37,7 @@ fn put(op: &mut Op<'_>, input: &Input) -> &'static str {
     get(op, input)
 }
 
-/// Whatever is there is whole, and what was asked for.
+/// Any entry is whole, and the one that was asked for.
 fn get(op: &mut Op<'_>, input: &Input) -> &'static str {
     let size = input.plain.len();
     let (first, last) = (op.random.below(size), op.random.below(size));

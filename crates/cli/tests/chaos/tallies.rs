@@ -1,4 +1,4 @@
-//! What befell whom, what was answered, and what was wrong.
+//! Counts of faults, of answers, and of wrong ones.
 
 use crate::check::{Check, mib};
 use crate::op::NONE;
@@ -9,17 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Wrong things that are told; one is too many.
 const WRONG_MAX: usize = 12;
 
-/// What is known of one kind of fault.
+/// Counts of one kind of fault.
 #[derive(Debug, Default, Clone, serde::Serialize)]
 pub(crate) struct FateCounts {
-    /// How often it came.
+    /// Number of times that it came.
     pub(crate) times: u64,
-    /// What was answered on connections that it befell, or while it lasted; `broken` where nothing
-    /// was.
+    /// Answers on connections with this fault, or while it lasted; `broken` where there was none.
     pub(crate) answers: BTreeMap<String, u64>,
     /// Uploads that met it and came to the right totals.
     pub(crate) right: u64,
-    /// Those that did not.
+    /// Operations that did not.
     pub(crate) wrong: u64,
 }
 
@@ -47,7 +46,7 @@ impl Told {
 #[derive(Default)]
 pub(crate) struct Tallies {
     fates: Mutex<BTreeMap<&'static str, FateCounts>>,
-    /// How operations ended.
+    /// Ends of operations.
     ends: Mutex<BTreeMap<&'static str, BTreeMap<&'static str, u64>>>,
     wrong: Mutex<Told>,
     wrong_totals: Mutex<Told>,
@@ -94,7 +93,7 @@ impl Tallies {
         self.troubles.lock().unwrap().1 = None;
     }
 
-    /// How many faults of the process there were; from there on, those that have come since.
+    /// Number of faults of the process; from there on, those that have come since.
     pub(crate) fn troubles(&self) -> usize {
         self.troubles.lock().unwrap().0.len()
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// minute, and longer where much else is done and servers end.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Between two looks at what the server is still busy with.
+/// Between two looks at a busy server.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// An upload that was away for longer may find its place given to another.
@@ -29,7 +29,7 @@ const LARGE_ONE_IN: usize = 40;
 /// Bytes of a part that tus sends with a checksum, at most.
 const PART_BYTES_MAX: usize = 4 << 20;
 
-/// How the bytes are sent.
+/// Way in which the bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// PUTs of a session whose size is known.
@@ -70,10 +70,10 @@ impl Way {
     }
 }
 
-/// What one step came to.
+/// Outcome of one step.
 enum UploadStep {
     Again,
-    /// The server is busy with what came before, or has no place.
+    /// The server is busy with the bytes before, or has no place.
     Wait,
     Finished(Value),
     /// Ended otherwise, as was wanted.
@@ -95,7 +95,7 @@ struct Job<'a> {
     sent: u64,
     /// A connection of its has broken.
     broke: bool,
-    /// What the server named in a refusal.
+    /// Offset that the server named in a refusal.
     told: Option<u64>,
 }
 
@@ -232,7 +232,7 @@ impl Job<'_> {
             return UploadStep::Again;
         }
         (self.life, self.seen, self.told) = (life, Instant::now(), None);
-        // What the server had not kept is sent again; how much that may be was judged.
+        // Bytes that the server had not kept are sent again; their number was judged before.
         self.acknowledged = 0;
         if matches!(fate, Some(Fate::Gone)) {
             self.anew();
@@ -269,7 +269,7 @@ impl Job<'_> {
         if self.maybe_made {
             let Some(list) = op.get("/api/sessions") else { return UploadStep::Over };
             (self.life, self.maybe_made) = (op.kit.lives.current().number, false);
-            // What was displaced is listed still, and is of an earlier try.
+            // A displaced session is listed still, and is of an earlier try.
             self.id = ids_of(&list.json(), &op.name, |state| state != "failed").pop();
             // Of one request it is not known how much went out.
             self.sent = if self.id.is_some() && self.way == Way::One { self.bytes.len() as u64 } else { 0 };
@@ -334,7 +334,7 @@ impl Job<'_> {
         }
     }
 
-    /// Sends what is missing, or some of it.
+    /// Sends the missing bytes, or some of them.
     fn go_on(&mut self, op: &mut Op<'_>, id: &str, offset: u64) -> UploadStep {
         if op.one_in(6) {
             self.out_of_order(op, id, offset);
@@ -475,7 +475,7 @@ impl Job<'_> {
         op.kit.tallies.answered("out of order", &answer.label());
         op.met.insert("out of order");
         let right = match (answer.status, answer.code().as_str()) {
-            // The server may come to read what a broken connection had brought only now.
+            // The server may come to read the bytes of a broken connection only now.
             (409, "offset_mismatch") if self.broke => answer.offset().is_some_and(|at| at >= offset && at <= self.sent),
             (409, "offset_mismatch") => answer.offset() == Some(offset),
             (409 | 423, "busy") => true,
@@ -521,7 +521,7 @@ impl Job<'_> {
         right
     }
 
-    /// Where the server ends soon, the finished session has to be there again.
+    /// Looks for the finished session in the next life, where the server ends soon.
     fn over_the_end(&self, op: &mut Op<'_>, id: &str) -> &'static str {
         if !op.one_in(4) {
             return "done";
@@ -569,11 +569,11 @@ impl Job<'_> {
     }
 }
 
-/// What is told to who stood still, or was so slow that others got the place.
+/// Codes for a client that stood still, or was so slow that others got the place.
 const TOO_LATE: [&str; 3] = ["too_slow", "interrupted", "displaced"];
 
-/// When the server surely heard of us: a connection that breaks, or is told that it was too slow,
-/// may have stood still for long.
+/// Time at which the server surely heard of us: a connection that breaks, or is told that it was
+/// too slow, may have stood still for long.
 fn seen(begun: Instant, in_time: bool) -> Instant {
     if in_time { Instant::now() } else { begun }
 }

@@ -1,5 +1,5 @@
-//! `rorqual serve` at the least memory that it advises, and at its own examples: what is small
-//! there still works.
+//! `rorqual serve` at the least memory that it advises, and at its own examples: small logs still
+//! work.
 
 use crate::client::Server;
 use crate::common::{MIB, TestFolder, log, rorqual};
@@ -17,8 +17,8 @@ fn upload(server: &Server, log: &[u8]) -> String {
     id
 }
 
-/// The examples of `docs/serve.md`, and many sessions of the default memory: what is known of
-/// agents is kept with them, and takes nothing of a filter's share.
+/// The examples of `docs/serve.md`, and many sessions of the default memory: the classes of agents
+/// are kept with them, and take nothing of a filter's share.
 #[test]
 fn agents_can_be_asked_for_whatever_a_session_has() {
     for args in [["--sessions", "16", "--memory", "1GiB"], ["--sessions", "1000", "--memory", "512MiB"]] {
@@ -69,7 +69,7 @@ fn what_is_piped_in_is_a_log() {
     assert!(ran.stderr.contains("more than once"), "{}", ran.stderr);
 }
 
-/// What a client asked for is no line of ours, whatever is in it.
+/// A client's text is no line of ours, whatever is in it.
 #[test]
 fn what_is_asked_of_templates_begins_no_line_of_the_log() {
     let templates = TestFolder::new();

@@ -7,7 +7,7 @@ use rorqual_testkit::disk::{TestDisk, own_mounts};
 use rorqual_testkit::paths::gzip;
 use std::path::Path;
 
-/// Where an upload would go on.
+/// Offset from which an upload would go on.
 fn kept_offset(state: &Path, id: &str) -> Option<u64> {
     let bytes = std::fs::read(state.join(format!("{id}.session"))).ok()?;
     let line = bytes.split(|byte| *byte == b'\n').nth(1)?;
@@ -44,7 +44,7 @@ fn a_full_disk() {
     eventually("it says so", || server.running.stderr_so_far().contains("no checkpoint").then_some(()));
     assert_eq!(kept_offset(&state, &id), Some(first as u64), "the one before stays");
     disk.clear();
-    // What could not be kept is kept with what comes next.
+    // Lines that could not be kept are kept with the next.
     let part = second + (third - second) / 2;
     assert_eq!(server.put(&id, second, &body[second..part]).status, 200);
     let line = body[..part].iter().rposition(|byte| *byte == b'\n').expect("a line") + 1;

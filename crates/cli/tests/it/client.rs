@@ -1,4 +1,4 @@
-//! A server under test, and a client of it that can do what no good client does.
+//! A server under test, and a client of it that can do wrong.
 
 use crate::common::{MIB, advised, eventually, rorqual};
 use rorqual_testkit::process::{ProcessRun, RunningProcess};
@@ -14,7 +14,7 @@ pub(crate) struct Server {
     pub(crate) running: RunningProcess,
     pub(crate) port: u16,
     pub(crate) token: String,
-    /// What its clients trust, where it speaks TLS.
+    /// Certificates that its clients trust, where it speaks TLS.
     trust: Option<Arc<ClientConfig>>,
 }
 
@@ -103,7 +103,7 @@ impl Server {
         StreamOwned::new(client, self.connect())
     }
 
-    /// Bytes of what the client at `client` sent that the server has not read.
+    /// Bytes sent by the client at `client` that the server has not read.
     pub(crate) fn unread_bytes(&self, client: SocketAddr) -> u64 {
         let table = std::fs::read_to_string("/proc/net/tcp").expect("the kernel tells");
         let (own, its) = (format!(":{:04X}", self.port), format!(":{:04X}", client.port()));
@@ -213,7 +213,7 @@ pub(crate) fn least_memory(args: &[&str]) -> (String, u64) {
 pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
-    // A reset behind a whole answer is the end of it.
+    // A reset after a whole answer is the end of it.
     assert!(read.is_ok() || !bytes.is_empty(), "no answer: {read:?}");
     Answer::parse(&String::from_utf8_lossy(&bytes))
 }

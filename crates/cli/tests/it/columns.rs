@@ -1,5 +1,5 @@
-//! Files of columns and wide or large inputs within the memory that is given, and what `convert`
-//! makes of odd values.
+//! Files of columns and wide or large inputs within the memory that is given, and odd values in
+//! `convert`.
 
 use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;

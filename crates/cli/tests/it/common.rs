@@ -1,4 +1,4 @@
-//! What the tests share: the program, logs with a known content, a reference that reads them by
+//! Shared by the tests: the program, logs with a known content, a reference that reads them by
 //! hand, and waiting.
 
 #[allow(unused_imports, reason = "the soak has no folders")]
@@ -13,7 +13,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual");
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// What is waited for comes sooner, or never.
+/// An awaited event comes sooner, or never.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program with these arguments.
@@ -68,7 +68,7 @@ pub(crate) fn log(count: u64) -> Vec<u8> {
     (0..count).flat_map(|number| (line(number) + "\n").into_bytes()).collect()
 }
 
-/// What a report must say of a log in the combined format.
+/// Report of a log in the combined format.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Truth {
     pub(crate) parsed: u64,

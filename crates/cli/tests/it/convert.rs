@@ -1,5 +1,5 @@
-//! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad
-//! input is told.
+//! `rorqual convert` and `rorqual schema`: the same values come out that went in, on every path,
+//! and bad input is told.
 
 use crate::common::{TestFolder, advised, line, listens, rorqual};
 use rorqual_testkit::generate::{EventLines, GeneratedLines, write_array};
@@ -38,7 +38,7 @@ fn rows(ndjson: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// Without nulls, which a column can't tell from what is not there.
+/// Without nulls, which a column can't tell from absent fields.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -96,7 +96,7 @@ fn every_layout_and_path_gives_the_same_rows() {
 #[test]
 fn columns_are_those_of_the_whole_input() {
     let folder = TestFolder::new();
-    // What the first 8 MiB say is not true of the last lines.
+    // The columns of the first 8 MiB are not those of the last lines.
     let mut text: Vec<u8> =
         (0..400_000).flat_map(|number| format!("{{\"n\":{number},\"s\":{{\"a\":true}},\"l\":[1]}}\n").into_bytes()).collect();
     let last = [json!({"n": 0.5, "s": {"a": true, "b": "x"}, "l": ["y"], "new": [{"z": null}]}), json!({"n": null, "l": []})];
@@ -212,7 +212,7 @@ fn odd_documents() {
     twice.says(&["a key twice in one object", "at byte"]);
     assert_eq!(rows(&twice.stdout), [json!({"a": 2}), json!({"a": 3})]);
     // 2^64 is kept as it is written; of a number of more digits than a double has, the nearest, or
-    // what is asked for.
+    // the text by option.
     let large = "{\"a\":18446744073709551616,\"b\":0.12345678901234567890}\n{\"a\":1,\"b\":2}\n";
     let nearest = converted(large, &[]).exits(0);
     nearest.says(&["1 x a number that 64 bits or a double would change", "1 x a number of more digits", "--exact-numbers"]);
@@ -280,7 +280,7 @@ fn a_document_is_one_row_whatever_its_size() {
             assert_eq!((rows(&items.stdout).len(), items.stderr.as_str()), (count, ""), "{name}");
         }
     }
-    // What no record may have room for is told, and how to read it.
+    // A too large record is told, and the way to read it.
     let large = folder.file("large.json", array(9_000, "items"));
     let ran = rorqual(&["convert", &large, "-o", &folder.text("x.parquet")]).run().exits(2);
     ran.says(&["--rows '$.items'", "more than --record-max 2.00 MiB"]);
@@ -303,7 +303,7 @@ fn null_among_objects_stays_null() {
 
 #[test]
 fn a_double_is_the_one_that_was_written() {
-    // What C's printf("%.17g") writes of 0.1, 0.3, 100.1 and 1/3; read back by Python's float().
+    // C's printf("%.17g") of 0.1, 0.3, 100.1 and 1/3; read back by Python's float().
     let text = "{\"a\":0.10000000000000001}\n{\"a\":0.29999999999999999}\n{\"a\":100.09999999999999}\n{\"a\":0.33333333333333331}\n{\"a\":1}\n";
     let csv = text.replace("{\"a\":", "").replace('}', "");
     for ran in [converted(text, &[]), converted(format!("a\n{csv}"), &["--from", "csv"])] {
@@ -676,8 +676,8 @@ fn ctrl_c_says_that_nothing_is_written() {
     assert!(folder.names().is_empty());
 }
 
-/// Nothing came yet, or not even a whole record: there is no format to tell, and that is not what
-/// the run ended by.
+/// Nothing came yet, or not even a whole record: there is no format to tell, and that is not the
+/// end of the run.
 #[test]
 fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
     let folder = TestFolder::new();

@@ -114,7 +114,7 @@ fn names_come_from_a_list() {
     ours(folder.path(), &["--files0-from=missing"]).exits(2).says(&["--files0-from missing: No such file"]);
 }
 
-/// As `wc --total` of coreutils 9.2 and later documents it.
+/// The documented behaviour of `wc --total` of coreutils 9.2 and later.
 #[test]
 fn the_total_is_printed_when_it_is_asked_for() {
     let folder = TestFolder::new();

@@ -1,5 +1,5 @@
-//! More connections than have large buffers, whose clients do not read: what they hold is what the
-//! tickets stand for.
+//! More connections than have large buffers, of clients that do not read: their memory is that of
+//! the tickets.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, eventually};
@@ -45,7 +45,7 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     });
     assert_eq!(vitals_then["answers"]["places"], 32);
     assert_eq!(vitals_then["connections"]["wide"], 32, "the others are narrow");
-    // What needs no ticket is answered meanwhile.
+    // Requests without a ticket are answered meanwhile.
     assert_eq!(server.get("/healthz").status, 200);
     server.request("POST", "/api/sessions", b"{\"name\": 1}").refused(400, "bad_request");
     let peak = server.running.peak_bytes();
@@ -58,7 +58,7 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     assert_eq!(server.live(&id)["report"], expected);
 }
 
-/// What one client asks of the session `id`: mostly what is answered with as much as there may be.
+/// Question of one client to the session `id`: mostly one with the largest answers.
 fn question(id: &str, number: usize) -> (&'static str, String, String) {
     // As long as it may be without a ticket.
     let filter = (0..7).map(|part| format!("path != \"/{part}{}\"", "x".repeat(1_000))).collect::<Vec<_>>().join(" and ");

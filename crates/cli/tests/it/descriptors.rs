@@ -1,5 +1,5 @@
-//! Open files of the server: allowed as many as it may need, refused where they can't be, and what
-//! happens while there are none.
+//! Open files of the server: allowed as many as it may need, refused where they can't be, and its
+//! behaviour while there are none.
 
 use crate::client::Server;
 use crate::common::{PROGRAM, eventually};
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
-/// The server behind what a shell says of its limits.
+/// The server started by a shell with these limits.
 fn limited(limits: &str, args: &[&str]) -> ProcessRun {
     let script = format!("{limits}; exec \"$0\" serve --port 0 \"$@\"");
     ProcessRun::new("bash").args(["-c", &script, PROGRAM]).args(args)

@@ -17,7 +17,7 @@ const PAGES: [(&str, &[&str]); 6] = [
 fn helped(args: &[&str]) -> (BTreeSet<String>, BTreeSet<String>) {
     let said = String::from_utf8(rorqual(args).run().exits(0).stdout.clone()).expect("text");
     let (own, common) = said.split_once("Flags of every verb:").expect("flags of every verb");
-    // What a flag does is further in.
+    // The text of a flag is further in.
     let outer = |text: &str| flags(text.lines().filter(|line| line.len() - line.trim_start().len() <= 6));
     (outer(own), outer(common))
 }

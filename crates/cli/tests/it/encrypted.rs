@@ -1,4 +1,4 @@
-//! `rorqual serve` behind TLS: what many connections hold in their worst states, and uploads above
+//! `rorqual serve` with TLS: memory of many connections in their worst states, and uploads above
 //! the memory.
 
 use crate::client::{Encrypted, Server, least_memory, read_answer};
@@ -26,7 +26,7 @@ const HANDSHAKES: usize = 48;
 /// Connections with large buffers are those that come first.
 const WIDE: usize = 28;
 
-/// A server behind TLS, in the least memory that it starts with, and that memory.
+/// A server with TLS, in the least memory that it starts with, and that memory.
 pub(crate) fn tight(args: &[&str]) -> (Server, u64) {
     let folder = TestFolder::new();
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");

@@ -19,7 +19,7 @@ const SCANNER: &str = "203.0.113.9";
 /// Seconds of the day in which the scanner asks.
 const SCAN: std::ops::Range<i64> = 3 * 3_600..3 * 3_600 + 1_200;
 
-/// What a line has in a field.
+/// Value of a line in a field.
 type Field = fn(&Line) -> String;
 
 #[derive(Debug, Clone)]
@@ -246,9 +246,9 @@ fn rates_are_those_of_a_count() {
     assert!(shown.text().contains("60 a minute") && shown.text().contains(SCANNER), "{}", shown.text());
 }
 
-/// What of an answer is the same whoever counted. How much a value varies is measured over
-/// stretches of rows as threads took them, so that which of several values of the same rows comes
-/// first, and its G, may differ; the rows, and the values that they have, may not.
+/// The parts of an answer that do not depend on the threads. The variation of a value is measured
+/// over runs of rows as threads took them, so the order of several values of the same rows, and
+/// their G, may differ; the rows, and the values that they have, may not.
 fn same(answer: &Value) -> Value {
     let Some(findings) = answer["findings"].as_array() else { return answer.clone() };
     let texts = |of: &Value| of.as_array().expect("texts").iter().map(|text| text.as_str().expect("a text").to_owned()).collect();
@@ -313,7 +313,7 @@ fn what_can_not_be_asked_is_told() {
         .run()
         .exits(2)
         .says(&["--rates: no line that is meant has a time"]);
-    // What is missing does not hold up the others.
+    // A missing file does not hold up the others.
     let missing = rorqual(&["logs", "--json", "--rates", "/nowhere/at/all.log", &file]).run().exits(2);
     assert_eq!(missing.says(&["/nowhere/at/all.log"]).json()["answer"]["rows"], lines.len());
     rorqual(&["logs", "--rates", "/nowhere/at/all.log"]).run().exits(2).says(&["/nowhere/at/all.log"]);

@@ -1,5 +1,5 @@
-//! Questions about logs far above the memory: rows go to a temporary file, and what has no room is
-//! told.
+//! Questions about logs far above the memory: rows go to a temporary file, and values without room
+//! are told.
 
 use crate::common::{MIB, TestFolder, advised, rorqual};
 use rorqual_testkit::generate::{AccessLog, GeneratedLines, write_lines};

@@ -1,5 +1,5 @@
-//! `rorqual serve`: what of a view is taken away is what `convert` makes of the lines that are
-//! meant, whoever reads it and how slowly.
+//! `rorqual serve`: an exported view equals the output of `convert` for its lines, for any reader
+//! and any speed.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, TestFolder, Truth, eventually, line, log, rorqual};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// As many as the server sends at a time.
+/// Number of exports that the server sends at a time.
 const PLACES: usize = 4;
 
 /// A target with this query.
@@ -31,7 +31,7 @@ struct Download {
 }
 
 impl Download {
-    /// By HTTP 1.0, whose body is what follows the head.
+    /// A request by HTTP 1.0: the body is everything after the head.
     fn begin(server: &Server, target: &str) -> Self {
         Self::of(server, &server.head("GET", target).replace("HTTP/1.1", "HTTP/1.0"))
     }
@@ -81,7 +81,7 @@ fn session(server: &Server, body: &[u8]) -> String {
     id
 }
 
-/// What `convert` makes of these lines.
+/// Output of `convert` for these lines.
 fn converted(lines: Vec<u8>, extension: &str) -> String {
     let folder = TestFolder::new();
     let (from, to) = (folder.file("rows.log", lines), folder.text(&format!("rows.{extension}")));
@@ -310,8 +310,7 @@ fn a_page_of_a_view_names_its_filter() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("/p2"), "a path that is not meant");
-    // Without a filter it is the page of the command line, but for when it was made and what it
-    // took.
+    // Without a filter it is the page of the command line, but for its time and its costs.
     let all = Download::begin(&server, &target(&id, "report.html", &[])).text();
     assert!(!all.contains("A part of the log") && !all.contains("Not the whole log"));
     let folder = TestFolder::new();

@@ -70,7 +70,7 @@ fn what_is_no_filter_is_told_with_its_column() {
     rorqual(&wrong).run().exits(2).says(&["not one of 10 lines could be read"]);
     let rejected = rorqual(&["logs", "--json", "--format", "$status $request_time", "--where", "rejected", &file]).run();
     assert_eq!(rejected.json()["lines"]["rejected"], 10);
-    // A page tells what was left out.
+    // A page tells the lines that were left out.
     let page = rorqual(&["logs", "--where", "status = 404", "--html", "-", &file]).run().exits(0);
     assert!(page.text().contains("not meant by the filter"), "{}", page.text());
 }

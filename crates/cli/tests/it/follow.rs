@@ -69,7 +69,7 @@ fn what_is_appended_is_seen() {
     assert_eq!(when_lines(&server, &id, 30_000, 0), state(0, 0, false));
     append(&path, line(30_000) + "\n");
     when_lines(&server, &id, 30_001, 0);
-    // Half a line waits, however long, and is one with what comes behind it.
+    // Half a line waits, however long, and is one with the bytes after it.
     let (first, second) = (line(30_001), line(30_002));
     append(&path, format!("{second}\n{}", &first[..40]));
     when_lines(&server, &id, 30_002, 0);

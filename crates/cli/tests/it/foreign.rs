@@ -1,5 +1,4 @@
-//! Inputs that are no plain logs: archives and other files are refused by what they are, and UTF-16
-//! is read.
+//! Inputs that are no plain logs: archives and other files are refused by name, and UTF-16 is read.
 
 use crate::client::Server;
 use crate::common::{TestFolder, Truth, comparable, log, rorqual};

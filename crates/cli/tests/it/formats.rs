@@ -5,7 +5,7 @@ use crate::client::Server;
 use crate::common::{TestFolder, rorqual};
 use serde_json::{Value, json};
 
-/// As it stands in a configuration of nginx.
+/// A directive as in a configuration of nginx.
 const DIRECTIVE: &str = r#"
     # what we log
     log_format  timed  escape=default

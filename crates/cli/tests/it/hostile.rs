@@ -37,7 +37,7 @@ fn kept(server: &Server, line: &str) -> String {
 #[test]
 fn a_request_has_one_end_whatever_is_said_of_it() {
     let server = Server::start(&[]);
-    // What would be a second request, if its first lines were taken for a body's end.
+    // A second request, if its first lines were taken for a body's end.
     let second = format!("{}\r\n", kept(&server, "GET /api/server HTTP/1.1"));
     let first = kept(&server, "POST /api/sessions/none/cancel HTTP/1.1");
     let with = |headers: &str, body: &str| answers(&server, format!("{first}{headers}\r\n{body}{second}").as_bytes());
@@ -355,7 +355,7 @@ fn request(random: &mut HostileRng, server: &Server, id: &str, known: bool) -> V
     bytes
 }
 
-/// What the server holds that a request could have left behind.
+/// Memory of the server that a request could have left.
 fn held(server: &Server) -> (u64, u64) {
     let vitals = server.get("/api/vitals").json();
     (vitals["open_files"].as_u64().expect("a number"), vitals["connections"]["strangers"].as_u64().expect("a number"))
@@ -378,10 +378,10 @@ fn whatever_is_sent_nothing_breaks_and_nothing_stays() {
         let mut stream = server.connect();
         let _ = stream.write_all(&bytes);
         match random.below(8) {
-            // Gone without a word, with what is unread: a reset.
+            // Gone without a word, with unread bytes: a reset.
             0 => continue,
             // Half open until the head's time is over would hold the test up: the far end is closed
-            // behind a look.
+            // after a look.
             1 => {
                 stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a time");
                 let _ = stream.read(&mut [0; 64]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::ChildStdin;
 
-/// What the page of a log of any kind takes at most, with 10 rows a table.
+/// Most bytes of the page of a log of any kind, with 10 rows a table.
 const PAGE_BYTES_MAX: usize = 768 << 10;
 
 /// A line of the combined format.
@@ -26,8 +26,8 @@ fn page_and_report(folder: &TestFolder, log: &str, args: &[&str]) -> (String, Va
     (std::fs::read_to_string(page).expect("it was made"), report)
 }
 
-/// What follows each `<` between the style and the script: the names of tags, and of what should
-/// not be one.
+/// Words after each `<` between the style and the script: the names of tags, and of text that
+/// should not be one.
 fn tags(page: &str) -> Vec<&str> {
     let body = page.split_once("</style>").expect("a style").1;
     let body = body.rsplit_once("<script>").expect("a script").0;
@@ -49,7 +49,7 @@ fn unescaped(text: &str) -> String {
     .fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
 }
 
-/// Between two marks, behind where `rest` begins, which moves on.
+/// Text between two marks, after the begin of `rest`, which moves on.
 fn between<'a>(rest: &mut &'a str, start: &str, end: &str) -> Option<&'a str> {
     let (found, after) = rest.split_once(start)?.1.split_once(end)?;
     *rest = after;
@@ -158,7 +158,7 @@ fn what_a_log_says_is_only_ever_text() {
     assert!(!page.contains(steers));
     assert!(rows_of(&page, "path").iter().any(|(value, ..)| value == HOSTILE[0]), "it is shown as it is");
     assert_eq!(report["rejects"]["count"], 1);
-    // The policy names what is inside by its hash, and nothing else may run.
+    // The policy names each part by its hash, and nothing else may run.
     assert!(unescaped(&page).contains("default-src 'none'; style-src 'sha256-"));
     assert!(!page.contains("-inline") && !page.contains("http-equiv=\"refresh\""));
     for outside in ["src=\"http", "href=\"http", "url(http", "@import", " style=\""] {

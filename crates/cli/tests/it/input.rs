@@ -1,4 +1,4 @@
-//! Bad input: an answer for what can be read, a message that names file and place for what can not,
+//! Bad input: an answer for the readable part, a message that names file and place for the rest,
 //! the exit code.
 
 use crate::client::Server;
@@ -102,8 +102,7 @@ fn damaged_compression_is_told() {
     }
 }
 
-/// As the `zstd` program writes it; without its checksum a damage can be a sound file of other
-/// bytes.
+/// Output of the `zstd` program; without its checksum a damage can be a sound file of other bytes.
 fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("a level that exists");
     encoder.include_checksum(true).expect("before the first byte");
@@ -382,7 +381,7 @@ fn a_terminal_as_input_is_told() {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     rustix::pty::unlockpt(&master).expect("it is ours");
     let name = rustix::pty::ptsname(&master, Vec::new()).expect("it is ours").into_string().expect("a path");
-    // Held open: what is typed is lost when a terminal has no reader.
+    // Held open: keys are lost when a terminal has no reader.
     let _slave =
         File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(&name).expect("a terminal");
     File::from(master.try_clone().expect("a terminal")).write_all(b"one\ntwo\n\x04").expect("it is typed");

@@ -5,7 +5,7 @@ use rorqual_testkit::process::ProcessRun;
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 
-/// A folder with inputs of every verb; what each holds.
+/// A folder with inputs of every verb, and their contents.
 fn inputs(folder: &TestFolder) -> Vec<(String, Vec<u8>)> {
     let rows = "{\"a\":1}\n{\"a\":}\n{\"a\":2}\n";
     let files = [
@@ -26,7 +26,7 @@ fn check(files: &[(String, Vec<u8>)]) {
     }
 }
 
-/// What each verb is told to write `output` with.
+/// Command lines of each verb that write `output`.
 fn commands<'a>(output: &'a str, at: impl Fn(&str) -> String + 'a) -> Vec<Vec<String>> {
     let (access, rows, page) = (at("access.log"), at("rows.ndjson"), at("page.html"));
     let commands: [&[&str]; 5] = [
@@ -99,7 +99,7 @@ fn an_output_that_looks_like_the_only_input_is_refused() {
         rorqual(&["logs", flag, &access]).stdin(log(3)).run().exits(2).says(&["no log is named", wanted]);
         check(&files);
     }
-    // From a pipe a log has no name, and what was there is said to be replaced.
+    // From a pipe a log has no name, and a replaced file is told.
     let there = folder.text("there");
     let _ = rorqual(&["logs", "--html", &there, "--force"]).stdin(log(3)).run().exits(0);
     assert!(std::fs::read(&there).expect("it is there").ends_with(b"</html>"));

@@ -1,4 +1,4 @@
-//! What is said of names and arguments that would steer a terminal, or forge a line.
+//! Messages about names and arguments that would steer a terminal, or forge a line.
 
 use crate::common::{PROGRAM, TestFolder, rorqual};
 use rorqual_testkit::process::ProcessRun;
@@ -112,11 +112,11 @@ fn the_last_of_two_wins_in_all_verbs() {
         &["convert", "--to", "parquet", "--to", "csv", "-o", "/nowhere", "-o", "-", &rows],
         &["convert", "--to", "csv", "-o", "-", &rows],
     );
-    // What is a list has both.
+    // A list option has both.
     assert_eq!(rorqual(&["grep", "-c", "-e", "1", "-e", "2", &rows]).run().exits(0).text(), "2\n");
     let page = folder.file("page.txt", "{{ a }}{{ b }}");
     assert_eq!(rorqual(&["render", &page, "-D", "a=1", "-D", "b=2"]).run().exits(0).text(), "12");
-    // Of a check, too: the last says what is said.
+    // The same for a check: the last one counts.
     folder.file("SUMS", rorqual(&["hash", &file]).run().exits(0).stdout);
     let check =
         |flags: &[&str]| ProcessRun::new(PROGRAM).args(["hash", "--check"]).args(flags).arg(folder.at("SUMS")).run().exits(0);

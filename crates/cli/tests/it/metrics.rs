@@ -128,7 +128,7 @@ fn busy() -> (Server, usize) {
 #[test]
 fn what_is_exposed_is_what_was_done() {
     let (server, bytes) = busy();
-    // A connection is counted as broken behind its end.
+    // A connection is counted as broken after its end.
     let broken = |found: &Exposition| found.value("rorqual_connections_broken_total", &[("why", "no_http")]) == Some(1.0);
     let found = eventually("the broken connection", || Some(scrape(&server)).filter(broken));
     let is =
@@ -151,7 +151,7 @@ fn what_is_exposed_is_what_was_done() {
     requests("POST", "/api/sessions", "201", 2.0);
     requests("PUT", "/api/sessions/{id}/data", "200", 1.0);
     requests("PUT", "/api/sessions/{id}/data", "409", 1.0);
-    // Whatever was asked for, there is one series for what is none of ours.
+    // Whatever was asked for, there is one series for all unknown routes.
     requests("GET", "/api/sessions/{id}", "404", 4.0);
     requests("GET", "page", "404", 4.0);
     requests("other", "/api/server", "401", 1.0);
@@ -168,7 +168,7 @@ fn what_is_exposed_is_what_was_done() {
     for ((name, labels), value) in found.samples.iter().filter(|((name, _), _)| name.ends_with("_total")) {
         assert!(again.samples[&(name.clone(), labels.clone())] >= *value, "{name}");
     }
-    // What a session was is not forgotten with it.
+    // The totals of a session are not forgotten with it.
     for session in server.get("/api/sessions").json()["sessions"].as_array().expect("sessions") {
         server.request("DELETE", &format!("/api/sessions/{}", session["id"].as_str().expect("an id")), b"");
     }

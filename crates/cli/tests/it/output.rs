@@ -1,4 +1,4 @@
-//! Where the answers go: closed pipes, full disks, the file of `--rejects`, terminals.
+//! Outputs: closed pipes, full disks, the file of `--rejects`, terminals.
 
 use crate::common::{TestFolder, eventually, line, log, rorqual};
 use rorqual_testkit::process::{ProcessRun, RunningProcess};
@@ -217,7 +217,7 @@ fn rejects_that_do_not_fit_the_disk_leave_nothing_behind() {
     assert_eq!(folder.names(), ["log"], "neither half a file nor a temporary one");
 }
 
-/// What a terminal of `columns` would show.
+/// Output on a terminal of `columns`.
 fn shown_in(columns: u16, args: &[&str]) -> String {
     let wide = |command: &mut std::process::Command| {
         command.env("COLUMNS", columns.to_string());
@@ -244,7 +244,7 @@ fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
             for line in text.lines().skip(1) {
                 assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}");
             }
-            // Whatever has a unit is apart from what follows.
+            // Every unit is apart from the next word.
             for unit in ["iB", "ms", "µs"] {
                 let tight =
                     text.match_indices(unit).any(|(at, _)| text[at + 2..].starts_with(|next: char| next.is_ascii_digit()));

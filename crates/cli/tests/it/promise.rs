@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const DEFAULT: u64 = 256 * MIB;
 
-/// What `count` takes, whatever is given.
+/// Memory of `count`, whatever is given.
 const COUNT: u64 = 24 * MIB;
 
 /// Long enough for 4 GiB on a slow machine.
@@ -72,7 +72,7 @@ fn a_line_of_4_gib_of_nuls() {
     let report = ran.json();
     assert_eq!((&report["lines"]["rejected"], &report["lines"]["total"]), (&1.into(), &4.into()));
     Truth::of(&log(3)).check(&report);
-    // The same without a format given: what the first block shows is no log.
+    // The same without a format given: the first block shows no log.
     rorqual(&["logs", &path]).run().exits(2).says(&[
         &path,
         "this is binary data, and no access log",
@@ -80,7 +80,7 @@ fn a_line_of_4_gib_of_nuls() {
     ]);
 }
 
-/// As an automaton has it, and as the simulation of one that looks at characters.
+/// The match by an automaton, and by the simulation of one that looks at characters.
 #[test]
 fn a_match_of_1_gib() {
     for (pattern, mebibytes) in [("A+", 1024), (r"\bA+\b", 128)] {
@@ -219,7 +219,7 @@ fn long_values(format: &str, line: fn(u64, &str) -> String) {
     (0..5).for_each(|number| file.write_all(line(number, &long).as_bytes()).expect("room"));
     let ran = rorqual(&flags).args(["--memory", &memory, &path]).run().exits(0);
     ran.within(rorqual_pipe::parse_size(&memory).expect("a size"));
-    // A block and the line, what is read along of the next, the line with its escapes undone: but
+    // A block and the line, the part read along of the next, the line with its escapes undone: but
     // not one copy for each field.
     ran.within(160 * MIB);
     let report = ran.json();

@@ -85,7 +85,7 @@ fn rows_of_json_keep_their_kinds_however_late_they_come() {
     for number in 0..200_000 {
         writeln!(rows, r#"{{"id":{number},"name":"<{number}>","tags":["a",{number}]}}"#).expect("a string");
     }
-    // What the start of the file does not know: another kind, and another member.
+    // Rows that the start of the file does not show: another kind, and another member.
     rows.push_str("{\"id\":\"late\",\"extra\":[1],\"name\":null}\n");
     let path = folder.file("rows.ndjson", &rows);
     let text = "{% for row in rows %}{{ row.id }} {{ row.name }} {{ row.tags[1] }}\n{% if row.id == 'late' %}{{ row.extra }}{% endif %}{% endfor %}";
@@ -188,7 +188,7 @@ fn an_error_leaves_no_file_and_what_was_there() {
     assert!(ran.stderr.contains("page.html:3:6: undefined value: `missing` is undefined"), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(&out).expect("it is there"), "what was there");
     assert_eq!(folder.names(), ["out.html", "page.html"]);
-    // Who reads a pipe has what came before, and an exit code that says so.
+    // The reader of a pipe has the text before the error, and an exit code that says so.
     let ran = rorqual(&["render", &template]).run().exits(2);
     assert!(ran.text().starts_with("0\n1\n") && ran.text().trim_end().ends_with("99999"));
     let ran = rorqual(&["render", &template, "--lenient", "--force", "-o", &out]).run().exits(0);
@@ -213,7 +213,7 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
         let file = folder.at(&format!("sitemap-0000{number}.xml.out"));
         assert_eq!(std::fs::read_to_string(file).expect("it is there"), expected);
     }
-    // A whole number of files has no empty one behind it; no rows are one file.
+    // A whole number of files has no empty one after it; no rows are one file.
     let ran =
         rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("s{}"), "--json"]).run().exits(0);
     assert_eq!(ran.text().lines().count(), 5);

@@ -1,4 +1,4 @@
-//! `rorqual serve`: who may ask, and what an upload can meet.
+//! `rorqual serve`: access, and the fates of an upload.
 
 use crate::client::{Answer, Server, chunks, read_answer};
 use crate::common::{TestFolder, Truth, advised, comparable, eventually, line, log, panel, rorqual};
@@ -310,7 +310,7 @@ fn the_format_is_not_judged_by_a_first_drop() {
     assert_eq!(server.put(&id, 6, &body).status, 200);
     let lines = server.live(&id)["report"]["lines"].clone();
     assert_eq!((&lines["parsed"], &lines["rejected"]), (&1_000.into(), &1.into()));
-    // What never becomes a log is still refused, at its end.
+    // An upload that never becomes a log is still refused, at its end.
     let id = server.session_of(12);
     assert_eq!(server.put(&id, 0, b"oddly\n").status, 200);
     server.put(&id, 6, b"odder\n").refused(422, "unknown_format");
@@ -326,7 +326,7 @@ fn more_than_was_announced_is_refused() {
     let error = server.put(&id, 0, &longer).refused(413, "too_long");
     assert_eq!(error["size"], body.len());
     assert_eq!(server.live(&id)["session"]["offset"], 0);
-    // It is not: what was announced is analysed, and the answer says so.
+    // It is not: the announced bytes are analysed, and the answer says so.
     let mut stream = server.connect();
     let head = server.head("PUT", &format!("/api/sessions/{id}/data"));
     stream.write_all(format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", longer.len()).as_bytes()).expect("it listens");
@@ -605,7 +605,7 @@ fn flags_that_do_nothing_here_are_refused_and_stats_are_told() {
     rorqual(&["serve", "--port", "0", "--progress", "always"]).run().exits(2).says(&["--progress", "page"]);
     let many = rorqual(&["serve", "--port", "0", "--memory", "512MiB", "--sessions", "3000"]).run().exits(2);
     many.says(&["3000 x ", "latest reports", "connections", "or --sessions 1 or fewer --connections."]);
-    // What a refusal names is enough, however little was given.
+    // The memory that a refusal names is enough, however little was given.
     for sessions in ["1", "4", "100"] {
         let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB", "--sessions", sessions]).run().exits(2);
         drop(Server::start(&["--memory", &advised(&refused.stderr), "--sessions", sessions]));

@@ -1,4 +1,4 @@
-//! `rorqual serve` as a service: how it begins and ends, what it says of itself, what it keeps.
+//! `rorqual serve` as a service: begin and end, its messages, its files.
 
 use crate::client::{Server, read_answer};
 use crate::common::{PROGRAM, TestFolder, Truth, eventually, log, rorqual};
@@ -64,7 +64,7 @@ fn an_upload_that_runs_may_end_and_nothing_else_is_begun() {
     server.when(&id, "some of it is taken", |live| live["session"]["offset"] == 100_000);
     server.running.terminate();
     eventually("it says so", || server.running.stderr_so_far().contains("ending: what runs has 60 s").then_some(()));
-    // A view of what nobody uploads is ended, and new connections are not taken.
+    // A view of a log that nobody uploads is ended, and new connections are not taken.
     waiting.read_to_end(&mut Vec::new()).expect("its end");
     eventually("no new connection", || TcpStream::connect(("127.0.0.1", server.port)).is_err().then_some(()));
     upload.write_all(&body[100_000..]).expect("it is still read");
@@ -148,7 +148,7 @@ fn by_a_shell(script: &str, program: &str) -> Server {
 #[test]
 fn it_starts_itself_again_for_settings_of_the_allocator_but_once() {
     assert!(is_settled(&Server::start(&[])));
-    // As it is behind a loader that took the settings away.
+    // The program after a loader that took the settings away.
     assert!(!is_settled(&by_a_shell("RORQUAL_SETTLED=$$ exec \"$0\" \"$@\"", PROGRAM)));
     // The number of another, which started it, means nothing.
     assert!(is_settled(&by_a_shell("RORQUAL_SETTLED=1 exec \"$0\" \"$@\"", PROGRAM)));
@@ -178,6 +178,6 @@ fn the_browser_has_settings_of_the_allocator_of_its_own() {
     let variables = eventually("it is opened", || std::fs::read(folder.at("xdg-open.env")).ok());
     let variables = environment(&variables, b'\n');
     let ours = |variable: &&String| variable.starts_with("MALLOC_") || variable.starts_with("RORQUAL_SETTLED");
-    // What somebody has set stays.
+    // A setting of the user stays.
     assert_eq!(variables.iter().filter(ours).collect::<Vec<_>>(), ["MALLOC_TRIM_THRESHOLD_=123456"]);
 }

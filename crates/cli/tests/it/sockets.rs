@@ -1,4 +1,4 @@
-//! As many uploads by WebSockets as there may be, each in the state that holds most: within a
+//! As many uploads by WebSockets as there may be, each in the state with the most memory: within a
 //! frame, and within a line.
 
 use crate::client::Server;
@@ -8,8 +8,8 @@ use std::net::TcpStream;
 
 const UPLOADS: usize = 200;
 
-/// As many as may hold the start of a long line, but for the places that the next take while they
-/// begin; all of them have large buffers.
+/// Number of uploads that may hold the start of a long line, but for the places that the next take
+/// while they begin; all of them have large buffers.
 const LONG: usize = 32 - 4;
 
 /// Any 16 bytes as base64 do.

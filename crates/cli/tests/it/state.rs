@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What is kept of a session now.
+/// The present checkpoint of a session.
 fn kept(folder: &TestFolder, id: &str) -> Option<Value> {
     let bytes = std::fs::read(folder.at(&format!("{id}.session"))).ok()?;
     let line = bytes.split(|byte| *byte == b'\n').nth(1)?;
@@ -18,7 +18,7 @@ fn when_kept(folder: &TestFolder, id: &str, what: &str, ready: impl Fn(&Value) -
     eventually(what, || kept(folder, id).filter(|kept| ready(kept)))
 }
 
-/// What of a report depends on the log alone.
+/// The parts of a report that depend on the log alone.
 fn comparable(mut report: Value) -> Value {
     report["stats"].take();
     report
@@ -63,7 +63,7 @@ fn an_upload_goes_on_where_it_was_kept_after_its_server_was_killed() {
     }
     assert_eq!(server.put(&id, offset, &body[offset..]).status, 200);
     assert_eq!(comparable(server.live(&id)["report"].clone()), expected);
-    // What has ended is kept as well, with its rows.
+    // An ended session is kept as well, with its rows.
     let ask = |server: &Server| {
         server.request("POST", &format!("/api/sessions/{id}/rows"), b"{\"offset\":59990}").json()["rows"].clone()
     };
@@ -258,7 +258,7 @@ fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
     when_kept(&folder, &id, "a later checkpoint", |kept| kept["offset"] == line_start(&body[..second]));
     server.running.kill();
     drop(server.running.wait());
-    // Of the later file the disk has the name only, and of the journal what was synced.
+    // Of the later file the disk has the name only, and of the journal the synced part.
     std::fs::write(&latest, "").expect("it can be written");
     let sure = std::fs::read(&synced).expect("it is there");
     let parts: Vec<&[u8]> = sure.splitn(3, |byte| *byte == b'\n').collect();

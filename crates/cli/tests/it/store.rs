@@ -1,5 +1,4 @@
-//! `rorqual store` as a program: what it prints, how it ends, what it takes, and that it may be
-//! killed.
+//! `rorqual store` as a program: output, exit codes, memory, and kills.
 
 use crate::common::{GIB, MIB, PROGRAM, TestFolder, eventually, rorqual};
 use rorqual_digest::{Algorithm, Hasher};
@@ -177,7 +176,7 @@ fn what_another_process_reads_stays() {
     let mut slow = Command::new(PROGRAM);
     slow.args(["store", "get", &digest]).env("RORQUAL_STORE", folder.at("store")).stdout(std::process::Stdio::piped());
     let mut slow = slow.spawn().expect("it starts");
-    // It has the file open once it has written what the pipe holds.
+    // It has the file open once it has written as much as the pipe holds.
     let fds = format!("/proc/{}/fd", slow.id());
     eventually("the file to be open", || {
         let fds = std::fs::read_dir(&fds).ok()?.flatten();
@@ -261,7 +260,7 @@ fn a_get_that_is_killed_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&out).expect("ours").count(), 0);
 }
 
-/// As another user, who may read and not write.
+/// The store for another user, who may read and not write.
 #[test]
 fn a_store_that_may_not_be_written_can_be_read() {
     let folder = TestFolder::new();

@@ -7,12 +7,12 @@ use crate::encrypted;
 use std::io::{Read, Write};
 use std::thread;
 
-/// As many as the server takes in at a time.
+/// Number of objects that the server takes in at a time.
 const OBJECTS: u64 = 4;
 
 const OBJECT_BYTES: u64 = 160 * MIB;
 
-/// As many as are read at a time where they are encrypted.
+/// Number of readers at a time where they are encrypted.
 const ENCRYPTED_READERS: u64 = 16;
 
 /// A stretch of an object, unlike any other of any object.

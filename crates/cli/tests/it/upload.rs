@@ -13,8 +13,8 @@ use std::time::Duration;
 
 const DEFAULT: u64 = GIB;
 
-/// What the kernel may hold between the two ends of a connection, and the server's own blocks on
-/// top.
+/// Bytes that the kernel may hold between the two ends of a connection, and the server's own blocks
+/// on top.
 fn in_flight_max() -> u64 {
     let max = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
@@ -23,7 +23,7 @@ fn in_flight_max() -> u64 {
     max("tcp_rmem") + max("tcp_wmem") + 16 * MIB
 }
 
-/// Sends `block` over and over, counting what the kernel took.
+/// Sends `block` over and over, counting the bytes that the kernel took.
 fn send(mut stream: TcpStream, block: &[u8], times: u64, sent: &AtomicU64) -> TcpStream {
     for _ in 0..times {
         stream.write_all(block).expect("it listens");
@@ -53,8 +53,8 @@ fn an_upload_of_2_gib_into_a_slow_analysis() {
     };
     let mut ahead_max = 0;
     while !done.load(Ordering::Relaxed) {
-        // Read first: what was sent by now can't be more than what was taken by then and is on its
-        // way.
+        // Read first: the bytes sent by now can't be more than those taken by then and those on
+        // their way.
         let sent = sent.load(Ordering::Relaxed);
         let offset = server.live(&id)["session"]["offset"].as_u64().expect("a number");
         ahead_max = ahead_max.max(sent.saturating_sub(offset));
@@ -72,7 +72,7 @@ fn an_upload_of_2_gib_into_a_slow_analysis() {
 
 #[test]
 fn a_silent_run_stops_the_sender() {
-    // A block takes minutes: what is sent beyond it has to wait in the sender.
+    // A block takes minutes: further bytes have to wait in the sender.
     let server = Server::start(&["--limit-rate", "1KiB"]);
     let id = server.session(&json!({"name": "test.log"}));
     let stream = server.begin_put(&id, 0, GIB);

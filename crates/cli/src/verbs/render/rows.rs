@@ -258,8 +258,8 @@ impl ReadCounts {
         Ok(Arc::new(Rendered(columns)))
     }
 
-    /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is
-    /// at its end.
+    /// Counts the bad records of a chunk, or of its decoded part. An over-long record is at its
+    /// end.
     fn bad(&self, decoded: &DecodedRecords, chunk: &Chunk) {
         let long = long_offset(chunk, self.separators).filter(|_| decoded.rest.is_none());
         if decoded.bad.is_empty() && long.is_none() {
@@ -325,7 +325,7 @@ impl TemplateRecords {
     }
 }
 
-/// All batches of a chunk; what of it is too much to be decoded at once is decoded by `own`.
+/// All batches of a chunk; the rest that is too much to be decoded at once is decoded by `own`.
 fn each_batch(
     mut decoded: DecodedRecords,
     chunk: &Chunk,
@@ -386,20 +386,20 @@ impl Stage for RowDecoder {
     }
 }
 
-/// Decodes, and renders what came of it.
+/// Decodes chunks, and renders their rows.
 struct Renderer<'b> {
     decoder: Box<dyn Decode>,
     body: &'b dyn LoopBody,
     counts: &'b ReadCounts,
 }
 
-/// What a chunk became.
+/// A decoded chunk.
 struct DecodedChunk {
     text: Vec<u8>,
     /// Reason for which the text ends early.
     error: Option<RenderError>,
     rows: u64,
-    /// What would have been too much text, from a row of its first batch on.
+    /// Rows that would have been too much text, from a row of its first batch on.
     left: Vec<Arc<dyn RowBatch>>,
     first: usize,
     decoded: DecodedRecords,

@@ -117,7 +117,7 @@ struct OutputShard(Arc<ShardState>);
 struct ShardState {
     rest: Arc<Mutex<UnshardedRows>>,
     split: SplitBy,
-    /// What was written of it.
+    /// Bytes written of it.
     bytes: AtomicU64,
     /// Rows that it was given.
     given: AtomicU64,
@@ -144,8 +144,8 @@ impl Source for OutputShard {
 }
 
 impl ShardState {
-    /// How many rows may come at once: those that are left, or one where their text decides. A file
-    /// has one, whatever its head takes.
+    /// Number of rows that may come at once: the remaining ones, or one where their text decides. A
+    /// file has one, whatever its head takes.
     fn most(&self) -> usize {
         let given = self.given.load(Ordering::Relaxed);
         match self.split {

@@ -35,9 +35,9 @@ const ASYNC_THREADS_MAX: usize = 4;
 /// spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
-/// And of all of these, on all runtimes: few run at a time. Beside them each runtime may have as
-/// many as files, exports, questions to the store and a rendering could take on it at once; of
-/// their stacks what is touched is in the program's share.
+/// Threads of all of these, on all runtimes: few run at a time. Beside them each runtime may have
+/// as many as files, exports, questions to the store and a rendering could take on it at once; the
+/// touched part of their stacks is in the program's share.
 const BLOCKING_THREADS_MAX: usize = 64;
 
 /// Settings of the allocator: four arenas that threads share, and no large block kept, as each
@@ -45,7 +45,7 @@ const BLOCKING_THREADS_MAX: usize = 64;
 const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
-/// How long a thread that may block stays when there is nothing for it.
+/// Time for which a thread that may block stays when there is nothing for it.
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
@@ -125,7 +125,7 @@ async fn serve(config: Config, args: &ServeArgs, logs: Vec<StartLog>) -> Result<
     Ok(totals)
 }
 
-/// What the address does not say, and who gave these flags may not expect.
+/// Tells settings that the address does not show, and that the user may not expect.
 fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
     if let (Some(_), Ok(address)) = (&args.service.public_url, server.address()) {
         log::note(&args.service, &format!("it listens on {address}"));
@@ -138,11 +138,11 @@ fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
     }
 }
 
-/// What is read from the start on.
+/// Logs that are read from the start on.
 enum StartLog {
     /// To its end, in its turn.
     File(PathBuf, File),
-    /// As it comes.
+    /// A file that is read as it grows.
     Followed(Input),
 }
 
@@ -181,7 +181,7 @@ fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config
         access: args.service.access(),
         sessions_max: usize::from(args.sessions).max(logs.len()),
         state: args.state.clone(),
-        // Files are read one after another; of what is followed nobody knows how long it takes.
+        // Files are read one after another; of followed ones nobody knows how long they take.
         reading: followed + (logs.len() - followed).min(1),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),

@@ -1,4 +1,4 @@
-//! What a running server is told by signals.
+//! Signals to a running server.
 
 use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,7 +23,7 @@ impl Signals {
         Self { ends, hangup }
     }
 
-    /// What is to be done at an end, and what at a hangup.
+    /// The actions at an end, and at a hangup.
     pub(super) fn split(self) -> (EndSignals, Option<Signal>) {
         (EndSignals(self.ends), self.hangup)
     }

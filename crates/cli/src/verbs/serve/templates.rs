@@ -1,4 +1,4 @@
-//! What `serve --templates` renders.
+//! Templates of `serve --templates`.
 
 use crate::args::{Common, LogStyle, RowsArgs, ServeArgs};
 use crate::exit::ExitStatus;
@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Of the memory, what renderings that read rows at a time may take, each [`ROWS_BYTES`].
+/// Part of the memory for renderings that read rows at a time, each [`ROWS_BYTES`].
 const READERS_SHARE: u64 = 5;
 
-/// How often who waits for one of these places looks whether its reader went away.
+/// Pause between two looks at the reader of a rendering that waits for a slot.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
-/// What one of them may take to read them, by one thread.
+/// Memory of one of them for reading rows, by one thread.
 const ROWS_BYTES: u64 = 48 << 20;
 
-/// What the variables of a file may take: its text is a 256th of it.
+/// Memory of the variables of a file: its text is a 256th of it.
 const DATA_BYTES: u64 = 256 << 20;
 
-/// The templates, what they are given, and what that takes.
+/// The templates, their input, and its memory.
 pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) -> Result<Option<Rendering>, String> {
     let Some(folder) = &args.templates else { return Ok(None) };
     let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
@@ -104,7 +104,7 @@ impl Source for ServedRows {
     }
 }
 
-/// Who reads rows: the controls of their renderings, one for each place that is taken.
+/// Readers of rows: the controls of their renderings, one for each slot that is taken.
 #[derive(Debug)]
 struct Readers {
     most: usize,

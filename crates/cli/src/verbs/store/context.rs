@@ -1,4 +1,4 @@
-//! What every subcommand needs: where the store is, memory, and how results are printed.
+//! Context of every subcommand: the store's folder, memory, and the form of results.
 
 use crate::args::{Common, LeaseArgs, StoreArgs, TerminalWhen};
 use crate::message::{self, escaped};
@@ -121,7 +121,7 @@ pub(crate) fn one_line(text: &str) -> String {
     escaped(text).replace('\n', "\\n")
 }
 
-/// Where the store is: where it was said to be, or in the user's cache.
+/// The store's folder: the given one, or in the user's cache.
 pub(crate) fn dir(given: Option<&Path>) -> Result<PathBuf, String> {
     if let Some(dir) = given.filter(|dir| !dir.as_os_str().is_empty()) {
         return Ok(dir.to_owned());

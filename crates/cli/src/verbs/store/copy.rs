@@ -14,11 +14,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-/// How much is copied between two looks at Ctrl-C. The kernel copies: none of it passes through our
+/// Bytes copied between two looks at Ctrl-C. The kernel copies: none of them passes through our
 /// memory.
 const STEP_BYTES: u64 = 4 << 20;
 
-/// How an entry is asked for.
+/// Query for an entry.
 pub(super) struct EntryQuery<'a> {
     pub(super) key: &'a str,
     pub(super) output: Option<&'a Path>,
@@ -136,7 +136,7 @@ fn copy(
 
 pub(super) fn path(session: &StoreContext, key: &str, lease: &LeaseArgs) -> Result<ExitStatus, Error> {
     let store = session.open()?;
-    // Opened, so that a path is only printed of what can be read, and this counts as a use.
+    // Opened, so that a path is only printed of a readable file, and this counts as a use.
     let Some(reader) = open(session, &store, key, lease)? else { return Ok(ExitStatus::Not) };
     let path = store.path(&reader.digest);
     let path = std::path::absolute(&path).map_err(|cause| Error::io(path.to_string_lossy(), "cannot tell where it is", cause))?;

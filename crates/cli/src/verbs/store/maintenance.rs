@@ -24,7 +24,7 @@ pub(super) fn remove(session: &StoreContext, keys: &[String], force: bool) -> Re
     Ok(if removed.len() == keys.len() { ExitStatus::Done } else { ExitStatus::Not })
 }
 
-/// What became of an entry that was to be removed.
+/// The result of a removal, in words.
 fn outcome(removed: Removed) -> String {
     match removed {
         Removed::Done => "removed".to_owned(),
