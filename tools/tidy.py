@@ -91,7 +91,8 @@ def limits(paths):
 
 
 def documents(paths):
-    """Prose that can be read beside a diff, short main documents, and links that lead somewhere."""
+    """Prose that can be read beside a diff, short main documents, links and names that lead somewhere."""
+    words = None
     for path in paths:
         if not path.endswith(".md"):
             continue
@@ -103,6 +104,10 @@ def documents(paths):
         yield from dead_links(path, text)
         if path == "ARCHITECTURE.md" or path.startswith("docs/design/"):
             yield from missing_files(path, text)
+            words = words or source_words(paths)
+            for name in re.findall(r"`([A-Z][a-z]\w*)(?:::\w+)?`", text):
+                if name not in words:
+                    yield f"{path}: no source has {name}: call it by its name"
 
 
 def query_flags():
@@ -160,6 +165,11 @@ def missing_files(path, text):
     for name in re.findall(r"`(\w+/(?:src|tests)/[\w./]*)`", text):
         if not (TOP / "crates" / name).exists() and not (TOP / name).exists():
             yield f"{path}: there is no {name}"
+
+
+def source_words(paths):
+    sources = (TOP / path for path in paths if path.startswith("crates/") and path.endswith(".rs"))
+    return {word for source in sources for word in re.findall(r"\b[A-Z]\w+", source.read_text())}
 
 
 def anchors(text):
