@@ -32,8 +32,8 @@ pub enum Unplaced {
     /// It goes to the column `_rest`, or is a misfit where the schema has none.
     Keep,
     /// It is left out: the schema has the columns that are asked for, and no others. A value that
-    /// does not fit its column is kept, or is a misfit, all the same. (So whoever asks for `_rest`
-    /// as it is asks for all columns.)
+    /// does not fit its column is kept, or is a misfit, all the same. (So a request for `_rest` as
+    /// it is has to ask for all columns.)
     Ignore,
 }
 
@@ -47,7 +47,7 @@ pub struct DecodedRecords {
     pub bad: Vec<BadRecord>,
     /// Lines of a log that were left out since their time is outside of the span asked for.
     pub outside: usize,
-    /// Notes to be told once.
+    /// Notes to be reported once.
     pub notes: Notes,
     /// There is more in the chunk, from this index in its bytes on: rows have taken
     /// [`crate::limits::DECODED_BYTES_MAX`]. It is decoded by another call, with [`Chunk::from`]
@@ -65,7 +65,7 @@ pub struct Inferred {
     pub shape: Shape,
     /// Records that are no rows, in order.
     pub bad: Vec<BadRecord>,
-    /// Notes to be told once.
+    /// Notes to be reported once.
     pub notes: Notes,
 }
 

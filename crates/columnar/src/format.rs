@@ -88,8 +88,8 @@ impl RecordFormat {
         }
     }
 
-    /// A document that is one object is one row, however long it is; who means an array in it says
-    /// so.
+    /// A document that is one object is one row, however long it is; for an array in it the rows
+    /// have to be given.
     fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();

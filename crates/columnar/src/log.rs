@@ -139,8 +139,8 @@ impl LogDecoder {
         Self { parser, rows: LogRows::new(schema), span_us: None }
     }
 
-    /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line
-    /// that can't be read is told whether it is inside or not.
+    /// Leaves out the lines whose time is outside of `span_us`, and those without a time. A line
+    /// that can't be read is reported in either case.
     #[must_use]
     pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
         Self { span_us, ..self }

@@ -1,4 +1,4 @@
-//! Names that somebody may have meant.
+//! Names close to a mistyped one.
 
 /// Number of suggested names.
 const NAMES: usize = 5;

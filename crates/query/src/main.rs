@@ -45,8 +45,8 @@ fn main() -> ExitCode {
     statement::run(&args).into()
 }
 
-/// A library's panic on a file that contradicts itself, while a statement runs, is told as an
-/// error; where it was, to those who ask for that.
+/// Silences the panics of libraries on files that contradict themselves, while a statement runs:
+/// they become errors. With `RUST_BACKTRACE` they are printed too.
 fn quieten() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

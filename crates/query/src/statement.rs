@@ -53,14 +53,13 @@ pub(crate) fn run(args: &Args) -> QueryExit {
         runner.print_stats(started);
     }
     drop(entered);
-    // Who was cancelled and is still at something ends with the process, which the guard watches
-    // until then.
+    // A cancelled task that is still at work ends with the process; the watchdog looks until then.
     runtime.shutdown_background();
     runner.temp.remove();
     exit
 }
 
-/// A statement runs, whose panics are told as errors.
+/// True while a statement runs: panics are reported as errors.
 pub(crate) static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// End of a statement.
@@ -152,7 +151,7 @@ impl<'a> Runner<'a> {
         QueryExit::Done
     }
 
-    /// Runs one statement, which Ctrl-C and the guard end.
+    /// Runs one statement, which Ctrl-C and the watchdog end.
     async fn interruptible(&self, statement: Statement) -> StatementEnd {
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
         let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {

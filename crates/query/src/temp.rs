@@ -48,8 +48,8 @@ impl Drop for TempFolder {
     }
 }
 
-/// Removes such a folder with all that is in it, and no other. Again where somebody who was
-/// cancelled has just put a file there.
+/// Removes such a folder with all that is in it, and no other. Tries again where a cancelled task
+/// has just put a file there.
 pub(crate) fn remove(folder: &Path) {
     if !folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
         return;

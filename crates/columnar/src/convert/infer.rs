@@ -13,7 +13,7 @@ use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage};
 pub struct InferredColumns {
     /// Shape that the records seen need.
     pub shape: Shape,
-    /// Notes to be told once.
+    /// Notes to be reported once.
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,

@@ -41,7 +41,7 @@ pub struct Conversion<'a> {
 /// Summary of one input.
 #[derive(Debug, Default)]
 pub struct InputSummary {
-    /// Notes to be told once.
+    /// Notes to be reported once.
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,

@@ -155,7 +155,7 @@ pub(super) fn is_odd(record: &[u8], marks: CsvMarks) -> bool {
     false
 }
 
-/// Behind the quote that closes, where `at` is inside quotes.
+/// Index after the closing quote; the text at `at` is inside quotes.
 fn closing(rest: &[u8], mut at: usize, mark: u8) -> usize {
     while let Some(quote) = memchr(mark, &rest[at.min(rest.len())..]) {
         at += quote + 1;

@@ -26,7 +26,7 @@ enum QuoteState {
     FieldStart,
     Plain,
     Quoted,
-    /// Behind a quote inside quotes: it closes them, or another follows.
+    /// After a quote inside quotes: it closes them, or another follows.
     Quote,
 }
 
@@ -60,7 +60,7 @@ impl CsvSplitter {
         None
     }
 
-    /// Behind the next record end from `at` on.
+    /// Index after the next record end from `at` on.
     fn next_end(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while at < bytes.len() {
             let rest = &bytes[at..];

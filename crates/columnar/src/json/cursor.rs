@@ -137,7 +137,8 @@ impl<'a> Cursor<'a> {
         Ok(empty)
     }
 
-    /// Behind a value: takes a comma, and white space, or the closing bracket. Whether it goes on.
+    /// Takes the comma after a value, and white space, or the closing bracket; `true` after a
+    /// comma.
     #[inline]
     pub(crate) fn goes_on(&mut self, close: u8) -> Result<bool, RecordFlaw> {
         self.space();

@@ -183,7 +183,7 @@ fn record(
     // A record that is bad further on is no reason to look at it again.
     cursor.move_to(start);
     let record = cursor.skip()?;
-    between.behind(cursor)?;
+    between.check_after(cursor)?;
     let RecordStop::Duplicate = stop else { return Err(stop) };
     decoded.notes.add(DecodeNote::DuplicateKey, offset + start as u64);
     let text = table.unique(record)?;
@@ -226,7 +226,7 @@ impl DecodedTable {
         };
         let mut read = reader.record(&mut self.columns, self.whole_column, row);
         if read.is_ok() {
-            read = between.behind(reader.cursor).map_err(RecordStop::Flaw);
+            read = between.check_after(reader.cursor).map_err(RecordStop::Flaw);
         }
         self.bytes += reader.bytes;
         self.columns.rows = row + 1;

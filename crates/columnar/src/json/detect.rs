@@ -110,8 +110,8 @@ fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     }
 }
 
-/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `false`
-/// when the outermost has ended.
+/// Goes on after a value to the next field of the innermost open object that has one; `keys` are
+/// the keys of the open objects. `false` when the outermost has ended.
 fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<RawString<'t>>) -> Option<bool> {
     while keys.pop().is_some() {
         if cursor.goes_on(b'}').ok()? {

@@ -55,12 +55,12 @@ impl JsonInferrer {
         let walked = between.each(chunk, &mut inferred.bad, |cursor, offset| {
             if !bad.is_empty() && bad.contains(&(offset + cursor.at() as u64)) {
                 cursor.skip()?;
-                return Ok(between.behind(cursor)?);
+                return Ok(between.check_after(cursor)?);
             }
             let mut reader =
                 RecordInferrer { cursor, offset, rules: &self.rules, count: &mut shape.count, notes, scratch: &mut self.scratch };
             reader.value(&mut shape.record, 0)?;
-            Ok(between.behind(cursor)?)
+            Ok(between.check_after(cursor)?)
         });
         match walked {
             Err(RecordStop::Run(error)) => Err(error),

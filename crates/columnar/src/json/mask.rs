@@ -39,8 +39,8 @@ impl NestingScanner {
         Self { carry: MaskCarry::default(), depth }
     }
 
-    /// Behind the bracket that closes the outermost one, if it is in these bytes. Which kind of
-    /// bracket closes which is not looked at.
+    /// Index after the bracket that closes the outermost one, if it is in these bytes. The kinds of
+    /// the brackets are not compared.
     pub(super) fn close(&mut self, bytes: &[u8]) -> Option<usize> {
         self.close_at(*LEVEL, bytes)
     }

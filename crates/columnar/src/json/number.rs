@@ -73,7 +73,7 @@ pub(crate) fn length(bytes: &[u8]) -> Result<usize, usize> {
     if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) { Err(at) } else { Ok(at) }
 }
 
-/// Behind the digits at `at`, of which there is at least one.
+/// Index after the digits at `at`; `at` itself as an error if there is no digit.
 fn digits(bytes: &[u8], at: usize) -> Result<usize, usize> {
     let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if count == 0 { Err(at) } else { Ok(at + count) }

@@ -16,14 +16,14 @@ pub fn parse(text: &str) -> Result<Vec<String>, String> {
     let mut keys = Vec::new();
     while !rest.is_empty() {
         let at = text.len() - rest.len();
-        let (key, behind) = match rest.as_bytes() {
+        let (key, after) = match rest.as_bytes() {
             [b'.', ..] => plain_key(rest).ok_or_else(|| fault(at, "a key should follow the '.'"))?,
             [b'[', b'"', ..] => quoted_key(rest).ok_or_else(|| fault(at, "a JSON string and ']' should follow the '['"))?,
             [b'[', ..] => return Err(fault(at, "rows are under keys, written [\"key\"], and not under an index: '['")),
             _ => return Err(fault(at, "'.' or '[' should be")),
         };
         keys.push(key);
-        rest = behind;
+        rest = after;
     }
     Ok(keys)
 }
@@ -67,6 +67,6 @@ fn quoted_key(rest: &str) -> Option<(String, &str)> {
     if !raw.escaped {
         key.push_str(raw.body);
     }
-    let behind = rest[cursor.at()..].strip_prefix(']')?;
-    (!lone).then_some((key, behind))
+    let after = rest[cursor.at()..].strip_prefix(']')?;
+    (!lone).then_some((key, after))
 }

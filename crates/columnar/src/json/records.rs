@@ -67,7 +67,7 @@ impl RecordLayout {
 
     /// Checks the bytes after the value that was just taken.
     #[inline]
-    pub(super) fn behind(self, cursor: &mut Cursor<'_>) -> Result<(), RecordFlaw> {
+    pub(super) fn check_after(self, cursor: &mut Cursor<'_>) -> Result<(), RecordFlaw> {
         let closed = self != Self::Newlines && matches!(cursor.last(), b'}' | b']' | b'"');
         if closed {
             return Ok(());
@@ -86,8 +86,8 @@ impl RecordLayout {
     }
 
     /// Hands each record to `record`, which takes one value at the cursor and checks the bytes
-    /// [`behind`](Self::behind) it; the second argument is the offset of the cursor's text. Bad
-    /// records are added to `bad`.
+    /// after it by [`check_after`](Self::check_after); the second argument is the offset of the
+    /// cursor's text. Bad records are added to `bad`.
     pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<BadRecord>, record: F) -> Result<(), RecordStop>
     where
         F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>,

@@ -40,9 +40,9 @@ enum SplitState {
     Word,
     /// In a string.
     Text { escaped: bool },
-    /// Behind the array, in the document around it.
+    /// After the array, in the document around it.
     Around(NestingScanner),
-    /// Behind everything.
+    /// After everything.
     Ended,
 }
 
@@ -104,7 +104,7 @@ impl JsonSplitter {
         }
     }
 
-    /// Behind the first record in `bytes`, which starts at its start and at the level of records.
+    /// Index after the first record in `bytes`, which begin with it, at the level of records.
     pub(super) fn record_end(bytes: &[u8], elements: bool) -> Option<usize> {
         let layout = if elements { Layout::Array } else { Layout::Documents };
         let mut splitter = Self { state: SplitState::Between(Comma::No), ..Self::new(&layout) };
@@ -309,7 +309,7 @@ fn is_delimiter(byte: u8, elements: bool) -> bool {
     }
 }
 
-/// Behind the quote that ends a string.
+/// Index after the quote that ends a string; `escaped` carries a backslash over to the next bytes.
 pub(super) fn text_end(bytes: &[u8], escaped: &mut bool) -> Option<usize> {
     for (index, byte) in bytes.iter().enumerate() {
         match byte {

@@ -17,7 +17,7 @@ use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 
-/// Behind a file's footer: its length and the magic.
+/// Bytes after a file's footer: its length and the magic.
 const TRAILER_BYTES: usize = 10;
 
 /// Metadata of a file.

@@ -62,7 +62,7 @@ enum StoredForm {
 /// The refusal of numbers in the order of other machines.
 const BIG_ENDIAN: &str = "its numbers are big-endian, which is not read: a program of Arrow's writes them anew";
 
-/// The refusal of a file that nobody reads without a key.
+/// Refusal of an encrypted file.
 const ENCRYPTED: &str = "is encrypted Parquet, which is not read: no keys are taken, so decrypt it first";
 
 /// True if a file that starts so is a file of columns, or a stream of them.

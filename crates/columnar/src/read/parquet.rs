@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A reader of some rows, before it reads.
 pub(super) type ReaderBuilder = ParquetRecordBatchReaderBuilder<Chunks>;
 
-/// Behind the footer: its length, and the magic.
+/// Bytes after the footer: its length and the magic.
 const TAIL_BYTES: usize = 8;
 
 /// Metadata of a file.

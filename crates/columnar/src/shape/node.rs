@@ -141,7 +141,7 @@ pub(crate) struct NodeCount {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     first: u32,
-    behind: Vec<u32>,
+    next: Vec<u32>,
 }
 
 /// Type of a node's values.
@@ -412,7 +412,7 @@ impl Order {
     pub(crate) fn guess(&self, previous: Option<usize>) -> usize {
         match previous {
             None => self.first as usize,
-            Some(previous) => self.behind.get(previous).map_or(previous + 1, |next| *next as usize),
+            Some(previous) => self.next.get(previous).map_or(previous + 1, |next| *next as usize),
         }
     }
 
@@ -422,9 +422,9 @@ impl Order {
             self.first = field as u32;
             return;
         };
-        if previous >= self.behind.len() {
-            self.behind.extend(self.behind.len() as u32 + 1..=previous as u32 + 1);
+        if previous >= self.next.len() {
+            self.next.extend(self.next.len() as u32 + 1..=previous as u32 + 1);
         }
-        self.behind[previous] = field as u32;
+        self.next[previous] = field as u32;
     }
 }

@@ -1,4 +1,4 @@
-//! The one failure that ends a writer, told to everyone who works on it.
+//! The one failure that ends a writer, given to every thread that works on it.
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;

@@ -162,8 +162,8 @@ impl BatchWriter {
         }
     }
 
-    /// Works off waiting tasks, until none is left that nobody works on. Of the formats only
-    /// Parquet has such work.
+    /// Works off waiting tasks, until every task is done or taken. Of the formats only Parquet has
+    /// such work.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -174,9 +174,9 @@ impl BatchWriter {
         }
     }
 
-    /// Nothing more is pushed: the remaining tasks may be worked off by all who
-    /// [`help`](Self::help), before one calls [`finish`](Self::finish). Without it the last row
-    /// group is encoded by that one alone.
+    /// Ends the input: no more rows are pushed. Other threads may then [`help`](Self::help) with
+    /// the remaining tasks, before one calls [`finish`](Self::finish). Without it that thread
+    /// encodes the last row group alone.
     ///
     /// # Errors
     /// When the file can't be written.

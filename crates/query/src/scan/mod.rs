@@ -33,9 +33,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct ScanContext {
     pub(crate) shares: QueryShares,
-    /// Blocks for stretches: one is held by a thread while it works, and by nobody who waits.
+    /// Blocks for stretches: a thread holds one while it works, and none while it waits.
     pub(crate) blocks: BufferPool,
-    /// Counts bytes; nobody is stopped by it.
+    /// Counts bytes; it stops no reader.
     pub(crate) control: Control,
     pub(crate) tallies: ScanTallies,
     /// The fate of records that are no rows, where it was said.

@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Reads an object by ranges, from a thread that may wait. So no request takes long, whoever is
-/// slow, and each is tried again by itself.
+/// Reads an object by ranges, from a thread that may wait. So no request takes long, however slow
+/// either side is, and each is tried again by itself.
 pub(crate) struct ObjectReader {
     store: Arc<dyn ObjectStore>,
     meta: ObjectMeta,

@@ -113,7 +113,7 @@ fn percent_decode(path: &str) -> String {
 /// A store, with keys and regions from the environment, as the vendors' own tools have it.
 fn make(url: &Url, origin: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
-    // Some tries, and then an error: whoever waits should know.
+    // A few tries, and then an error: a waiting user should know.
     let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
     Ok(match url.scheme() {
         "s3" => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),

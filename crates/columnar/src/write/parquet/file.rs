@@ -33,7 +33,7 @@ const MAGIC: &[u8] = b"PAR1";
 /// Part of the footer's limit for page indexes.
 const INDEX_SHARE: usize = 4;
 
-/// Behind a footer: its length, and the magic.
+/// Bytes after a footer: its length and the magic.
 const TAIL_BYTES: usize = 8;
 
 /// A file that grows by row groups.
@@ -110,7 +110,7 @@ impl ParquetFile {
     pub(super) fn finish(mut self) -> Result<WriteSummary> {
         let about = encoded(&ParquetMetaData::new(self.about.clone(), Vec::new()))?;
         let (rows, groups) = footer_places(&about).map_err(unsound)?;
-        let (before, behind) = (&about[..rows], &about[groups.end..]);
+        let (before, after) = (&about[..rows], &about[groups.end..]);
         let indexes = self.out.bytes_written().cast_signed() as i64;
         self.out.write_all(&std::mem::take(&mut self.indexes))?;
         let footer = self.out.bytes_written();
@@ -119,12 +119,12 @@ impl ParquetFile {
         self.out.write_all(&start)?;
         let mut from = 0;
         for end in std::mem::take(&mut self.ends) {
-            let group = decoded(before, &self.groups[from..end], behind)?;
+            let group = decoded(before, &self.groups[from..end], after)?;
             from = end;
             let entry = self.entry(with_indexes(&group, |_, chunk| places(chunk), indexes)?)?;
             self.out.write_all(&entry)?;
         }
-        self.out.write_all(behind)?;
+        self.out.write_all(after)?;
         let length = u32::try_from(self.out.bytes_written() - footer);
         let length = length.map_err(|_| ParquetError::General("the footer has more than 4 GiB".to_owned()))?;
         self.out.write_all(&length.to_le_bytes())?;
@@ -224,11 +224,11 @@ fn with_indexes(
 }
 
 /// A row group of its encoded entry, between the bytes before and after row groups in a footer.
-fn decoded(before: &[u8], entry: &[u8], behind: &[u8]) -> Result<RowGroupMetaData> {
+fn decoded(before: &[u8], entry: &[u8], after: &[u8]) -> Result<RowGroupMetaData> {
     let mut bytes = before.to_vec();
     push_footer_rows(&mut bytes, 0, 1);
     bytes.extend_from_slice(entry);
-    bytes.extend_from_slice(behind);
+    bytes.extend_from_slice(after);
     Ok(ParquetMetaDataReader::decode_metadata(&bytes)?.row_group(0).clone())
 }
 

@@ -62,7 +62,7 @@ struct OpenGroup {
 
 /// The group that is encoded.
 struct SealedGroup {
-    /// The columns that nobody has taken, the largest last.
+    /// Columns not taken yet, the largest last.
     tasks: Vec<Task>,
     /// Encoded columns.
     chunks: Vec<Option<Vec<ArrowColumnChunk>>>,
@@ -159,7 +159,7 @@ impl Groups {
         file.finish().map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
-    /// The largest column that nobody has taken.
+    /// The largest column not taken yet.
     fn take(&self) -> Option<Task> {
         let mut state = self.state();
         if state.failed.is_some() { None } else { state.sealed.as_mut()?.tasks.pop() }
@@ -209,7 +209,7 @@ impl Groups {
     }
 }
 
-/// Tells all who wait when a helper leaves by a panic.
+/// Wakes all waiting threads with the failure when a helper leaves by a panic.
 struct FailOnDrop<'a>(&'a Groups);
 
 impl Drop for FailOnDrop<'_> {

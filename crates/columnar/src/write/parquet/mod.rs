@@ -1,4 +1,4 @@
-//! Parquet, encoded column by column by whoever helps.
+//! Parquet, encoded column by column by all threads that help.
 //!
 //! Rows gather as arrays until a row group is full. Then it is *sealed*: each of its columns is a
 //! task that any worker takes, encodes from the first to the last row of the group, and frees; the
