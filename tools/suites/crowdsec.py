@@ -30,7 +30,7 @@ def truth(text):
         if event.get("Meta.http_status", "").strip("0 "):
             sent = next((event[key] for key in BYTES if event.get(key, "").isdigit()), None)
             yield {
-                "status": event["Meta.http_status"],
+                "status": event["Meta.http_status"].strip("-"),
                 "client": event.get("Meta.source_ip"),
                 "method": event.get("Meta.http_verb"),
                 "target": event.get("Meta.http_path"),

@@ -3,13 +3,6 @@
 use crate::dict::{Dict, Seed};
 use crate::format::Field;
 use crate::parse::LogRecord;
-use arrow_array::builder::StringBuilder;
-use arrow_array::types::UInt32Type;
-use arrow_array::{
-    ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray, TimestampMicrosecondArray, UInt16Array, UInt64Array,
-};
-use arrow_schema::{ArrowError, Field as ArrowField, Schema};
-use std::sync::Arc;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
 pub const TEXT_FIELDS: [Field; 10] = [
@@ -156,48 +149,5 @@ impl LogBatch {
     #[must_use]
     pub fn value(&self, index: usize, code: u32) -> &[u8] {
         self.texts[index].as_ref().map_or(&[], |column| column.dict.key(code))
-    }
-
-    /// The rows as an Arrow batch: `time` as microseconds UTC, `status` as u16, `bytes`,
-    /// `request_time_us` and `upstream_time_us` as u64, texts as dictionaries of UTF-8 (invalid
-    /// bytes become U+FFFD). Absent values are null.
-    ///
-    /// # Errors
-    /// When Arrow refuses the columns, which would be a defect here.
-    pub fn to_arrow(&self) -> Result<RecordBatch, ArrowError> {
-        let mut fields = Vec::new();
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        let mut add = |name: &str, array: ArrayRef| {
-            fields.push(ArrowField::new(name, array.data_type().clone(), true));
-            columns.push(array);
-        };
-        let times = self.time_us.iter().map(|&time| (time != NO_TIME).then_some(time));
-        add("time", Arc::new(TimestampMicrosecondArray::from_iter(times).with_timezone("UTC")));
-        add("status", Arc::new(UInt16Array::from_iter(self.status.iter().map(|&status| (status != 0).then_some(status)))));
-        for (name, numbers) in
-            [("bytes", &self.bytes), ("request_time_us", &self.request_time_us), ("upstream_time_us", &self.upstream_time_us)]
-        {
-            let values = numbers.iter().map(|&number| (number != ABSENT).then_some(number));
-            add(name, Arc::new(UInt64Array::from_iter(values)));
-        }
-        for (field, column) in TEXT_FIELDS.iter().zip(&self.texts) {
-            if let Some(column) = column {
-                add(field.name(), Arc::new(column.to_arrow()?));
-            }
-        }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-    }
-}
-
-impl CodedColumn {
-    fn to_arrow(&self) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
-        let mut values = StringBuilder::with_capacity(self.dict.len() - 1, self.dict.arena_bytes());
-        for code in 1..self.dict.len() as u32 {
-            values.append_value(String::from_utf8_lossy(self.dict.key(code)));
-        }
-        let values: StringArray = values.finish();
-        // Code 0 is the absent value; Arrow's keys start at the first real one.
-        let keys: PrimitiveArray<UInt32Type> = self.codes.iter().map(|code| code.checked_sub(1)).collect();
-        DictionaryArray::try_new(keys, Arc::new(values))
     }
 }

@@ -269,6 +269,7 @@ fn reason(flaw: LineFlaw) -> &'static str {
         LineFlaw::NoLabels => "a line that is no label:value with tabs between, or has neither a status nor a request",
         LineFlaw::NoColumns => "a line before the one that says the columns (#Fields)",
         LineFlaw::OtherColumns => "other columns from here on (#Fields)",
+        LineFlaw::HostFirst => "a host before the client, where the format has none",
         LineFlaw::NoAccess => "a JSON object with neither a status nor a request",
     }
 }

@@ -148,7 +148,18 @@ fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
     }
     let has_clock = ops.iter().any(|op| matches!(op.part, FieldPart::Clock(_)));
     let shape = if is_combined(&lead, &ops) { FastPath::Combined } else { FastPath::General };
-    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape })
+    let begins_as_common = begins_as_common(&lead, &ops);
+    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape, begins_as_common })
+}
+
+fn begins_as_common(lead: &[u8], ops: &[Op]) -> bool {
+    let [client, more @ ..] = ops else { return false };
+    let user = match more {
+        [skipped, user, ..] if skipped.part == FieldPart::Skip && *skipped.end == *b" " => Some(user),
+        more => more.first(),
+    };
+    let is_user = user.is_some_and(|user| user.part == FieldPart::User && *user.end == *b" [");
+    lead.is_empty() && client.part == FieldPart::Client && !client.is_skipped && client.end.starts_with(b" ") && is_user
 }
 
 fn is_combined(lead: &[u8], ops: &[Op]) -> bool {

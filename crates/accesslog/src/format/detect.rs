@@ -7,7 +7,7 @@ use super::foreign::ForeignContent;
 use super::prefix::LinePrefix;
 use super::servers::SERVERS;
 use super::w3c::W3cColumns;
-use super::{Field, LogFormat, tail};
+use super::{Field, LineSyntax, LogFormat, tail};
 use crate::aggregate::NoteReason;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
 
@@ -67,11 +67,11 @@ impl fmt::Display for Unknown {
 impl std::error::Error for Unknown {}
 
 /// Prefixes before one line, at most.
-const PREFIXES_MAX: usize = 2;
+const PREFIXES_GUESSED_MAX: usize = 2;
 
 /// Formats tried besides the caller's, the more particular first. The combined ones read common
 /// lines as well, so these come before them.
-const CANDIDATES: [(&str, &str); 11] = [
+const CANDIDATES: [(&str, &str); 12] = [
     ("common", r#"%h %l %u %t "%r" %>s %b"#),
     ("vhost_common", r#"%v:%p %h %l %u %t "%r" %>s %b"#),
     ("host_common", r#"%v %h %l %u %t "%r" %>s %b"#),
@@ -97,6 +97,10 @@ const CANDIDATES: [(&str, &str); 11] = [
         "combined_extra",
         r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
     ),
+    (
+        "host_combined_forwarded",
+        r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#,
+    ),
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
@@ -113,7 +117,7 @@ pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> 
     if let Some(foreign) = ForeignContent::of_bytes(sample) {
         return Err(Unknown { lines: Vec::new(), foreign: Some(foreign) });
     }
-    if let Some(detection) = in_w3c(&lines).or_else(|| in_docker(&lines, extra)) {
+    if let Some(detection) = in_w3c(&lines).or_else(|| in_default_w3c(&lines)).or_else(|| in_docker(&lines, extra)) {
         return Ok(detection);
     }
     // All that goes on where a common line ends reads common lines as well.
@@ -169,7 +173,7 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
             best = Some((fit, if format.is_json() { format.narrowed(fields) } else { format.clone() }));
         }
     }
-    if before.len() >= PREFIXES_MAX || most.sound == lines.len() {
+    if before.len() >= PREFIXES_GUESSED_MAX || most.sound == lines.len() {
         return best;
     }
     for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
@@ -263,7 +267,8 @@ struct FormatTally {
 fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
     let mut parser = LogParser::new(format);
     let mut tally = FormatTally::default();
-    let is_server = SERVERS.iter().any(|(name, _)| *name == format.name());
+    let is_server =
+        SERVERS.iter().any(|(name, _)| *name == format.name()) || matches!(format.kind(), LineSyntax::W3c(_));
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
@@ -297,6 +302,28 @@ fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
     let sound = tally(&format, lines).fit.sound;
     let sure = is_sure(sound, requests);
     (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread: None })
+}
+
+/// W3C's format without a line that says the columns, where nearly all lines have those that a server writes by default.
+fn in_default_w3c(lines: &[&[u8]]) -> Option<Detection> {
+    let lines = &lines[..lines.len().min(WINDOW_LINES)];
+    let of = |columns| {
+        let format = LogFormat::w3c(Arc::new(columns));
+        let requests = lines.iter().filter(|line| is_request(&format, line)).count();
+        (requests, format)
+    };
+    let (sound, format) = W3cColumns::defaults(lines.first()?).map(of).max_by_key(|(requests, _)| *requests)?;
+    is_sure(sound, lines.len()).then_some(Detection { format, lines: lines.len(), sound, sure: true, unread: None })
+}
+
+/// Whether a line is a request in W3C's format, when nothing but its values tells.
+fn is_request(format: &LogFormat, line: &[u8]) -> bool {
+    match LogParser::new(format).parse(line) {
+        LineOutcome::Parsed(record) => {
+            is_plausible(&record) && record.path.starts_with(b"/") && !record.method.is_empty()
+        }
+        _ => false,
+    }
 }
 
 /// The format of lines that are in Docker's envelopes, where most of them are.

@@ -259,7 +259,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("response", FieldPart::Status, 2), ("code", FieldPart::Status, 3), ("OriginStatus", FieldPart::Status, 4),
     ("body_bytes_sent", FieldPart::Bytes, 0), ("size", FieldPart::Bytes, 1), ("DownstreamContentSize", FieldPart::Bytes, 1),
     ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
-    ("response_length", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
+    ("response_length", FieldPart::Bytes, 3), ("response_body_size", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
     ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),
     ("response.size", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
     // Headers

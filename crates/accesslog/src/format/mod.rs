@@ -39,6 +39,9 @@ use program::Program;
 use servers::SERVERS;
 use w3c::W3cColumns;
 
+/// Prefixes that a format may have, at most; those that are found have two.
+const PREFIXES_MAX: usize = 8;
+
 /// A compiled access-log format. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LogFormat {
@@ -89,13 +92,14 @@ impl LogFormat {
     /// name of a prefix and a `+` may stand before it: `syslog+combined`.
     pub fn parse(text: &str) -> Result<LogFormat, FormatError> {
         let start = text.len() - text.trim_start().len();
-        LogFormat::parse_trimmed(text.trim()).map_err(|error| {
+        LogFormat::parse_trimmed(text.trim(), PREFIXES_MAX).map_err(|error| {
             let at = start + error.at();
             error.placed(text, at)
         })
     }
 
-    fn parse_trimmed(text: &str) -> Result<LogFormat, FormatError> {
+    /// The format of `text`, which may have so many prefixes. Each is a parser around another, and so are their calls.
+    fn parse_trimmed(text: &str, prefixes: usize) -> Result<LogFormat, FormatError> {
         if let Some(format) = LogFormat::named(text) {
             return Ok(format);
         }
@@ -103,14 +107,17 @@ impl LogFormat {
             && let Some(prefix) = LinePrefix::named(name)
         {
             let at = text.len() - behind.len();
-            return LogFormat::parse_trimmed(behind).map(|format| format.behind(prefix)).map_err(|error| {
+            let Some(prefixes) = prefixes.checked_sub(1) else {
+                return Err(FormatError::new(1, format!("more than {PREFIXES_MAX} prefixes before a format")));
+            };
+            return LogFormat::parse_trimmed(behind, prefixes).map(|format| format.behind(prefix)).map_err(|error| {
                 let at = at + error.at();
                 error.placed(text, at)
             });
         }
         // Docker puts no envelope into another.
         if let Some(inner) = text.strip_prefix("docker+").filter(|inner| !inner.contains("docker+")) {
-            return LogFormat::parse_trimmed(inner).map(LogFormat::in_docker).map_err(|error| {
+            return LogFormat::parse_trimmed(inner, prefixes).map(LogFormat::in_docker).map_err(|error| {
                 let at = "docker+".len() + error.at();
                 error.placed(text, at)
             });

@@ -62,6 +62,8 @@ pub(crate) fn part(name: &str) -> (FieldPart, u8) {
         // Finer than the others, and the same instant.
         "msec" => (FieldPart::Epoch(Unit::Seconds), 0),
         "request" => (FieldPart::Request, 0),
+        // Of load balancers: `GET https://example.com:443/a HTTP/2.0`.
+        "absolute_request" => (FieldPart::AbsoluteRequest, 0),
         "request_method" => (FieldPart::Method, 1),
         "request_uri" => (FieldPart::Target, 1),
         "uri" | "document_uri" => (FieldPart::Path, 2),

@@ -24,8 +24,8 @@ pub(crate) enum LinePrefix {
     Compose,
     /// `kubectl logs --prefix`: `[pod/web-1/nginx] `, with `--timestamps` too.
     Kubectl,
-    /// `kubectl logs --timestamps` and `docker logs --timestamps`: `2016-10-06T00:17:09.669794202Z
-    /// `.
+    /// `kubectl logs --timestamps` and `docker logs --timestamps`, in RFC 3339; Go's package `log`,
+    /// `2025/05/01 07:57:03 `.
     Timestamps,
     /// `grep` over several files: `access.log:`.
     Grep,
@@ -181,6 +181,10 @@ fn host_and_tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if first.ends_with(b":") {
         return Some((b"", rest));
     }
+    // Of a message without a tag rsyslog writes the blanks on either side.
+    if let Some(rest) = rest.strip_prefix(b" ") {
+        return Some((first, rest));
+    }
     let (tag, rest) = word(rest)?;
     tag.ends_with(b":").then_some((first, rest))
 }
@@ -255,7 +259,12 @@ fn without_seconds(text: &[u8]) -> Option<&[u8]> {
 }
 
 fn timestamped(line: &[u8]) -> Option<&[u8]> {
-    without_iso_time(line)?.strip_prefix(b" ")
+    without_iso_time(line).or_else(|| without_go_time(line))?.strip_prefix(b" ")
+}
+
+/// After `2025/05/01 07:57:03`, with a fraction or none, as Go's package `log` begins lines.
+fn without_go_time(line: &[u8]) -> Option<&[u8]> {
+    shaped(line, b"0000/00/00 00:00:00").map(without_fraction)
 }
 
 fn cri(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -336,6 +345,7 @@ mod tests {
         splits(LinePrefix::Syslog, "Nov 22 10:11:12.123456 web1 nginx[77]: ", "web1");
         splits(LinePrefix::Syslog, "2024-11-22T10:11:12.123456+01:00 web1 nginx: ", "web1");
         splits(LinePrefix::Syslog, "2024-11-22T10:11:12+0100 web1 nginx[7]: ", "web1");
+        splits(LinePrefix::Syslog, "2024-11-22T10:11:12+01:00 10.0.0.9  ", "10.0.0.9");
         assert_eq!(split(LinePrefix::Syslog, "Nox 22 10:11:12 web1 nginx: a"), None);
         assert_eq!(split(LinePrefix::Syslog, "Nov 22 10:11:12 web1 nginx a"), None);
     }
@@ -373,6 +383,8 @@ mod tests {
         splits(LinePrefix::Kubectl, "[pod/web-7d4/nginx] ", "web-7d4/nginx");
         splits(LinePrefix::Kubectl, "[pod/web-7d4/nginx] 2016-10-06T00:17:09.669794202Z ", "web-7d4/nginx");
         splits(LinePrefix::Timestamps, "2016-10-06T00:17:09.669794202Z ", "");
+        splits(LinePrefix::Timestamps, "2025/05/01 07:57:03 ", "");
+        splits(LinePrefix::Timestamps, "2025/05/01 07:57:03.123456 ", "");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) struct Program {
     /// Whether the time is put together from pieces ([`FieldPart::Clock`]).
     pub(crate) has_clock: bool,
     pub(crate) shape: FastPath,
+    /// Whether lines begin with client, identity and user, in words: `%h %l %u [`.
+    pub(crate) begins_as_common: bool,
 }
 
 /// Which specialised function, if any, reads lines of a program.
@@ -77,6 +79,8 @@ pub(crate) enum FieldPart {
     /// A time or a piece of one, as strftime writes it.
     Clock(Box<[ClockItem]>),
     Request,
+    /// A request whose target has its host in it.
+    AbsoluteRequest,
     Method,
     /// Path and query together.
     Target,
@@ -104,6 +108,7 @@ impl FieldPart {
             FieldPart::Host => Field::Host.bit(),
             FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::AnyTime | FieldPart::Clock(_) => Field::Time.bit(),
             FieldPart::Request => all(&[Field::Method, Field::Path, Field::Query, Field::Protocol]),
+            FieldPart::AbsoluteRequest => FieldPart::Request.fields() | Field::Host.bit(),
             FieldPart::Method => Field::Method.bit(),
             FieldPart::Target => all(&[Field::Path, Field::Query]),
             FieldPart::Path => Field::Path.bit(),
@@ -121,7 +126,7 @@ impl FieldPart {
     /// The part's name in a flaw.
     pub(crate) fn spot(&self) -> FlawPosition {
         match self {
-            FieldPart::Request => FlawPosition::Request,
+            FieldPart::Request | FieldPart::AbsoluteRequest => FlawPosition::Request,
             other => {
                 let bits = other.fields();
                 Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(FlawPosition::Other, FlawPosition::Field)

@@ -3,14 +3,14 @@
 
 /// Names and format strings, the more particular first.
 pub(super) const SERVERS: &[(&str, &str)] = &[
-    // Elastic Load Balancing: the times are seconds, -1 where no target took the request.
+    // Elastic Load Balancing: the times are seconds, -1 where no target took the request, whose target is absolute.
     (
         "aws_alb",
-        r#"$type $time_iso8601 $elb $remote_addr $target $request_processing_time $upstream_response_time $response_processing_time $status $target_status $received_bytes $bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol $more"#,
+        r#"$type $time_iso8601 $elb $remote_addr $target $request_processing_time $upstream_response_time $response_processing_time $status $target_status $received_bytes $bytes_sent "$absolute_request" "$http_user_agent" $ssl_cipher $ssl_protocol $more"#,
     ),
     (
         "aws_elb",
-        r#"$time_iso8601 $elb $remote_addr $backend $request_processing_time $upstream_response_time $response_processing_time $status $backend_status $received_bytes $bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol"#,
+        r#"$time_iso8601 $elb $remote_addr $backend $request_processing_time $upstream_response_time $response_processing_time $status $backend_status $received_bytes $bytes_sent "$absolute_request" "$http_user_agent" $ssl_cipher $ssl_protocol"#,
     ),
     // Amazon S3: its total time is milliseconds. Fields are added at the end as years go by.
     (
@@ -20,6 +20,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     (
         "aws_s3_short",
         r#"$bucket_owner $bucket [$time_local] $remote_addr $remote_user $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $request_time_ms $turn_around_time "$http_referer" "$http_user_agent" $version_id"#,
+    ),
+    // Before objects had versions.
+    (
+        "aws_s3_unversioned",
+        r#"$bucket_owner $bucket [$time_local] $remote_addr $remote_user $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $request_time_ms $turn_around_time "$http_referer" "$http_user_agent""#,
     ),
     // HAProxy, `option httplog`: TR/Tw/Tc/Tr/Ta in milliseconds, and captured headers before the
     // request.
@@ -40,6 +45,34 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     (
         "squid",
         r#"$msec $request_time_ms $remote_addr $result/$status $bytes_sent $request_method $request_uri $remote_user $hierarchy $content_type"#,
+    ),
+    // Nginx Proxy Manager: `proxy` of hosts that it passes on, `standard` of all others.
+    (
+        "nginx_proxy_manager",
+        r#"[$time_local] $upstream_cache_status $upstream_status $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip_ratio] [Sent-to $server] "$http_user_agent" "$http_referer""#,
+    ),
+    (
+        "nginx_proxy_manager_standard",
+        r#"[$time_local] $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip_ratio] "$http_user_agent" "$http_referer""#,
+    ),
+    (
+        "npmplus",
+        r#"[$time_local] $host $remote_addr $request_time "$request" $status $body_bytes_sent $bytes_sent $http_referer $http_user_agent"#,
+    ),
+    // BunkerWeb's LOG_FORMAT by default.
+    (
+        "bunkerweb",
+        r#"$host $remote_addr - $request_id $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#,
+    ),
+    // Zoraxy, whose times are of the machine's own zone, which it does not write.
+    (
+        "zoraxy",
+        "[$time_iso8601] [router:$router] [origin:$host] [client: $remote_addr] [useragent: $http_user_agent] $request_method $request_uri $status",
+    ),
+    // cPanel & WHM, whose months are numbers and come first; the last fields are how the user signed in, X-Forwarded-For and the port.
+    (
+        "cpanel",
+        r#"%h %l %u [%{%m/%d/%Y:%T %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{auth}n" "%{X-Forwarded-For}i" %p"#,
     ),
     // Apache's ssl_request_log: `%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b`.
     ("ssl_request", r#"[$time_local] $remote_addr $ssl_protocol $ssl_cipher "$request" $body_bytes_sent"#),

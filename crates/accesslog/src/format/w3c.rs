@@ -4,11 +4,28 @@
 use super::field::Field;
 use std::sync::Arc;
 
-/// W3cColumns that a `#Fields:` line may name; of a longer one nothing is known.
+/// Columns that a `#Fields:` line may name; of a longer one nothing is known.
 const COLUMNS_MAX: usize = 256;
 
 /// What every such line begins with.
 const FIELDS: &[u8] = b"#Fields:";
+
+/// CloudFront's columns. Years added to their end, so that an older log has the first of them.
+const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) \
+    cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken \
+    x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version fle-status fle-encrypted-fields \
+    c-port time-to-first-byte x-edge-detailed-result-type sc-content-type sc-content-len sc-range-start sc-range-end";
+
+/// The least that CloudFront ever wrote.
+const CLOUDFRONT_COLUMNS_MIN: usize = 12;
+
+/// IIS's columns where nobody chose others: of IIS 7, and from IIS 8 on with the referrer.
+const IIS: [&str; 2] = [
+    "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status sc-substatus \
+     sc-win32-status time-taken",
+    "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status \
+     sc-substatus sc-win32-status time-taken",
+];
 
 /// The columns of lines, until another `#Fields:` line says others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +104,17 @@ impl W3cColumns {
         Some(W3cColumns { columns: columns.into_iter().map(|(column, _)| column).collect(), names, writing })
     }
 
+    /// The columns that servers write by default and a line without `#Fields:` may have, by how many values it has.
+    pub(crate) fn defaults(line: &[u8]) -> impl Iterator<Item = W3cColumns> {
+        let count = |separator: u8| line.split(|byte| *byte == separator).count();
+        let of_cloudfront: Vec<&str> = CLOUDFRONT.split_whitespace().take(count(b'\t')).collect();
+        let of_cloudfront = (of_cloudfront.len() >= CLOUDFRONT_COLUMNS_MIN).then(|| of_cloudfront.join(" "));
+        let blanks = count(b' ');
+        let of_iis = IIS.into_iter().filter(move |names| names.split_whitespace().count() == blanks);
+        let names = of_cloudfront.into_iter().chain(of_iis.map(str::to_owned));
+        names.filter_map(|names| W3cColumns::of_line(format!("#Fields: {names}").as_bytes()))
+    }
+
     /// The columns of the first line of a sample that says them.
     pub(crate) fn of_sample(lines: &[&[u8]]) -> Option<W3cColumns> {
         lines.iter().find_map(|line| W3cColumns::of_line(line))
@@ -149,6 +177,10 @@ fn column(name: &[u8], writing: W3cWriter) -> (W3cColumn, u8) {
     match &*name.to_ascii_lowercase() {
         b"date" => (W3cColumn::Date, 0),
         b"time" => (W3cColumn::Time, 0),
+        // IIS Advanced Logging's, of the machine's own zone, which it does not write.
+        b"date-local" => (W3cColumn::Date, 1),
+        b"time-local" => (W3cColumn::Time, 1),
+        b"timetakenms" => (W3cColumn::TakenMillis, 1),
         b"c-ip" => (W3cColumn::Client, 0),
         b"cs(x-forwarded-for)" | b"x-forwarded-for" => (W3cColumn::Client, 1),
         b"cs-username" => (W3cColumn::User, 0),
@@ -163,6 +195,10 @@ fn column(name: &[u8], writing: W3cWriter) -> (W3cColumn, u8) {
         b"cs-version" | b"cs-protocol-version" => (W3cColumn::Protocol, 0),
         b"sc-status" => (W3cColumn::Status, 0),
         b"sc-bytes" => (W3cColumn::Bytes, 0),
+        // W3C's own names need not say whose they are.
+        b"bytes" => (W3cColumn::Bytes, 1),
+        // Streaming servers'.
+        b"c-status" => (W3cColumn::Status, 1),
         b"cs(referer)" | b"cs(referrer)" => (W3cColumn::Referrer, 0),
         b"cs(user-agent)" => (W3cColumn::Agent, 0),
         b"time-taken" => match writing {

@@ -2,7 +2,7 @@
 
 use super::program::{ClockItem, FieldEnd, FieldPart, Op, Program};
 use super::w3c::{W3cColumn, W3cColumns, W3cWriter};
-use super::{LineSyntax, LogFormat};
+use super::{Field, LineSyntax, LogFormat};
 use crate::parse::LogRecord;
 use crate::parse::number::Unit;
 use crate::parse::time::{Civil, clf, rfc3339};
@@ -53,6 +53,11 @@ impl LogFormat {
 
 fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
     let mut line = program.lead.to_vec();
+    // The format has no place for it, and yet the line had one.
+    if program.begins_as_common && program.fields & Field::Host.bit() == 0 && !record.host.is_empty() {
+        line.extend_from_slice(record.host);
+        line.push(b' ');
+    }
     for op in &program.ops {
         let text = if is_kept(op) { part_text(&op.part, record) } else { Vec::new() };
         // Nothing but digits may stand before what directly follows a number.
@@ -90,6 +95,11 @@ fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
         // What came before the protocol was not there, or no request was.
         FieldPart::Request if record.method.is_empty() && record.path.is_empty() && !record.protocol.is_empty() => {
             [b"- - ", record.protocol].concat()
+        }
+        FieldPart::AbsoluteRequest if record.host.is_empty() => part_text(&FieldPart::Request, record),
+        // The scheme is not kept.
+        FieldPart::AbsoluteRequest => {
+            joined(&[record.method, &[b"-://", record.host, &target(record)].concat(), record.protocol])
         }
         FieldPart::Request => joined(&[record.method, &target(record), record.protocol]),
         FieldPart::Method => record.method.to_vec(),
@@ -229,7 +239,7 @@ fn w3c_time(column: W3cColumn, time_us: i64) -> Vec<u8> {
 
 fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
     match writing {
-        W3cWriter::Iis => agent.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect(),
+        W3cWriter::Iis if !agent.contains(&b'+') => agent.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect(),
         W3cWriter::CloudFront => {
             let mut text = Vec::new();
             for byte in agent {
@@ -241,8 +251,11 @@ fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
             }
             text
         }
-        W3cWriter::Other if agent.contains(&b' ') => [b"\"", agent, b"\""].concat(),
-        W3cWriter::Other => agent.to_vec(),
+        W3cWriter::Other if !agent.contains(&b' ') && !agent.starts_with(b"\"") => agent.to_vec(),
+        W3cWriter::Iis | W3cWriter::Other => {
+            let parts: Vec<&[u8]> = agent.split(|byte| *byte == b'"').collect();
+            [b"\"", &parts.join(&b"\"\""[..])[..], b"\""].concat()
+        }
     }
 }
 

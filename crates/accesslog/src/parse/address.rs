@@ -49,7 +49,7 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
 fn is_name(text: &[u8]) -> bool {
     const NAME_BYTES_MAX: usize = 253;
     let of_names = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    text.len() <= NAME_BYTES_MAX && text.iter().all(of_names) && text.first().is_some_and(u8::is_ascii_alphanumeric)
+    text.len() <= NAME_BYTES_MAX && text.iter().all(of_names) && text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 fn is_ipv6(text: &[u8]) -> bool {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn addresses_and_names() {
         for host in
-            ["203.0.113.7", "2001:db8::1", "fe80::1%eth0", "::ffff:1.2.3.4", "piweba3y.prodigy.com", "web-1", "34600", "unix:"]
+            ["203.0.113.7", "2001:db8::1", "fe80::1%eth0", "::ffff:1.2.3.4", "piweba3y.prodigy.com", "web-1", "34600", "unix:", "_"]
         {
             assert!(is_host(host.as_bytes()), "{host}");
         }

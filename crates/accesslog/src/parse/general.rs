@@ -3,7 +3,7 @@
 use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit};
-use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
+use super::record::{Draft, LogRecord, FlawPosition, LineFlaw, LineOutcome};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
@@ -37,15 +37,64 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
 /// whether a field is empty that never is.
 fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (LineOutcome<'a>, bool) {
     let line = if padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
-    let Some(rest) = line.strip_prefix(&*program.lead) else {
-        return (LineOutcome::Rejected(LineFlaw::Start), false);
+    let (draft, has_gap) = match read_as_it_is(program, clock, line, padded) {
+        Ok(read) => read,
+        Err(flaw) => return (LineOutcome::Rejected(flaw), false),
     };
+    if program.begins_as_common && is_shifted(line, &draft.record) {
+        return (read_after_host(program, clock, line, padded), has_gap);
+    }
+    (draft.outcome(needed(program.fields)), has_gap)
+}
+
+/// Whether what was taken for client or user has a field of the line in it that stands further on: lines of several formats
+/// stand in one log, and between blanks any word can be read as a client. A user may have blanks in its name, but after the `-`
+/// for the identity, which nothing but another format's line has elsewhere.
+fn is_shifted(line: &[u8], record: &LogRecord<'_>) -> bool {
+    if memchr::memchr(b' ', record.client).is_some() {
+        return true;
+    }
+    if memchr::memchr(b' ', record.user).is_none() {
+        return false;
+    }
+    let is_dash = |word: &[u8]| word == b"-";
+    let has_identity = line.split(|byte| *byte == b' ').nth(1).is_some_and(is_dash);
+    record.user.starts_with(b"- ") || (!has_identity && record.user.split(|byte| *byte == b' ').any(is_dash))
+}
+
+/// Reads a line that is shifted by its first word, where that is a host and all after it is sound.
+#[cold]
+fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> LineOutcome<'a> {
+    let (word, rest) = line.split_at(memchr::memchr(b' ', line).map_or(line.len(), |blank| blank + 1));
+    let host = present(address::client(word.trim_ascii_end()));
+    let is_host = address::is_host(host) || word == b"- ";
+    let draft = match read_as_it_is(program, clock, rest, padded) {
+        Ok((draft, false)) if is_host && program.fields & Field::Host.bit() == 0 => draft,
+        _ => return LineOutcome::Rejected(LineFlaw::Start),
+    };
+    let is_addressed = address::is_host(draft.record.client) && !is_shifted(rest, &draft.record);
+    match draft.outcome(needed(program.fields)) {
+        LineOutcome::Parsed(record) if is_addressed => {
+            LineOutcome::Repaired(LogRecord { host, ..record }, LineFlaw::HostFirst)
+        }
+        _ => LineOutcome::Rejected(LineFlaw::Start),
+    }
+}
+
+/// Reads a line by the places that the format gives its fields.
+fn read_as_it_is<'a>(
+    program: &Program,
+    clock: &mut ClfClock,
+    line: &'a [u8],
+    padded: bool,
+) -> Result<(Draft<'a>, bool), LineFlaw> {
+    let rest = line.strip_prefix(&*program.lead).ok_or(LineFlaw::Start)?;
     let mut reader = LineReader { clock, pieces: ClockPieces::default(), draft: Draft::default(), padded, has_gap: false };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
         reader.finish_clock();
     }
-    (reader.draft.outcome(needed(program.fields)), reader.has_gap)
+    Ok((reader.draft, reader.has_gap))
 }
 
 fn without_blanks(text: &[u8]) -> &[u8] {
@@ -148,6 +197,7 @@ impl<'a> LineReader<'_, 'a> {
                 return self.read_time(part, text);
             }
             FieldPart::Request => return request::read(text, record),
+            FieldPart::AbsoluteRequest => return request::read_absolute(text, record),
             FieldPart::Method => record.method = present(text),
             FieldPart::Target => request::read_target(present(text), record),
             FieldPart::Path => record.path = present(text),

@@ -85,7 +85,7 @@ fn kind(part: &FieldPart) -> Option<usize> {
         FieldPart::Agent => 13,
         FieldPart::RequestTime(_) => 14,
         FieldPart::UpstreamTime(_) => 15,
-        FieldPart::Skip | FieldPart::Clock(_) => return None,
+        FieldPart::Skip | FieldPart::AbsoluteRequest | FieldPart::Clock(_) => return None,
     })
 }
 

@@ -125,6 +125,8 @@ pub enum LineFlaw {
     NoColumns,
     /// A `#Fields:` line says other columns from here on, where nobody else would know.
     OtherColumns,
+    /// The name of a virtual host stands before the client, where the format has none.
+    HostFirst,
 }
 
 impl fmt::Display for LineFlaw {
@@ -146,6 +148,7 @@ impl fmt::Display for LineFlaw {
             LineFlaw::NoLabels => f.write_str("not label:value with tabs between, or neither a status nor a request"),
             LineFlaw::NoColumns => f.write_str("no #Fields line before it says what its columns are"),
             LineFlaw::OtherColumns => f.write_str("#Fields says other columns from here on"),
+            LineFlaw::HostFirst => f.write_str("a host stands before the client, where the format has none"),
             LineFlaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
         }
     }

@@ -25,6 +25,31 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(),
     Ok(())
 }
 
+/// The same of a request whose target is absolute, `scheme://host:port/path`, as load balancers write it: its host is taken off
+/// the path. A port stays with the host where it is not the scheme's own, as in the header `Host`.
+pub(crate) fn read_absolute<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
+    let outcome = read(text, record);
+    if let Some((host, path)) = split_authority(record.path) {
+        (record.host, record.path) = (host, path);
+    }
+    outcome
+}
+
+/// Host and path of an absolute target; `None` of any other.
+fn split_authority(target: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mark = memchr::memmem::find(target, b"://")?;
+    let (scheme, rest) = (&target[..mark], &target[mark + 3..]);
+    let (authority, path) = rest.split_at(memchr::memchr(b'/', rest).unwrap_or(rest.len()));
+    let port: &[u8] = match scheme {
+        b"http" | b"ws" => b":80",
+        b"https" | b"wss" => b":443",
+        _ => b"",
+    };
+    let host = authority.strip_suffix(port).unwrap_or(authority);
+    let is_absolute = mark > 0 && !scheme.contains(&b'/') && !host.is_empty();
+    is_absolute.then_some((host, if path.is_empty() { b"/" } else { path }))
+}
+
 /// Whether [`read`] takes it without a flaw.
 #[inline]
 pub(crate) fn check(text: &[u8]) -> Result<(), LineFlaw> {

@@ -65,32 +65,59 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> LineOutcome<
     if columns.columns.is_empty() {
         return LineOutcome::Rejected(LineFlaw::NoColumns);
     }
-    let is_tabbed = memchr::memchr(b'\t', line).is_some();
+    let separator = separator(line, columns.columns.len());
     let agent = columns.columns.iter().position(|column| *column == W3cColumn::Agent);
-    let agent = agent.and_then(|at| W3cValues { rest: Some(line), is_tabbed }.nth(at));
+    let agent = agent.and_then(|at| W3cValues::new(line, separator).nth(at));
     undo(agent.unwrap_or_default(), columns.writing, scratch);
     let mut reader = W3cReader { draft: Draft::default(), date: None, clock: None, agent: &*scratch };
-    let mut values = W3cValues { rest: Some(line), is_tabbed };
+    let mut values = W3cValues::new(line, separator);
     for column in &*columns.columns {
         let Some(value) = values.next() else {
             reader.draft.note(LineFlaw::Missing(FlawPosition::Other));
             return reader.outcome(columns);
         };
-        if let Err(flaw) = reader.read(*column, value) {
+        if let Err(flaw) = reader.read(*column, unquoted(value)) {
             reader.draft.note(flaw);
         }
     }
-    if values.next().is_some_and(|more| !more.is_empty()) {
+    if values.rest.is_some_and(|more| !more.trim_ascii().is_empty()) {
         // Which value belongs to which column can't be told.
         return LineOutcome::Rejected(LineFlaw::TextAfter);
     }
     reader.outcome(columns)
 }
 
-/// The values of a line.
+/// Bytes between the values of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum W3cSeparator {
+    Tab,
+    Blank,
+    /// Any number of blanks, as servers write that fill columns up.
+    Blanks,
+}
+
+/// The separator of a line of so many columns. W3C has any white space between values and a `-` for none; but some write nothing
+/// for none, so that blanks count as one only where each by itself makes other columns than there are.
+fn separator(line: &[u8], columns: usize) -> W3cSeparator {
+    if memchr::memchr(b'\t', line).is_some() {
+        return W3cSeparator::Tab;
+    }
+    let is_filled = memchr::memmem::find(line, b"  ").is_some()
+        && W3cValues::new(line.trim_ascii_end(), W3cSeparator::Blank).count() != columns;
+    if is_filled { W3cSeparator::Blanks } else { W3cSeparator::Blank }
+}
+
+/// The values of a line, as they stand there.
 struct W3cValues<'a> {
     rest: Option<&'a [u8]>,
-    is_tabbed: bool,
+    separator: W3cSeparator,
+}
+
+impl<'a> W3cValues<'a> {
+    fn new(line: &'a [u8], separator: W3cSeparator) -> W3cValues<'a> {
+        let line = if separator == W3cSeparator::Blanks { line.trim_ascii() } else { line };
+        W3cValues { rest: Some(line), separator }
+    }
 }
 
 impl<'a> Iterator for W3cValues<'a> {
@@ -98,21 +125,38 @@ impl<'a> Iterator for W3cValues<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
-        let end = if self.is_tabbed { memchr::memchr(b'\t', rest) } else { word_end(rest) };
+        let end = if self.separator == W3cSeparator::Tab { memchr::memchr(b'\t', rest) } else { word_end(rest) };
         let (value, rest) = end.map_or((rest, None), |end| (&rest[..end], Some(&rest[end + 1..])));
-        self.rest = rest;
-        Some(value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value))
+        self.rest = if self.separator == W3cSeparator::Blanks { rest.map(<[u8]>::trim_ascii_start) } else { rest };
+        Some(value)
     }
 }
 
-/// Where the blank behind the first word is; blanks in quotes are the word's.
+/// Where the blank after the first word is; blanks in quotes are the word's.
 fn word_end(text: &[u8]) -> Option<usize> {
-    if text.starts_with(b"\"")
-        && let Some(quote) = memchr::memmem::find(&text[1..], b"\" ")
-    {
-        return Some(quote + 2);
+    let quoted = if text.starts_with(b"\"") { quoted_bytes(text) } else { None };
+    match quoted {
+        Some(length) if length == text.len() => None,
+        Some(length) => Some(length),
+        None => memchr::memchr(b' ', text),
     }
-    memchr::memchr(b' ', text)
+}
+
+/// Length of the text in quotes that a blank or the line's end follows, where two quotes stand for one; `None` where none ends so.
+fn quoted_bytes(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr::memchr(b'"', &text[at..])?;
+        match text.get(at + 1) {
+            None | Some(b' ') => return Some(at + 1),
+            Some(b'"') => at += 2,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value)
 }
 
 struct W3cReader<'s, 'a> {
@@ -184,12 +228,22 @@ fn instant(date: Option<&[u8]>, clock: Option<&[u8]>) -> Result<Option<Instant>,
 }
 
 /// The agent with its blanks; where nothing is to be undone, as it is.
-fn undo(text: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
+fn undo(value: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
     if out.capacity() > SCRATCH_BYTES_KEPT {
         *out = Vec::new();
     }
     out.clear();
+    let text = unquoted(value);
     match writing {
+        // In quotes blanks may stand as they are, and a quote is doubled.
+        W3cWriter::Iis | W3cWriter::Other if text.len() < value.len() => {
+            out.extend_from_slice(text);
+            let mut was_quote = false;
+            out.retain(|byte| {
+                was_quote = *byte == b'"' && !was_quote;
+                *byte != b'"' || was_quote
+            });
+        }
         W3cWriter::Iis => out.extend(text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte })),
         W3cWriter::CloudFront => {
             percent_decode(text, out);

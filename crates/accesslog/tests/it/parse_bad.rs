@@ -72,6 +72,39 @@ fn what_is_said_about_bad_lines() {
     assert_outcome(&at("-"), "ok");
 }
 
+/// Lines of other formats among combined ones: never is a word before the address taken for the client in silence.
+#[test]
+fn words_before_the_client() {
+    const HOST: &str = "repaired: a host stands before the client, where the format has none";
+    const START: &str = "rejected: the line does not begin as the format says";
+    let rest = r#"[17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "a""#;
+    let nginx = LogFormat::named("combined_forwarded").expect("known");
+    for (mut parser, end) in [(combined(), ""), (LogParser::new(&nginx), " \"-\"")] {
+        let mut read = |before: &str| {
+            let line = format!("{before} {rest}{end}");
+            let (said, record) = outcome(&mut parser, &line);
+            let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+            (said, text(record.host), text(record.client), text(record.user))
+        };
+        let of = |said: &str, host: &str, client: &str, user: &str| {
+            (said.to_owned(), host.to_owned(), client.to_owned(), user.to_owned())
+        };
+        assert_eq!(read("example.com 203.0.113.9 - -"), of(HOST, "example.com", "203.0.113.9", ""));
+        assert_eq!(read("example.com:443 203.0.113.9 - bob"), of(HOST, "example.com", "203.0.113.9", "bob"));
+        assert_eq!(read("example.com 2001:db8::1 - -"), of(HOST, "example.com", "2001:db8::1", ""));
+        assert_eq!(read("- 203.0.113.9 - -"), of(HOST, "", "203.0.113.9", ""));
+        assert_eq!(read("Nov 22 10:11:12 web1 nginx: 203.0.113.9 - -"), of(START, "", "", ""));
+        assert_eq!(read("2024-11-22T10:11:12Z stdout F 203.0.113.9 - -"), of(START, "", "", ""));
+        assert_eq!(read("web-1  | 203.0.113.9 - -"), of(START, "", "", ""));
+        assert_eq!(read("[pod/x] 203.0.113.9 - -"), of(START, "", "", ""));
+        // Users may have blanks in their names.
+        assert_eq!(read("203.0.113.9 - John Doe"), of("ok", "", "203.0.113.9", "John Doe"));
+        assert_eq!(read("203.0.113.9 - John - Doe"), of("ok", "", "203.0.113.9", "John - Doe"));
+        // As many words as a line has room for.
+        assert_eq!(read(&format!("{}203.0.113.9 - -", "a ".repeat(100_000))), of(START, "", "", ""));
+    }
+}
+
 #[test]
 fn what_is_kept_of_bad_lines() {
     let mut parser = combined();

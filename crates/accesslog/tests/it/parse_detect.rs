@@ -62,6 +62,35 @@ fn text_before_the_address_is_no_client() {
     assert_eq!(read(&[&format!("example.com:80 203.0.113.9{common}")]), of("vhost_common", "203.0.113.9"));
 }
 
+#[test]
+fn hosts_before_some_clients_are_no_clients() {
+    let vhost = format!("example.com {COMBINED}");
+    let lines = [COMBINED, &vhost, COMBINED, COMBINED, COMBINED, COMBINED, COMBINED, COMBINED, COMBINED, COMBINED, COMBINED];
+    let (name, sure, clients) = read(&lines);
+    assert_eq!((&*name, sure, &*clients[0]), ("combined", true, "1.2.3.4"));
+    assert!(clients[1].contains("HostFirst"), "{}", clients[1]);
+}
+
+#[test]
+fn lines_of_gos_log_package() {
+    let line = "2024/11/22 10:11:12 [2024-11-22 10:11:12.150624] [router:host-http] [origin:a.example] \
+                [client: 203.0.113.9] [useragent: x] GET / 200";
+    assert_eq!(read(&[line]), ("timestamps+zoraxy".to_owned(), true, vec!["203.0.113.9".to_owned()]));
+}
+
+/// What is read by default columns is by no means any line with so many words.
+#[test]
+fn columns_are_not_guessed_from_their_number() {
+    let words = |count: usize| vec!["word"; count].join(" ") + "\n";
+    assert_eq!(found(&words(15)), format!("no known format reads the first lines, such as {:?}", words(15).trim_end()));
+    let iis = "2024-11-22 10:11:12 10.0.0.5 GET /a - 443 - 203.0.113.9 curl/8 - 200 0 0 46";
+    assert_eq!(found(&format!("{iis}\n")), "w3c");
+    // A path without a slash, and a status that is none.
+    for (from, to) in [(" /a ", " a "), (" 200 ", " OK ")] {
+        assert!(found(&format!("{}\n", iis.replace(from, to))).starts_with("no known format"), "{to}");
+    }
+}
+
 /// Request time and upstream time of a line, in microseconds.
 type Times = (Option<u64>, Option<u64>);
 

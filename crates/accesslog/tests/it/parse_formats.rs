@@ -162,6 +162,40 @@ fn errors_name_the_column() {
     assert_eq!(error("$foo $bar"), "column 1: the format has no field that a report could use");
 }
 
+/// A prefix is a parser around another, so that their number is the depth of calls.
+#[test]
+fn prefixes_have_a_bound() {
+    let behind = |prefixes: usize| LogFormat::parse(&format!("{}combined", "syslog+".repeat(prefixes)));
+    assert_eq!(behind(8).map(|format| format.name().to_owned()), Ok(format!("{}combined", "syslog+".repeat(8))));
+    let refused = "column 57: more than 8 prefixes before a format";
+    for prefixes in [9, 1_000_000] {
+        assert_eq!(behind(prefixes).map(|_| ()).map_err(|error| error.to_string()), Err(refused.to_owned()));
+    }
+    let docker = format!("docker+{}docker+combined", "cri+".repeat(100_000));
+    assert!(LogFormat::parse(&docker).is_err());
+}
+
+/// The targets of load balancers are absolute: scheme, host and port are no part of the path.
+#[test]
+fn absolute_targets_of_load_balancers() {
+    let format = r#"$remote_addr "$absolute_request" $status"#;
+    let record = LogRecord { client: b"1.2.3.4", method: b"GET", protocol: b"HTTP/1.1", status: 200, ..LogRecord::default() };
+    let check = |target: &str, host: &'static str, path: &'static str, query: &'static str| {
+        let expected = LogRecord { host: host.as_bytes(), path: path.as_bytes(), query: query.as_bytes(), ..record };
+        assert_parsed(format, &format!(r#"1.2.3.4 "GET {target} HTTP/1.1" 200"#), expected);
+    };
+    check("https://example.com:443/a/b?c=d", "example.com", "/a/b", "c=d");
+    check("http://example.com:80/", "example.com", "/", "");
+    check("http://example.com:8080/a", "example.com:8080", "/a", "");
+    check("https://example.com:80/a", "example.com:80", "/a", "");
+    check("https://[2001:db8::1]:443/a", "[2001:db8::1]", "/a", "");
+    check("http://example.com:80", "example.com", "/", "");
+    check("http://example.com:80?a", "example.com", "/", "a");
+    check("https://example.com:443/a?u=http://x/", "example.com", "/a", "u=http://x/");
+    check("/a://b", "", "/a://b", "");
+    check("*", "", "*", "");
+}
+
 #[test]
 fn formats_know_their_fields() {
     let fields = |name: &str| LogFormat::parse(name).expect("known").fields().map(Field::name).collect::<Vec<_>>().join(" ");

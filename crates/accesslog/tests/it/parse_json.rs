@@ -96,13 +96,22 @@ fn golden_samples() {
         "squid",
         "ssl_request",
         "aws_s3_short",
+        "aws_s3_unversioned",
+        "bunkerweb",
         "cloudflare",
+        "cpanel",
+        "host_combined_forwarded",
         "ltsv",
+        "nginx_proxy_manager",
+        "nginx_proxy_manager_standard",
+        "npmplus",
+        "zoraxy",
     ] {
         assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
     }
     assert_golden("docker.log", "docker.expected.json", "docker+combined");
-    for name in ["iis", "cloudfront"] {
+    assert_golden("fastly.log", "fastly.expected.json", "syslog+json");
+    for name in ["iis", "iis_advanced", "iis_headless", "cloudfront", "cloudfront_headless", "w3c_filled"] {
         assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "w3c");
     }
 }
