@@ -7,6 +7,14 @@ import _logs
 from suites import Suite
 
 
+REASONS = {
+    "amazon_cloudfront_rtmp.log": "events of streams, which have neither a request nor a status; refused",
+    "custom_regex_custom_date.log": "a format made for the importer's test of --log-format-regex; refused until --format gives it",
+    "elb.log": "a line of a TCP listener is a connection; the importer skips it, and the comment before it is a rejected line here",
+    "gandi.log": "the host writes it of its own accord and documents it nowhere; refused until --format gives it",
+    "incapsula_w3c.log": "the importer keeps quotes around the method, makes 200 of no status and takes the host off a cs-uri",
+}
+
 # The importer's options by default, as far as its formats ask for them.
 OPTIONS = {"w3c_fields": None, "w3c_time_taken_in_millisecs": False, "w3c_field_regexes": {}}
 NAMED_COLUMNS = {"date-local": "date", "time-local": "time"}
@@ -67,5 +75,5 @@ SUITE = Suite(
     "matomo",
     "git clone --depth 1 https://github.com/matomo-org/matomo-log-analytics matomo",
     run,
-    {},
+    REASONS,
 )

@@ -1,4 +1,4 @@
-//! Who a user agent says it is, and which site a referrer is of.
+//! The browser, system or bot that a user agent names, and the site of a referrer.
 //!
 //! Both look at a text for as long as it takes (microseconds); the caller asks once per distinct
 //! text.
@@ -31,7 +31,7 @@ const BOT_NAME_BYTES_MAX: usize = 40;
 /// Stands in [`BOTS`] for a text that looks like a bot's and is none.
 const NO_BOT: &str = "-";
 
-/// What a user agent contains (in any case) and which bot that is; of several the earlier in the
+/// Texts in user agents (in any case) and the bot of each; of several the earlier in the
 /// list. An empty name stands for the agent's own word that contains the text.
 #[rustfmt::skip]
 const BOTS: &[(&str, &str)] = &[
@@ -98,7 +98,7 @@ const BOTS: &[(&str, &str)] = &[
 static BOT_FINDER: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasickBuilder::new().ascii_case_insensitive(true).build(BOTS.iter().map(|(text, _name)| text)).ok());
 
-/// What a browser or a system is called that could not be told.
+/// The name of a browser or a system that is not recognised.
 pub(crate) const UNKNOWN: &str = "(unknown)";
 
 /// Classifies a user agent as in the log. An empty one has neither browser nor system, and is no

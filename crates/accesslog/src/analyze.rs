@@ -18,7 +18,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What an analysis is asked to do, and with what.
+/// Settings of an analysis: its task, memory and formats.
 #[derive(Debug, Clone)]
 pub struct AnalyzeSettings {
     /// The memory of the whole process.
@@ -27,33 +27,33 @@ pub struct AnalyzeSettings {
     pub threads: Option<usize>,
     /// Longest line that is parsed.
     pub line_bytes_max: usize,
-    /// Which lines count.
+    /// The lines that count.
     pub span: SpanFilter,
     /// The formats that come into question.
     pub formats: Formats,
     /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes
     /// them.
     pub feed_buffers: usize,
-    /// What takes the place of the tables of distinct values, where something does.
+    /// The store of rows that takes the place of the tables of distinct values, if any.
     pub kept: Option<RowStoreShare>,
     /// Tells the countries of clients.
     pub countries: Option<Arc<Countries>>,
 }
 
-/// What is kept instead of tables of distinct values, and what it takes.
+/// Memory of a store of rows that is kept instead of tables of distinct values.
 #[derive(Debug, Clone, Copy)]
 pub struct RowStoreShare {
-    /// What is kept, for the sum that an error prints.
+    /// Its name in the sum that an error prints.
     pub what: &'static str,
     /// For each worker.
     pub worker_bytes: u64,
-    /// How many such there may be, which share what is left.
+    /// Number of such stores, which share the remaining memory.
     pub parts: u64,
     /// Least for each of them.
     pub bytes_min: u64,
 }
 
-/// Which formats an input may have.
+/// Formats that an input may have.
 #[derive(Debug, Clone, Default)]
 pub struct Formats {
     /// The format, when it is known.
@@ -85,9 +85,9 @@ impl AnalyzeSettings {
         self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "")
     }
 
-    /// As [`AnalyzeSettings::shares`], beside holders that are named one by one, and with `instead`
-    /// as what the error advises other than more memory or fewer threads; nothing where it is
-    /// empty.
+    /// The same as [`AnalyzeSettings::shares`], beside holders that are named one by one, and with
+    /// `instead` as what the error advises other than more memory or fewer threads; nothing where
+    /// it is empty.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
@@ -250,11 +250,11 @@ pub struct Analyzer {
     start: Instant,
 }
 
-/// How the run over one input ended.
+/// The end of the run over one input.
 pub struct RunEnd {
     /// The input, as the report lists it.
     pub source: InputReport,
-    /// What ended it early; the lines before it are in the analysis.
+    /// The error that ended it early; the lines before it are in the analysis.
     pub error: Option<Error>,
     /// Offset of its clock in seconds east of UTC, by its first line that counts and has a time.
     pub zone_seconds: Option<i32>,
@@ -285,7 +285,7 @@ impl Analyzer {
         }
     }
 
-    /// What is known so far; may be looked at while a run is on its way.
+    /// The analysis so far; can be read during a run.
     #[must_use]
     pub fn analysis(&self) -> &Arc<Analysis> {
         &self.analysis
@@ -364,7 +364,7 @@ impl Analyzer {
     }
 
     /// Runs a stream to its next pause or to its end, with `threads` workers; a single one on the
-    /// calling thread. All that came with whole lines is in the analysis behind it, and workers
+    /// calling thread. All that came with whole lines is in the analysis after it, and workers
     /// hold nothing.
     ///
     /// # Errors
@@ -411,7 +411,7 @@ impl Analyzer {
         LogReport::new(&self.analysis, sources, complete, top, stats)
     }
 
-    /// How the run over `sources` went so far.
+    /// Statistics of the run over `sources` so far.
     #[must_use]
     pub fn stats(&self, sources: &[InputReport]) -> RunStats {
         let bytes = sources.iter().map(|source| source.bytes).sum();
@@ -459,7 +459,7 @@ pub struct LogRun {
     lines: u64,
 }
 
-/// How a turn ended.
+/// The end of a slice.
 #[derive(Debug)]
 pub enum SliceEnd {
     /// There is more to come.
@@ -470,7 +470,7 @@ pub enum SliceEnd {
     Failed(Error),
 }
 
-/// What goes on with an input that was left between two turns.
+/// State with which an input resumes that was left between two slices.
 #[derive(Debug, Clone)]
 pub struct SuspendedInput {
     /// From where its bytes are needed.
@@ -482,7 +482,7 @@ pub struct SuspendedInput {
 }
 
 impl LogRun {
-    /// How to go on with it.
+    /// The state to resume it with.
     #[must_use]
     pub fn left(&self) -> SuspendedInput {
         SuspendedInput { place: self.course.place(), lines: self.lines, format: self.known.format.clone() }

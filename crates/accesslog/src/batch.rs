@@ -86,7 +86,7 @@ impl LogBatch {
         self.time_us.len()
     }
 
-    /// Whether there is no row.
+    /// True if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.time_us.is_empty()
@@ -139,13 +139,13 @@ impl LogBatch {
         self.texts[index].as_ref().map(|column| &column.codes[..])
     }
 
-    /// How many codes that column's dictionary has, the absent value's included.
+    /// Number of codes of that column's dictionary, the absent value's included.
     #[must_use]
     pub fn codes_len(&self, index: usize) -> usize {
         self.texts[index].as_ref().map_or(0, |column| column.dict.len())
     }
 
-    /// What a code of that column stands for.
+    /// The value that a code of that column stands for.
     #[must_use]
     pub fn value(&self, index: usize, code: u32) -> &[u8] {
         self.texts[index].as_ref().map_or(&[], |column| column.dict.key(code))

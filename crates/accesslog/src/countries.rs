@@ -23,8 +23,8 @@ impl fmt::Display for CountriesError {
 
 impl std::error::Error for CountriesError {}
 
-/// Where a country is in a record: that of the network, or where that is missing the one that it is
-/// registered in.
+/// The path of a country in a record: that of the network, or where that is missing the one that it
+/// is registered in.
 const CODES: [[PathElement<'static>; 2]; 2] = [
     [PathElement::Key("country"), PathElement::Key("iso_code")],
     [PathElement::Key("registered_country"), PathElement::Key("iso_code")],

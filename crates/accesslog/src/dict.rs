@@ -66,7 +66,7 @@ impl Dict {
         }
     }
 
-    /// How many codes are in use, the absent value's included.
+    /// Number of codes in use, the absent value's included.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -10,7 +10,7 @@ const EXACT: u64 = 2 << KEPT_BITS;
 
 const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT_BITS);
 
-/// How numbers up to 2^64 - 2 are distributed; 58 KiB from the first number on.
+/// Distribution of numbers up to 2^64 - 2; 58 KiB from the first number on.
 #[derive(Debug, Clone, Default)]
 pub struct LogHistogram {
     counts: Vec<u64>,

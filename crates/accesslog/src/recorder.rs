@@ -1,4 +1,4 @@
-//! Who keeps rows, beside the sums or instead of them.
+//! Recorders, which keep rows beside the sums or instead of them.
 
 use crate::aggregate::NoteReason;
 use crate::batch::LogBatch;
@@ -6,7 +6,7 @@ use crate::filter::Filter;
 use rorqual_pipe::Chunk;
 use std::sync::Arc;
 
-/// What workers do beside counting, or instead of it. The default is to count every line.
+/// Options of workers: tasks beside counting, or instead of it. The default is to count every line.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Leaves out the lines that it does not mean; they are counted as
@@ -21,7 +21,7 @@ pub struct Options {
 
 /// Makes recorders, one for each worker of a run.
 pub trait Recording: Send + Sync {
-    /// Recorders for the run over the input `name`, which comes behind all inputs before.
+    /// Recorders for the run over the input `name`, which comes after all inputs before.
     fn recorders(&self, name: &str, count: usize) -> Vec<Box<dyn Recorder>>;
 }
 
@@ -67,7 +67,7 @@ pub struct Rejected {
 }
 
 impl RecordedRows<'_> {
-    /// Where in the input the chunk starts, in bytes: what chunks are ordered by.
+    /// Offset in the input at which the chunk starts, in bytes: chunks are ordered by it.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.chunk.offset
@@ -80,7 +80,7 @@ impl RecordedRows<'_> {
     }
 }
 
-/// What a worker gathers of a chunk for its recorder.
+/// Rows of a chunk, gathered for its recorder.
 pub(crate) struct RecordedChunk {
     pub(crate) recorder: Box<dyn Recorder>,
     pub(crate) zones_seconds: Vec<i32>,

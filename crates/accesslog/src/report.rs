@@ -21,29 +21,29 @@ pub struct InputReport {
     pub name: String,
     /// The format's name, where one was found.
     pub format: Option<String>,
-    /// How the format was found, where it was not given.
+    /// The fit of the format, where it was not given.
     pub guess: Option<Guess>,
     /// Bytes analysed, after decoding.
     pub bytes: u64,
     /// Lines, of any kind.
     pub lines: u64,
-    /// What ended it early.
+    /// The error that ended it early.
     pub error: Option<String>,
 }
 
-/// How well a format that was found fits the first lines.
+/// The fit of a format that was found to the first lines.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Guess {
     /// Lines looked at.
     pub lines: usize,
-    /// Those among them that the format reads without a flaw.
+    /// Lines among them that the format reads without a flaw.
     pub sound: usize,
-    /// What the format steps over of what stands after the agent, as the first line has it.
+    /// Text after the agent that the format steps over, as the first line has it.
     pub unread: Option<String>,
 }
 
 impl Guess {
-    /// That of a detection; `None` where the format was given.
+    /// The guess of a detection; `None` where the format was given.
     #[must_use]
     pub fn new(detection: &Detection) -> Option<Self> {
         let Detection { lines, sound, ref unread, .. } = *detection;
@@ -51,7 +51,7 @@ impl Guess {
     }
 }
 
-/// What it took to make the report.
+/// Costs of the report.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunStats {
     /// Wall-clock time.
@@ -73,7 +73,7 @@ pub struct RunStats {
 pub struct LogReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Whether all inputs were read to their end.
+    /// True if all inputs were read to their end.
     pub complete: bool,
     /// The inputs, in order.
     pub sources: Vec<InputReport>,
@@ -90,7 +90,7 @@ pub struct LogReport {
     pub histogram: Option<TimeHistogram>,
     /// By status code, most hits first; lines without one as `-`.
     pub status: Vec<StatusRow>,
-    /// How many client addresses.
+    /// Number of client addresses.
     pub clients: Distinct,
     /// The top tables.
     pub panels: Vec<Panel>,
@@ -151,10 +151,10 @@ pub struct StatusRow {
 /// A number of distinct values.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 pub struct Distinct {
-    /// How many; an estimate unless exact.
+    /// Their number; an estimate unless exact.
     #[serde(rename = "count")]
     pub distinct: u64,
-    /// Whether every value was held.
+    /// True if every value was held.
     pub exact: bool,
     /// Relative error, two standard deviations.
     pub error: f64,
@@ -167,11 +167,11 @@ pub struct Panel {
     pub field: &'static str,
     /// Name for people.
     pub title: &'static str,
-    /// How many values.
+    /// Number of values.
     pub distinct: Distinct,
     /// Lines that have the field.
     pub hits: u64,
-    /// Whether all counts are exact.
+    /// True if all counts are exact.
     pub exact: bool,
     /// The most hits that a value which is not listed can have beyond what was counted for it.
     pub error_max: u64,
@@ -194,7 +194,7 @@ pub struct OtherValues {
 /// A row of a top table.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct ReportRow {
-    /// As in the log.
+    /// The value, as in the log.
     pub value: String,
     /// Counted lines.
     pub hits: u64,

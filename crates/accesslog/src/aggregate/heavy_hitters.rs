@@ -73,7 +73,7 @@ impl HitsAndBytes {
 pub(crate) struct TopRow {
     pub(crate) key: Vec<u8>,
     pub(crate) amount: HitsAndBytes,
-    /// How many hits more than counted it may have.
+    /// Hits that it may have beyond those counted.
     pub(crate) missed: u64,
 }
 
@@ -169,7 +169,7 @@ impl FieldTally {
     }
 }
 
-/// Which shard a hash belongs to: its top bits, as the slots use the low ones.
+/// The shard that a hash belongs to: its top bits, as the slots use the low ones.
 pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (64 - SHARDS.trailing_zeros())) as usize
 }
@@ -214,7 +214,7 @@ impl HeavyHitters {
 #[derive(Debug)]
 struct TallyShard {
     limit_bytes: usize,
-    /// Whether it counts distinct values by a sketch once some are dropped.
+    /// True if it counts distinct values by a sketch once some are dropped.
     sketched: bool,
     /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its
     /// low half scaled to the number of slots, so the table can grow by any factor up to its limit.
@@ -230,7 +230,7 @@ struct TallyShard {
     dropped: HashMap<u32, HitsAndBytes>,
 }
 
-/// What is known of the keys that were too long.
+/// Sums of the keys that were too long.
 #[derive(Debug, Clone, Copy)]
 struct OverlongKeys {
     hits: u64,
@@ -361,7 +361,7 @@ impl TallyShard {
         place(&mut self.slots, hash as u32, self.entries.len() as u32);
     }
 
-    /// Whether a key is short enough, for what a shard can hold of keys, that others are dropped
+    /// True if a key is short enough, for what a shard can hold of keys, that others are dropped
     /// for it.
     fn may_drop_others(&self, key_bytes: usize, classified: bool) -> bool {
         let tables =

@@ -51,16 +51,16 @@ const SHARES: [(Field, u64); 9] = [
 /// The same for the referring sites, which are derived from the referrers.
 const SITE_SHARE: u64 = 3;
 
-/// What an analysis takes beside its tables: the timeline, sums, samples, classes of agents.
+/// Memory of an analysis beside its tables: the timeline, sums, samples, classes of agents.
 pub(crate) const FIXED_BYTES: u64 = timeline::TIMELINE_BYTES + (2 << 20);
 
-/// What one worker takes: its dictionaries when all fields are full, its batch, its sums.
+/// Memory of one worker: its dictionaries when all fields are full, its batch, its sums.
 pub(crate) const WORKER_BYTES: u64 = worker::WORKER_BYTES;
 
 /// Least memory for the tables of an analysis; less would make everything approximate.
 pub(crate) const TABLES_BYTES_MIN: u64 = 8 << 20;
 
-/// Which lines count.
+/// The lines that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpanFilter {
     /// Lines at or after this time, in Unix microseconds.
@@ -83,7 +83,7 @@ impl SpanFilter {
     }
 }
 
-/// What an analysis knows beside its tallies, to be kept and gone on with.
+/// State of an analysis beside its tables, to be stored and resumed.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct AnalysisCounts {
     lines: LineCounts,
@@ -92,7 +92,7 @@ pub struct AnalysisCounts {
     repairs: NoteSamples,
 }
 
-/// What is known of a log so far.
+/// Sums and samples of a log so far.
 pub struct Analysis {
     seed: Seed,
     span: SpanFilter,
@@ -165,7 +165,7 @@ impl Analysis {
         self.sites.clear();
     }
 
-    /// What is known beside tallies: all that there is of an analysis that tallies nothing.
+    /// The sums beside tables: all that an analysis without tables has.
     #[must_use]
     pub fn counts(&self) -> AnalysisCounts {
         let (rejects, repairs) = self.samples();
@@ -177,7 +177,7 @@ impl Analysis {
         }
     }
 
-    /// Goes on behind `counts`; for an analysis that knows nothing yet.
+    /// Goes on after `counts`; for an analysis that knows nothing yet.
     pub fn go_on(&self, counts: AnalysisCounts) {
         lock(&self.totals).lines = counts.lines;
         counts.zone_seconds.into_iter().for_each(|zone| self.offer_zone(zone));

@@ -22,7 +22,7 @@ const SAMPLE_TEXT_BYTES_MAX: usize = 500;
 /// Why a line was rejected or repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoteReason {
-    /// What is wrong with it.
+    /// The flaw.
     Flaw(LineFlaw),
     /// It is longer than a line may be.
     TooLong {
@@ -77,7 +77,7 @@ pub struct NoteSample {
     pub text: String,
 }
 
-/// What one chunk has to note; made by a worker, taken in the order of the input.
+/// Notes of one chunk; made by a worker, taken in the order of the input.
 #[derive(Debug, Default)]
 pub struct ChunkNotes {
     lines: u64,
@@ -182,7 +182,7 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
         Self { source: source.to_owned(), lines: 0, zone_seconds: None, analysis, rejects }
     }
 
-    /// The same behind so many lines of the input.
+    /// The same after so many lines of the input.
     pub(crate) fn behind(self, lines: u64) -> Self {
         Self { lines, ..self }
     }

@@ -32,7 +32,7 @@ const _: () = {
 
 type ClassCounts = [u64; CLASSES.len()];
 
-/// Which of [`CLASSES`] a status belongs to.
+/// The class of [`CLASSES`] that a status belongs to.
 #[inline]
 pub(crate) fn class_of(status: u16) -> usize {
     match status / 100 {

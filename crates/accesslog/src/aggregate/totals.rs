@@ -1,4 +1,4 @@
-//! What is counted over all lines: outcomes, sizes, status codes, percentiles.
+//! Counts over all lines: outcomes, sizes, status codes, percentiles.
 
 use crate::aggregate::heavy_hitters::HitsAndBytes;
 use crate::log_histogram::LogHistogram;

@@ -27,7 +27,7 @@ const ARENA_BYTES_MAX: usize = 512 << 10;
 /// long lines may be (`--line-max`), what a worker holds stays the same.
 const VALUE_BYTES_CODED_MAX: usize = 64 << 10;
 
-/// What one worker holds at most, when every field is full and a chunk of the shortest lines comes
+/// The most that one worker holds, when every field is full and a chunk of the shortest lines comes
 /// on top.
 pub(crate) const WORKER_BYTES: u64 = 12 << 20;
 
@@ -51,14 +51,14 @@ pub struct LogWorker {
     beside: BatchRecorder,
 }
 
-/// What a worker does beside counting, or instead of it.
+/// A worker's tasks beside counting, or instead of it.
 #[derive(Default)]
 struct BatchRecorder {
-    /// Which lines count, where not all do.
+    /// The filter of lines that count, where not all do.
     only: Option<Matcher>,
     /// Lines that were rejected are asked, too.
     names_flaws: bool,
-    /// What is gathered for who keeps rows.
+    /// Rows gathered for a recorder.
     gathered: Option<RecordedChunk>,
     untallied: bool,
     /// Keep rejected lines whole, for `--rejects`.
@@ -106,7 +106,7 @@ impl LogWorker {
         Self { parser: LogParser::new(format), relay: Some(Arc::clone(relay)), ..self }
     }
 
-    /// The format of what comes behind the lines so far, where they said another one.
+    /// The format of what comes after the lines so far, where they said another one.
     pub(crate) fn format_behind(&self) -> Option<LogFormat> {
         self.relay.as_ref().map(|relay| relay.format())
     }
@@ -225,7 +225,7 @@ impl LogWorker {
 }
 
 impl BatchRecorder {
-    /// Whether the line counts.
+    /// True if the line counts.
     #[inline]
     fn means(&mut self, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>) -> bool {
         let Some(matcher) = &mut self.only else { return true };

@@ -1,4 +1,4 @@
-//! What a filter can speak of: the fields of a record, and what follows from them.
+//! Columns of filters: the fields of a record, and values derived from them.
 
 use crate::format::Field;
 
@@ -31,7 +31,7 @@ pub enum TextColumn {
     Kind,
     /// Host, container or file that a prefix of the line names.
     Source,
-    /// What is wrong with a line that was repaired or rejected.
+    /// The flaw of a line that was repaired or rejected.
     Flaw,
 }
 
@@ -53,7 +53,7 @@ pub enum NumberColumn {
     Weekday,
 }
 
-/// What a row is or is not.
+/// Properties that a row has or has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
     /// The agent is no person's browser.

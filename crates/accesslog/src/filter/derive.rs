@@ -1,4 +1,4 @@
-//! What follows from a field: networks, kinds of content, hours.
+//! Values derived from a field: networks, kinds of content, hours.
 
 use super::TextColumn;
 use crate::aggregate::class_of;
@@ -68,7 +68,7 @@ pub(super) fn in_capitals(column: TextColumn, word: &str) -> Option<String> {
     (is_value && capitals != word).then_some(capitals)
 }
 
-/// Whether there is such a kind of content.
+/// True if there is such a kind of content.
 pub(super) fn is_kind(name: &str) -> bool {
     name == "other" || KINDS.iter().any(|(kind, _)| *kind == name)
 }

@@ -2,7 +2,7 @@
 
 use super::parse::FilterError;
 
-/// What a filter is made of.
+/// Tokens of a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FilterToken {
     Word(String),
@@ -15,7 +15,7 @@ pub(super) enum FilterToken {
     End,
 }
 
-/// How a column is compared, where that is no word.
+/// Operators that are no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -84,7 +84,7 @@ fn token(text: &str, at: usize) -> Result<(FilterToken, usize), FilterError> {
     Ok((FilterToken::Word(rest[..bytes].to_owned()), bytes))
 }
 
-/// Whether a word without quotes may have the character.
+/// True if a word without quotes may have the character.
 pub(super) fn is_word(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && !matches!(c, '(' | ')' | ',' | '"' | '=' | '!' | '~' | '<' | '>')
 }

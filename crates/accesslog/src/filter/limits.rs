@@ -3,7 +3,7 @@
 /// Longest text that is read as a filter, in bytes.
 pub const FILTER_BYTES_MAX: usize = 64 << 10;
 
-/// What the tree takes of memory, in bytes for each of its text at most: a condition is some 100
+/// Memory of the tree, in bytes for each of its text at most: a condition is some 100
 /// bytes and takes at least two, an `and` or `or` has room for four.
 const TREE_BYTES: usize = 50;
 
@@ -21,11 +21,11 @@ pub const PATTERNS_MAX: usize = 8;
 /// known: three bytes (`\pL`) become 6 KiB, so this is 4 MiB for a moment.
 pub const PATTERN_TEXT_BYTES_MAX: usize = 2 << 10;
 
-/// What the program of a regular expression may take, in bytes, and what a thread may remember of
-/// it.
+/// The memory that the program of a regular expression may take, in bytes, and what a thread may
+/// remember of it.
 pub const PATTERN_BYTES_MAX: usize = 256 << 10;
 
-/// What a regular expression takes in all: there is a program for each direction, and what was
+/// Memory of a regular expression in all: there is a program for each direction, and what was
 /// found out about it. Measured at the limits: 1.7 times the limit, and by each thread that asks
 /// 1.4 times.
 const PATTERN_BYTES: usize = 2 * PATTERN_BYTES_MAX;
@@ -36,16 +36,16 @@ const PATTERN_THREAD_BYTES: usize = PATTERN_BYTES_MAX * 3 / 2;
 pub(super) const AGENTS_MAX: usize = 2048;
 pub(super) const AGENT_BYTES_MAX: usize = 512;
 
-/// What these take: beside its text each has an entry of the table, and maybe the name of a bot.
+/// Memory of these: beside its text each has an entry of the table, and maybe the name of a bot.
 const AGENTS_BYTES: usize = AGENTS_MAX * (AGENT_BYTES_MAX + 512);
 
-/// What any filter takes at most when as many threads ask it, in bytes.
+/// The most memory of any filter when as many threads ask it, in bytes.
 #[must_use]
 pub const fn filter_bytes_max(threads: usize) -> u64 {
     bytes(FILTER_BYTES_MAX, PATTERNS_MAX, 0, threads)
 }
 
-/// What a filter takes whose text, whose regular expressions and whose memories of agents are so
+/// Memory of a filter whose text, whose regular expressions and whose memories of agents are so
 /// many.
 pub(super) const fn bytes(text_bytes: usize, patterns: usize, memories: usize, threads: usize) -> u64 {
     let each = patterns * PATTERN_THREAD_BYTES + memories * AGENTS_BYTES;

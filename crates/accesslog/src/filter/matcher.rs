@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A line, as a filter sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// What it says; `None` where it was rejected.
+    /// Its record; `None` where it was rejected.
     pub record: Option<&'a LogRecord<'a>>,
-    /// What is wrong with it, as [`NoteReason`](crate::aggregate::Reason) names it; empty where
+    /// Its flaw, as [`NoteReason`](crate::aggregate::Reason) names it; empty where
     /// nothing is.
     pub flaw: &'a str,
 }
@@ -26,7 +26,7 @@ pub struct Matcher {
     known: LineContext,
 }
 
-/// What is known beside the line.
+/// Sources of values beside the line.
 #[derive(Debug, Clone, Default)]
 struct LineContext {
     /// Classes of the agents seen: finding out takes microseconds.
@@ -48,7 +48,7 @@ impl Matcher {
         self
     }
 
-    /// Whether the filter means the line.
+    /// True if the filter means the line.
     pub fn meets(&mut self, subject: &Subject<'_>) -> bool {
         meets(&self.filter, &mut self.known, subject)
     }

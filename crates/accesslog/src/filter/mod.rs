@@ -27,18 +27,18 @@ pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
-/// Which rows are meant.
+/// A filter of rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Those that all of these mean; without any, all rows.
+    /// Rows that all of these mean; without any, all rows.
     All(Vec<Filter>),
     /// Those that at least one of these means.
     Any(Vec<Filter>),
     /// Those that it does not mean.
     Not(Box<Filter>),
-    /// Those whose text passes the test.
+    /// Rows whose text passes the test.
     Text(TextColumn, TextTest),
-    /// Those whose number passes the test.
+    /// Rows whose number passes the test.
     Number(NumberColumn, NumberTest),
     /// Those that are so.
     Is(Flag),
@@ -60,7 +60,7 @@ impl Filter {
         parse::parse(text)
     }
 
-    /// Whether it asks for lines that were rejected, or for what is wrong with lines.
+    /// True if it asks for lines that were rejected, or for what is wrong with lines.
     #[must_use]
     pub fn names_flaws(&self) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Filter {
         }
     }
 
-    /// Whether it asks for countries, which nobody knows without a database.
+    /// True if it asks for countries, which nobody knows without a database.
     #[must_use]
     pub fn names_countries(&self) -> bool {
         self.count(&|condition| matches!(condition, Self::Text(TextColumn::Country, _))) > 0
@@ -100,7 +100,7 @@ impl Filter {
         }
     }
 
-    /// Whether it means all rows, whatever they are.
+    /// True if it means all rows, whatever they are.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         matches!(self, Self::All(parts) if parts.is_empty())
@@ -111,7 +111,7 @@ fn is_pattern(condition: &Filter) -> bool {
     matches!(condition, Filter::Text(_, TextTest::Matches(_)))
 }
 
-/// Whether it asks what agents are, which a matcher remembers.
+/// True if it asks what agents are, which a matcher remembers.
 fn is_agent(condition: &Filter) -> bool {
     matches!(condition, Filter::Is(Flag::Bot) | Filter::Text(TextColumn::Browser | TextColumn::Os | TextColumn::Bot, _))
 }

@@ -37,16 +37,16 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// What a condition may begin with, for errors.
+/// The words that a condition may begin with, for errors.
 const COLUMNS: &str = "a column (client, net, country, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
                        upstream_time, referrer, site, agent, browser, os, bot, kind, source, hour, weekday, flaw), bot, rejected, repaired, \
                        'not' or '('";
 
-/// What the column of networks may be compared with, for errors.
+/// The values that the column of networks may be compared with, for errors.
 const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 addresses up to /48, such as 10.0.0.0/8, or - (for smaller \
                         networks and addresses ask client)";
 
-/// What a kind of content is, for errors.
+/// The kinds of content, for errors.
 const KINDS: &str = "a kind of content: page, style, script, image, font, media, document, archive, data, other or -";
 
 /// The name that somebody may have meant who wrote `name`.
@@ -185,7 +185,7 @@ impl FilterParser<'_> {
         }
     }
 
-    /// Whether a comparison comes next.
+    /// True if a comparison comes next.
     fn compares(&self) -> bool {
         let words = ["in", "contains"];
         match self.peek() {

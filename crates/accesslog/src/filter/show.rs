@@ -45,7 +45,7 @@ fn negated(f: &mut Formatter<'_>, inner: &Filter) -> Result {
     }
 }
 
-/// Whether it is written as a comparison, which has no negated form of its own.
+/// True if it is written as a comparison, which has no negated form of its own.
 fn is_open(test: &NumberTest) -> bool {
     !test.absent && matches!(test.ranges[..], [(first, last)] if first != last && (first == 0 || last == u64::MAX))
 }
@@ -120,7 +120,7 @@ fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> R
     }
 }
 
-/// Whether the text is itself without quotes.
+/// True if the text is itself without quotes.
 fn is_plain(column: TextColumn, text: &str) -> bool {
     let means_itself = match column {
         // A client with a slash is a network.

@@ -1,11 +1,11 @@
-//! What is asked of one value.
+//! Tests of one value.
 
 use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, derive};
 use regex::bytes::{Regex, RegexBuilder};
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is asked of a text.
+/// Tests of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TextTest {
     /// It is one of these.
@@ -38,12 +38,12 @@ pub struct FilterRegex {
     regex: Regex,
 }
 
-/// What is asked of a number: to be in one of these ranges.
+/// The test of a number: to be in one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberTest {
     /// First and last number of each range.
     pub ranges: Vec<(u64, u64)>,
-    /// Whether the absent number passes.
+    /// True if the absent number passes.
     pub absent: bool,
 }
 
@@ -55,7 +55,7 @@ impl TextTest {
         values.iter().map(TextValue::as_it_is).collect()
     }
 
-    /// Whether a value passes; the empty one is the absent value, which only a comparison with it
+    /// True if a value passes; the empty one is the absent value, which only a comparison with it
     /// meets.
     #[must_use]
     pub fn meets(&self, value: &[u8]) -> bool {
@@ -107,8 +107,8 @@ impl Network {
         Some(Self { address, prefix_bits })
     }
 
-    /// What it means for the column of networks: one of its values, all within a larger network, or
-    /// (`None`) nothing, as it is smaller.
+    /// The test's meaning for the column of networks: one of its values, all within a larger
+    /// network, or (`None`) nothing, as it is smaller.
     pub(super) fn of_networks(self) -> Option<TextValue> {
         let bits = if self.address.is_ipv4() { derive::NET_BITS.0 } else { derive::NET_BITS.1 };
         match self.prefix_bits.cmp(&bits) {
@@ -122,7 +122,7 @@ impl Network {
         inner.prefix_bits >= self.prefix_bits && self.has(inner.address)
     }
 
-    /// Whether the address is in it.
+    /// True if the address is in it.
     #[must_use]
     pub fn has(self, address: IpAddr) -> bool {
         match (self.address, address) {
@@ -166,7 +166,7 @@ impl FilterRegex {
         Ok(Self { regex })
     }
 
-    /// As it was written.
+    /// The text as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
         self.regex.as_str()
@@ -186,7 +186,7 @@ impl NumberTest {
         Self { ranges: vec![(first, last)], absent: false }
     }
 
-    /// Whether a number passes.
+    /// True if a number passes.
     #[must_use]
     pub fn meets(&self, number: Option<u64>) -> bool {
         number.map_or(self.absent, |number| self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)))

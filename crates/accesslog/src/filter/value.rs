@@ -18,7 +18,7 @@ pub(super) fn is_keyword(word: &str) -> bool {
     ["and", "or", "not", "in", "contains"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
 }
 
-/// Whether somebody took single quotes for those of this language.
+/// True if somebody took single quotes for those of this language.
 pub(super) fn is_in_single_quotes(word: &str) -> bool {
     word.len() > 1 && word.starts_with('\'') && word.ends_with('\'')
 }
@@ -68,7 +68,7 @@ fn time_us(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(parts)
 }
 
-/// What a value of the column looks like, for errors.
+/// The form of a value of the column, for errors.
 pub(super) fn expected(column: NumberColumn) -> &'static str {
     match column {
         NumberColumn::Status => "a status from 100 to 999 such as 404, a class such as 5xx, a range such as 400..499, or -",
@@ -101,7 +101,8 @@ pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTes
     }
 }
 
-/// What `<` and its kin compare with, where [`compare`] has nothing to say of the test, for errors.
+/// The values that `<` and its kin compare with, where [`compare`] has nothing to say of the test,
+/// for errors.
 pub(super) fn comparable(column: NumberColumn, test: &NumberTest) -> String {
     let example = match column {
         NumberColumn::Status => "404",

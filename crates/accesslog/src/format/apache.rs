@@ -109,7 +109,7 @@ impl Directive<'_> {
         }
     }
 
-    /// What the directive is, and its rank among those that say the same.
+    /// The part that the directive is, and its rank among those that say the same.
     fn part(&self, column: usize) -> Result<(FieldPart, u8), FormatError> {
         Ok(match (self.letter, self.argument) {
             ("h", _) => (FieldPart::Client, 1),

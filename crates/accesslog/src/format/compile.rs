@@ -15,9 +15,9 @@ pub(crate) enum FormatPiece {
 #[derive(Debug, Clone)]
 pub(crate) struct FieldSlot {
     pub(crate) part: FieldPart,
-    /// Where two slots fill one field, the lower rank does and the other is skipped.
+    /// Of two slots for one field the lower rank fills it and the other is skipped.
     pub(crate) rank: u8,
-    /// Whether the value may hold `, ` and ` : `.
+    /// True if the value may hold `, ` and ` : `.
     pub(crate) list: bool,
     pub(crate) is_skipped: bool,
     /// The slot as written, for errors.
@@ -26,7 +26,7 @@ pub(crate) struct FieldSlot {
     pub(crate) column: usize,
 }
 
-/// How a server keeps a quote inside a quoted field apart from its end.
+/// The escape that keeps a quote inside a quoted field apart from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuoteEscaping {
     Backslash,
@@ -70,7 +70,7 @@ pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: QuoteEscaping) -> Resu
     finish(lead, ops)
 }
 
-/// Where the field of `slot` ends, given the text behind it and the next slot.
+/// The end of the field of `slot`, given the text after it and the next slot.
 fn stop(slot: &FieldSlot, end: &[u8], next: Option<&FormatPiece>) -> Result<FieldEnd, FormatError> {
     let Some(FormatPiece::Slot(next)) = next else {
         return Ok(FieldEnd::LineEnd);
@@ -153,13 +153,13 @@ fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
 }
 
 fn begins_as_common(lead: &[u8], ops: &[Op]) -> bool {
-    let [client, more @ ..] = ops else { return false };
-    let user = match more {
-        [skipped, user, ..] if skipped.part == FieldPart::Skip && *skipped.end == *b" " => Some(user),
-        more => more.first(),
+    let user = match ops {
+        [client, user, ..] if *client.end == *b" - " => user,
+        [client, skipped, user, ..] if skipped.part == FieldPart::Skip && *client.end == *b" " && *skipped.end == *b" " => user,
+        _ => return false,
     };
-    let is_user = user.is_some_and(|user| user.part == FieldPart::User && *user.end == *b" [");
-    lead.is_empty() && client.part == FieldPart::Client && !client.is_skipped && client.end.starts_with(b" ") && is_user
+    let is_client = ops[0].part == FieldPart::Client && !ops[0].is_skipped;
+    lead.is_empty() && is_client && user.part == FieldPart::User && *user.end == *b" ["
 }
 
 fn is_combined(lead: &[u8], ops: &[Op]) -> bool {

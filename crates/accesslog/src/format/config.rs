@@ -210,7 +210,7 @@ fn apache_word(text: &str) -> (&str, &str) {
 }
 
 /// A whole definition given where a format string was asked for, if it is one: a directive as it
-/// stands in a configuration, with others around it or none, or what is behind the name of one.
+/// stands in a configuration, with others around it or none, or what is after the name of one.
 pub(crate) fn definition(text: &str) -> Option<Result<LogFormat, FormatError>> {
     if text.to_ascii_lowercase().contains("logformat") || text.contains("log_format") {
         let mut formats = formats_in_config(text);
@@ -232,7 +232,7 @@ pub(crate) fn definition(text: &str) -> Option<Result<LogFormat, FormatError>> {
 }
 
 /// A format string in the double quotes that a configuration has around it, with the name of the
-/// format behind it or not.
+/// format after it or not.
 fn quoted(text: &str) -> Option<Result<LogFormat, FormatError>> {
     let (source, rest) = text.starts_with('"').then(|| apache_word(text))?;
     // One field in quotes can be a format too.

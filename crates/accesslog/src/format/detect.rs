@@ -1,4 +1,4 @@
-//! Which format a log has, from its first lines.
+//! Detection of a log's format from its first lines.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ pub struct Detection {
     /// host and user can be that. A request that is none (a scanner's bytes) is the client's flaw,
     /// not the format's, and does not count as one.
     pub sound: usize,
-    /// Whether at least 90 % of the lines are sound.
+    /// True if at least 90 % of the lines are sound.
     pub sure: bool,
-    /// What the format steps over of what stands behind the agent, as the first line has it.
+    /// Text after the agent that the format steps over, as the first line has it.
     pub unread: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Unknown {
     /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty
     /// sample, nor for what is no text.
     pub lines: Vec<String>,
-    /// What it is instead, where that is recognised.
+    /// The kind of input that it is instead, where that is recognised.
     pub foreign: Option<ForeignContent>,
 }
 
@@ -97,14 +97,11 @@ const CANDIDATES: [(&str, &str); 12] = [
         "combined_extra",
         r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
     ),
-    (
-        "host_combined_forwarded",
-        r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#,
-    ),
+    ("host_combined_forwarded", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#),
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
-/// How many of [`CANDIDATES`] are common ones.
+/// Number of common formats in [`CANDIDATES`].
 const COMMON: usize = 3;
 
 /// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most
@@ -159,7 +156,7 @@ fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, L
     first
 }
 
-/// Which of the formats reads most lines soundly, as it is or behind prefixes other than those that
+/// The format that reads most lines soundly, as it is or after prefixes other than those that
 /// are taken off; with how well it does.
 fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option<(FormatFit, LogFormat)> {
     let mut best = None;
@@ -205,17 +202,17 @@ pub fn preview(format: &LogFormat, sample: &[u8], lines: usize) -> Vec<Vec<(Fiel
     sample_lines(sample).iter().take(lines).map(row).collect()
 }
 
-/// What a format makes of one line.
+/// The outcome of a format for one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedLine {
     /// The record's fields with their values for people; `None` where there is no record.
     pub fields: Option<Vec<(Field, String)>>,
-    /// What is wrong with the line.
+    /// The line's flaw.
     pub flaw: Option<String>,
 }
 
-/// What a format makes of some lines, without their newlines, where at most `line_bytes_max` of one
-/// are parsed.
+/// The outcome of a format for some lines, without their newlines, where at most `line_bytes_max`
+/// of one are parsed.
 pub fn try_lines<'a>(format: &LogFormat, line_bytes_max: usize, lines: impl Iterator<Item = &'a [u8]>) -> Vec<TriedLine> {
     let mut parser = LogParser::new(format);
     let too_long = NoteReason::TooLong { line_bytes_max: line_bytes_max as u64 };
@@ -248,7 +245,7 @@ pub(super) fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
     lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
 }
 
-/// How well a format reads a sample.
+/// The fit of a format to a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct FormatFit {
     sound: usize,
@@ -267,8 +264,7 @@ struct FormatTally {
 fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
     let mut parser = LogParser::new(format);
     let mut tally = FormatTally::default();
-    let is_server =
-        SERVERS.iter().any(|(name, _)| *name == format.name()) || matches!(format.kind(), LineSyntax::W3c(_));
+    let is_server = SERVERS.iter().any(|(name, _)| *name == format.name()) || matches!(format.kind(), LineSyntax::W3c(_));
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
@@ -304,7 +300,8 @@ fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
     (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread: None })
 }
 
-/// W3C's format without a line that says the columns, where nearly all lines have those that a server writes by default.
+/// W3C's format without a line that says the columns, where nearly all lines have those that a
+/// server writes by default.
 fn in_default_w3c(lines: &[&[u8]]) -> Option<Detection> {
     let lines = &lines[..lines.len().min(WINDOW_LINES)];
     let of = |columns| {
@@ -316,12 +313,10 @@ fn in_default_w3c(lines: &[&[u8]]) -> Option<Detection> {
     is_sure(sound, lines.len()).then_some(Detection { format, lines: lines.len(), sound, sure: true, unread: None })
 }
 
-/// Whether a line is a request in W3C's format, when nothing but its values tells.
+/// True if a line is a request in W3C's format, when nothing but its values tells.
 fn is_request(format: &LogFormat, line: &[u8]) -> bool {
     match LogParser::new(format).parse(line) {
-        LineOutcome::Parsed(record) => {
-            is_plausible(&record) && record.path.starts_with(b"/") && !record.method.is_empty()
-        }
+        LineOutcome::Parsed(record) => is_plausible(&record) && record.path.starts_with(b"/") && !record.method.is_empty(),
         _ => false,
     }
 }
@@ -337,12 +332,12 @@ fn in_docker(lines: &[&[u8]], extra: &[LogFormat]) -> Option<Detection> {
     Some(Detection { format: inner.format.in_docker(), lines: lines.len(), sound: inner.sound, sure, unread: inner.unread })
 }
 
-/// Whether a line says something about the log, as in W3C's format.
+/// True if a line says something about the log, as in W3C's format.
 fn is_directive(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"#")
 }
 
-/// Whether client and host can be such, and the user is one word. Any format with fields between
+/// True if client and host can be such, and the user is one word. Any format with fields between
 /// blanks reads a line with something in front of the address, but not as these.
 fn is_plausible(record: &LogRecord<'_>) -> bool {
     let host = address::client(record.host);
@@ -351,13 +346,13 @@ fn is_plausible(record: &LogRecord<'_>) -> bool {
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
-/// Whether a line is of an access log: in JSON much else has a path or a status, and between quotes
+/// True if a line is of an access log: in JSON much else has a path or a status, and between quotes
 /// anything may be an agent.
 fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
     // Nobody else has these names.
-    if matches!(format.name(), "cloudflare" | "ltsv") {
+    if matches!(format.name(), "cloudflare" | "ltsv" | "w3c") {
         return true;
     }
     if !format.is_json() {
@@ -367,21 +362,21 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     asks && is_asked && (100..=599).contains(&record.status)
 }
 
-/// Whether the request took as long as the upstream server; else the times stand the other way
+/// True if the request took as long as the upstream server; else the times stand the other way
 /// round.
 fn is_in_order(record: &LogRecord<'_>) -> bool {
     let (request, upstream) = (record.request_time_us, record.upstream_time_us);
     request.zip(upstream).is_none_or(|(request, upstream)| tail::covers(request, upstream))
 }
 
-/// Whether the first word ends in a colon and a number: a time in front of the line has colons,
+/// True if the first word ends in a colon and a number: a time in front of the line has colons,
 /// too.
 fn begins_with_port(line: &[u8]) -> bool {
     let word = line.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
     address::client(word) != word
 }
 
-/// Whether the numbers behind the last quote, or the single one, have a decimal point, as nginx's
+/// True if the numbers after the last quote, or the single one, have a decimal point, as nginx's
 /// times do; whole numbers there may be anything (Apache's combinedio has byte counts).
 fn ends_in_times(line: &[u8], is_single: bool) -> bool {
     let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! What is wrong with a format string.
+//! Errors of format strings.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl FormatError {
         FormatError { at: before.len(), line, column: before.len() - line_start + 1, ..self }
     }
 
-    /// Where it is wrong: the byte of the text that was given, from 0.
+    /// The place of the error: the byte of the text that was given, from 0.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -35,12 +35,12 @@ impl FormatError {
         self.line
     }
 
-    /// Where in the line: its byte, from 1.
+    /// The place in the line: its byte, from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// What is wrong there.
+    /// The message, for people.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -9,16 +9,16 @@ const MEMBERS_NAMED: usize = 3;
 /// Bytes of a member's name that are read.
 const NAME_BYTES_MAX: usize = 200;
 
-/// What an input is that is no access log.
+/// Kinds of input that are no access log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForeignContent {
     /// Files in one.
     Archive {
-        /// Which kind.
+        /// The kind of archive.
         archive: Archive,
         /// The first files in it, as far as the start of the archive names them.
         members: Vec<String>,
-        /// Whether there are, or may be, more.
+        /// True if there are, or may be, more.
         more: bool,
     },
     /// Data that is no text, by what it is.
@@ -73,13 +73,13 @@ impl ForeignContent {
         })
     }
 
-    /// What an input that begins so is, by its first bytes or by its first lines.
+    /// The kind of an input that begins so, by its first bytes or by its first lines.
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<ForeignContent> {
         Self::of_bytes(head).or_else(|| Self::of_lines(&super::detect::sample_lines(head)))
     }
 
-    /// What most of the lines are, where it is one kind.
+    /// The kind of most of the lines, where it is one kind.
     #[must_use]
     pub fn of_lines(lines: &[&[u8]]) -> Option<ForeignContent> {
         let lines: Vec<&[u8]> = lines.iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
@@ -108,7 +108,7 @@ impl ForeignContent {
         })
     }
 
-    /// What to do with it instead, in a sentence or two; the input is named `name`, and `verb`
+    /// The way to use it instead, in a sentence or two; the input is named `name`, and `verb`
     /// reads a log.
     #[must_use]
     pub fn way_on(&self, name: &str, verb: &str) -> String {
@@ -219,7 +219,7 @@ const KINDS: [(TextKind, IsKind); 5] = [
     (TextKind::Logfmt, is_logfmt),
 ];
 
-/// Whether a line has what texts do not: a zero, or more than a few control characters.
+/// True if a line has what texts do not: a zero, or more than a few control characters.
 fn is_binary(line: &[u8]) -> bool {
     let controls = line.iter().filter(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127)).count();
     line.contains(&0) || controls * 20 > line.len()
@@ -260,7 +260,7 @@ fn is_syslog(line: &[u8]) -> bool {
         () if has_shape(line, b"0000-00-00T00:00:00") => (0, 4),
         () => return false,
     };
-    // The tag ends in a colon: it is the second word behind the time.
+    // The tag ends in a colon: it is the second word after the time.
     let rest = &line[time..];
     let tag = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).nth(if words == 4 { 2 } else { 1 });
     tag.is_some_and(|tag| tag.ends_with(b":"))
@@ -275,7 +275,7 @@ fn is_logfmt(line: &[u8]) -> bool {
         && line.split(|byte| *byte == b' ').next().is_some_and(|word| is_pair(&word))
 }
 
-/// Whether a line begins as `shape` does, where `0` stands for a digit and `a` and `A` for letters.
+/// True if a line begins as `shape` does, where `0` stands for a digit and `a` and `A` for letters.
 fn has_shape(line: &[u8], shape: &[u8]) -> bool {
     let fits = |(byte, wanted): (&u8, &u8)| match wanted {
         b'0' => byte.is_ascii_digit(),
@@ -313,7 +313,7 @@ fn tar_members(head: &[u8]) -> Option<(Vec<String>, bool)> {
     }
 }
 
-/// The size of the file behind a tar header; `None` where the header's checksum is not right.
+/// The size of the file after a tar header; `None` where the header's checksum is not right.
 fn tar_size(header: &[u8]) -> Option<u64> {
     let sum: u64 = header.iter().enumerate().map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) }).sum();
     if header[0] == 0 || octal(&header[148..156])? != sum {
@@ -365,7 +365,7 @@ fn zip_members(head: &[u8]) -> (Vec<String>, bool) {
             members.push(text_of(name));
         }
         let stored = u64::from(number(18)) | u64::from(number(20)) << 16;
-        // Its size is behind it, or in an extra field: what follows can't be found from here.
+        // Its size is after it, or in an extra field: what follows can't be found from here.
         if number(6) & 8 != 0 || stored == 0xffff_ffff {
             return (members, true);
         }

@@ -1,4 +1,4 @@
-//! Which keys of a JSON access log mean which field.
+//! Keys of JSON access logs, and the fields that they mean.
 //!
 //! Keys are compared without case and without anything but letters and digits, and a nested key is
 //! its path run together: `RequestMethod`, `request_method` and `{"request": {"method": …}}` are
@@ -30,7 +30,7 @@ pub(crate) struct JsonKeys {
     writers: HashMap<Vec<u8>, JsonWriterKind>,
 }
 
-/// Who writes objects whose `duration` is not in seconds.
+/// Writers of objects whose `duration` is not in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonWriterKind {
     /// Envoy, and Istio and Envoy Gateway, which run it.
@@ -66,20 +66,20 @@ const WRITERS: [(&str, JsonWriterKind); 10] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonSlot {
     pub(crate) part: FieldPart,
-    /// Where a line has two keys for one field, the lower rank is taken.
+    /// Of two keys of a line for one field the lower rank is taken.
     pub(crate) rank: u8,
-    /// Whether the writer says the unit of the time.
+    /// True if the writer says the unit of the time.
     pub(crate) is_unit_of_writer: bool,
 }
 
-/// What a key is in the object it stands in.
+/// The meaning of a key in the object it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KeyMeaning {
     /// Number of the slot that the value fills.
     pub(crate) slot: Option<u16>,
     /// Number of the object to enter, if the value is one.
     pub(crate) object: Option<u8>,
-    /// Who writes such a key.
+    /// The only writer of such a key.
     pub(crate) writer: Option<JsonWriterKind>,
 }
 
@@ -146,7 +146,7 @@ impl JsonKeys {
         &self.slots[usize::from(number)]
     }
 
-    /// Whether the keys are those of everybody, and not of a format that somebody gave.
+    /// True if the keys are those of everybody, and not of a format that somebody gave.
     pub(crate) fn is_well_known(&self) -> bool {
         !self.writers.is_empty()
     }
@@ -160,7 +160,7 @@ impl JsonKeys {
         bits
     }
 
-    /// What `key` means in the object numbered `object` (0 is the outermost).
+    /// The meaning of `key` in the object numbered `object` (0 is the outermost).
     pub(crate) fn meaning(&self, object: u8, key: &[u8]) -> KeyMeaning {
         if key.len() > KEY_BYTES_MAX {
             return KeyMeaning::default();
@@ -197,7 +197,7 @@ fn plain(key: &[u8]) -> Vec<u8> {
 
 const SECONDS: Unit = Unit::Seconds;
 
-/// What lines are written with where the keys of the log are not known: nginx's names.
+/// Keys that lines are written with where those of the log are not known: nginx's names.
 const WRITTEN: [&str; 13] = [
     "time_iso8601",
     "remote_addr",

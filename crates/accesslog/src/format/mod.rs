@@ -56,12 +56,12 @@ struct FormatInner {
     kind: LineSyntax,
 }
 
-/// How lines of a format are read.
+/// The ways in which lines of a format are read.
 #[derive(Clone, Debug)]
 pub(crate) enum LineSyntax {
     Text(Program),
     Json(JsonKeys),
-    /// Lines of another format, each behind something.
+    /// Lines of another format, each after something.
     Prefixed(LinePrefix, LogFormat),
     /// `label:value` with tabs between.
     Labels(JsonKeys),
@@ -98,7 +98,8 @@ impl LogFormat {
         })
     }
 
-    /// The format of `text`, which may have so many prefixes. Each is a parser around another, and so are their calls.
+    /// The format of `text`, which may have so many prefixes. Each is a parser around another, and
+    /// so are their calls.
     fn parse_trimmed(text: &str, prefixes: usize) -> Result<LogFormat, FormatError> {
         if let Some(format) = LogFormat::named(text) {
             return Ok(format);
@@ -154,7 +155,7 @@ impl LogFormat {
         &self.inner.source
     }
 
-    /// Whether lines of the format can have the field.
+    /// True if lines of the format can have the field.
     pub fn has(&self, field: Field) -> bool {
         self.inner.fields & field.bit() != 0
     }
@@ -169,7 +170,7 @@ impl LogFormat {
         &self.inner.kind
     }
 
-    /// Whether each value of a line has its name before it, as in JSON: of the fields that the
+    /// True if each value of a line has its name before it, as in JSON: of the fields that the
     /// format knows a log has some.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.inner.kind, LineSyntax::Json(_) | LineSyntax::Labels(_))
@@ -182,7 +183,7 @@ impl LogFormat {
         LogFormat { inner: Arc::new(inner) }
     }
 
-    /// The format of lines of this one behind a prefix.
+    /// The format of lines of this one after a prefix.
     pub(crate) fn behind(self, prefix: LinePrefix) -> LogFormat {
         let [name, source] = [self.name(), self.source()].map(|text| format!("{}+{text}", prefix.name()));
         let fields = self.inner.fields | if prefix.has_source() { Field::Source.bit() } else { 0 };

@@ -46,8 +46,8 @@ fn slot(name: &str, column: usize) -> FieldSlot {
     FieldSlot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
 }
 
-/// What a variable is, and its rank among those that say the same; one we have no use for is
-/// skipped.
+/// The part that a variable is, and its rank among those that say the same; one we have no use for
+/// is skipped.
 pub(crate) fn part(name: &str) -> (FieldPart, u8) {
     match name {
         "remote_addr" => (FieldPart::Client, 0),
@@ -96,7 +96,7 @@ fn local_ms() -> Vec<ClockItem> {
     date.into_iter().chain(time).chain([ClockItem::Literal(b'.'), ClockItem::FractionMillis]).collect()
 }
 
-/// Whether the text names a variable, so that it is nginx's and not Apache's.
+/// True if the text names a variable, so that it is nginx's and not Apache's.
 pub(crate) fn has_variable(text: &str) -> bool {
     text.split('$').skip(1).any(|after| after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '{'))
 }
@@ -149,7 +149,8 @@ fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, F
     }
 }
 
-/// What a value made of variables is: one variable, a request line, or a path with its query.
+/// The part that a value made of variables is: one variable, a request line, or a path with its
+/// query.
 fn value_part(text: &str) -> Option<(FieldPart, u8)> {
     let bare = text.replace(['{', '}'], "");
     match bare.as_str() {

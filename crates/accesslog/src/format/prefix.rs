@@ -1,6 +1,6 @@
-//! What log collectors and tools put in front of each line of a log.
+//! Text that log collectors and tools put before each line of a log.
 //!
-//! A prefix is taken off before the format behind it reads the line. Its host, container or file is
+//! A prefix is taken off before the format after it reads the line. Its host, container or file is
 //! the record's source; its own time is when the line was passed on, which the line itself says
 //! better.
 
@@ -63,7 +63,7 @@ impl LinePrefix {
         }
     }
 
-    /// Whether it can name a source.
+    /// True if it can name a source.
     pub(crate) fn has_source(self) -> bool {
         self != Self::Timestamps
     }
@@ -72,7 +72,7 @@ impl LinePrefix {
         Self::ALL.into_iter().find(|prefix| prefix.name() == name)
     }
 
-    /// The source that the prefix names, nothing where it names none, and the line behind it;
+    /// The source that the prefix names, nothing where it names none, and the line after it;
     /// `None` where the line does not begin so.
     pub(crate) fn split(self, line: &[u8]) -> Option<(&[u8], &[u8])> {
         match self {
@@ -88,7 +88,7 @@ impl LinePrefix {
         }
     }
 
-    /// What of it is not kept.
+    /// Parts of it that are not stored.
     pub(crate) fn unkept(self) -> &'static [&'static str] {
         match self {
             Self::Syslog | Self::Journald => &["time passed on", "program"],
@@ -106,7 +106,7 @@ impl LinePrefix {
         let civil = Civil::new(time_us, record.zone_seconds);
         let source: &[u8] = match (self, record.source) {
             (Self::Cri, b"stderr") => b"stderr",
-            // Behind another prefix, which has the source.
+            // After another prefix, which has the source.
             (Self::Cri, _) => b"stdout",
             (Self::Kubectl, b"") => b"-/-",
             (_, b"") => b"-",
@@ -128,13 +128,13 @@ impl LinePrefix {
     }
 }
 
-/// The first word, and what is behind the blank after it.
+/// The first word, and what is after the blank after it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = memchr::memchr(b' ', text).filter(|space| *space > 0)?;
     Some((&text[..space], &text[space + 1..]))
 }
 
-/// Behind a priority, `<190>`; the text itself where it has none.
+/// Text after a priority, `<190>`; the text itself where it has none.
 fn without_priority(text: &[u8]) -> &[u8] {
     let digits = text.iter().skip(1).take(3).take_while(|byte| byte.is_ascii_digit()).count();
     match text {
@@ -143,21 +143,21 @@ fn without_priority(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Behind digits in the places of `shape` that have a `0`, and the same bytes in all others.
+/// Text after digits in the places of `shape` that have a `0`, and the same bytes in all others.
 fn shaped<'t>(text: &'t [u8], shape: &[u8]) -> Option<&'t [u8]> {
     let (head, rest) = text.split_at_checked(shape.len())?;
     let fits = |(byte, wanted): (&u8, &u8)| if *wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted };
     head.iter().zip(shape).all(fits).then_some(rest)
 }
 
-/// Behind a point and the digits after it, if there are any.
+/// Text after a point and the digits after it, if there are any.
 fn without_fraction(text: &[u8]) -> &[u8] {
     let Some(fraction) = text.strip_prefix(b".") else { return text };
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
     &fraction[digits..]
 }
 
-/// Behind `2016-10-06T00:17:09.669794202Z`, with any zone.
+/// Text after `2016-10-06T00:17:09.669794202Z`, with any zone.
 fn without_iso_time(text: &[u8]) -> Option<&[u8]> {
     let rest = without_fraction(shaped(text, b"0000-00-00T00:00:00")?);
     match rest {
@@ -167,7 +167,7 @@ fn without_iso_time(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Behind `Nov 22 10:11:12`, where days below ten have a blank or a zero.
+/// Text after `Nov 22 10:11:12`, where days below ten have a blank or a zero.
 fn without_bsd_time(text: &[u8]) -> Option<&[u8]> {
     let (month, rest) = text.split_first_chunk::<3>()?;
     crate::parse::time::month_from_name(*month)?;
@@ -208,7 +208,8 @@ fn syslog_5424(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((host, rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest)))
 }
 
-/// Behind `-`, or `[id name="value"][id …]`, where a value may hold escaped quotes and brackets.
+/// Text after `-`, or `[id name="value"][id …]`, where a value may hold escaped quotes and
+/// brackets.
 fn without_structured_data(text: &[u8]) -> Option<&[u8]> {
     if let Some(rest) = text.strip_prefix(b"-") {
         return Some(rest);
@@ -232,7 +233,7 @@ fn journald(line: &[u8]) -> Option<(&[u8], &[u8])> {
     host_and_tag(rest.strip_prefix(b" ")?)
 }
 
-/// Behind `Fri 2024-11-22 10:11:12 UTC`.
+/// Text after `Fri 2024-11-22 10:11:12 UTC`.
 fn without_full_time(line: &[u8]) -> Option<&[u8]> {
     let (weekday, rest) = word(line)?;
     let is_weekday = weekday.len() == 3 && weekday.iter().all(u8::is_ascii_alphabetic);
@@ -241,13 +242,13 @@ fn without_full_time(line: &[u8]) -> Option<&[u8]> {
     is_weekday.then_some(&rest[zone..])
 }
 
-/// Behind `[12345.678901]`, which is filled up with blanks.
+/// Text after `[12345.678901]`, which is filled up with blanks.
 fn without_monotonic_time(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"[")?.trim_ascii_start();
     without_seconds(rest)?.strip_prefix(b"]")
 }
 
-/// Behind `1732270272.123456`.
+/// Text after `1732270272.123456`.
 fn without_unix_time(line: &[u8]) -> Option<&[u8]> {
     without_seconds(line)
 }
@@ -285,7 +286,7 @@ fn compose(line: &[u8]) -> Option<(&[u8], &[u8])> {
     is_service.then(|| (service, timestamped(rest).unwrap_or(rest)))
 }
 
-/// Behind a terminal's sequence that sets a colour, `ESC [36m`.
+/// Text after a terminal's sequence that sets a colour, `ESC [36m`.
 fn without_colour(text: &[u8]) -> &[u8] {
     let Some(sequence) = text.strip_prefix(b"\x1b[") else { return text };
     let digits = sequence.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();

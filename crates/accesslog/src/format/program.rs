@@ -12,41 +12,41 @@ pub(crate) struct Program {
     pub(crate) ops: Box<[Op]>,
     /// Bits of the fields that the program reads.
     pub(crate) fields: u16,
-    /// Whether the time is put together from pieces ([`FieldPart::Clock`]).
+    /// True if the time is put together from pieces ([`FieldPart::Clock`]).
     pub(crate) has_clock: bool,
     pub(crate) shape: FastPath,
-    /// Whether lines begin with client, identity and user, in words: `%h %l %u [`.
+    /// True if lines begin with client, identity and user, in words: `%h %l %u [`.
     pub(crate) begins_as_common: bool,
 }
 
-/// Which specialised function, if any, reads lines of a program.
+/// The specialised function, if any, that reads lines of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastPath {
     General,
     Combined,
 }
 
-/// Reads one field and the text behind it.
+/// Reads one field and the text after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) part: FieldPart,
-    /// Literal text behind the field; for the last field, what the line ends with.
+    /// Literal text after the field; for the last field, what the line ends with.
     pub(crate) end: Box<[u8]>,
     pub(crate) stop: FieldEnd,
-    /// Whether another field of the line says the same better, so that this one is only stepped
+    /// True if another field of the line says the same better, so that this one is only stepped
     /// over.
     pub(crate) is_skipped: bool,
-    /// Whether a backslash in the field escapes what follows it.
+    /// True if a backslash in the field escapes what follows it.
     pub(crate) escaped: bool,
-    /// Whether it stands between blanks, so that a server that fills columns up may write several.
+    /// True if it stands between blanks, so that a server that fills columns up may write several.
     pub(crate) is_bare: bool,
-    /// Whether a line may end with it though fields follow: common lines stand among combined ones.
+    /// True if a line may end with it though fields follow: common lines stand among combined ones.
     pub(crate) may_end: bool,
     /// The field as the format writes it.
     pub(crate) source: Box<str>,
 }
 
-/// Where a field ends.
+/// The end of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldEnd {
     /// Before the first occurrence of the literal.
@@ -62,7 +62,7 @@ pub(crate) enum FieldEnd {
     Slash,
 }
 
-/// What a field is.
+/// The kinds of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldPart {
     /// A field that no record has.
@@ -134,7 +134,7 @@ impl FieldPart {
         }
     }
 
-    /// Whether every line has something there, if only a `-`.
+    /// True if every line has something there, if only a `-`.
     pub(crate) fn is_never_empty(&self) -> bool {
         let is_time = matches!(self, FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_));
         is_time
@@ -144,7 +144,7 @@ impl FieldPart {
             )
     }
 
-    /// Whether the part's text is digits, so that its end shows without a literal.
+    /// True if the part's text is digits, so that its end shows without a literal.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, FieldPart::Epoch(_) | FieldPart::Status | FieldPart::Bytes | FieldPart::RequestTime(_))
     }

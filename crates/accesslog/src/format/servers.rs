@@ -3,7 +3,8 @@
 
 /// Names and format strings, the more particular first.
 pub(super) const SERVERS: &[(&str, &str)] = &[
-    // Elastic Load Balancing: the times are seconds, -1 where no target took the request, whose target is absolute.
+    // Elastic Load Balancing: the times are seconds, -1 where no target took the request, whose
+    // target is absolute.
     (
         "aws_alb",
         r#"$type $time_iso8601 $elb $remote_addr $target $request_processing_time $upstream_response_time $response_processing_time $status $target_status $received_bytes $bytes_sent "$absolute_request" "$http_user_agent" $ssl_cipher $ssl_protocol $more"#,
@@ -69,11 +70,9 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "zoraxy",
         "[$time_iso8601] [router:$router] [origin:$host] [client: $remote_addr] [useragent: $http_user_agent] $request_method $request_uri $status",
     ),
-    // cPanel & WHM, whose months are numbers and come first; the last fields are how the user signed in, X-Forwarded-For and the port.
-    (
-        "cpanel",
-        r#"%h %l %u [%{%m/%d/%Y:%T %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{auth}n" "%{X-Forwarded-For}i" %p"#,
-    ),
+    // cPanel & WHM, whose months are numbers and come first; the last fields are how the user
+    // signed in, X-Forwarded-For and the port.
+    ("cpanel", r#"%h %l %u [%{%m/%d/%Y:%T %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{auth}n" "%{X-Forwarded-For}i" %p"#),
     // Apache's ssl_request_log: `%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b`.
     ("ssl_request", r#"[$time_local] $remote_addr $ssl_protocol $ssl_cipher "$request" $body_bytes_sent"#),
 ];

@@ -1,7 +1,7 @@
-//! What stands behind the agent of a combined line: times, sizes, names of servers.
+//! The tail after the agent of a combined line: times, sizes, names of servers.
 //!
-//! Nobody writes the same there, and no one says the unit. What has a name or a point in its number
-//! is read as what it is; a whole number may be bytes as well as any time, and is stepped over.
+//! Servers differ there, and none writes the unit. A value with a name or a point in its number
+//! is read as a time; a whole number may be bytes as well as any time, and is stepped over.
 
 use super::compile::QuoteEscaping;
 use super::{LineSyntax, LogFormat};
@@ -26,22 +26,22 @@ const CLOCK_US: u64 = 2_000;
 /// Fields of a tail, at most: longer ones are text, not fields.
 const FIELDS_MAX: usize = 40;
 
-/// What stands in one place of a tail.
+/// Kinds of values in one place of a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TailSlot {
     /// `0.005`, or nginx's list of them.
     Seconds,
     /// `12ms`, which says its unit.
     Suffixed,
-    /// What says nothing: `-`.
+    /// An absent value: `-`.
     Absent,
     /// Anything else.
     Other,
 }
 
-/// The text behind the closing quote of a combined line's agent; `None` where there is none.
+/// The text after the closing quote of a combined line's agent; `None` where there is none.
 pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
-    // Behind the request, the status and the size.
+    // After the request, the status and the size.
     let request = behind_quoted(line)?;
     let referrer = behind_quoted(request)?;
     let agent = behind_quoted(referrer)?;
@@ -51,7 +51,7 @@ pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
     (numbers.iter().all(is_number) && !tail.trim_ascii().is_empty()).then_some(tail)
 }
 
-/// Behind the next text in quotes.
+/// Text after the next text in quotes.
 fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
     let open = memchr::memchr(b'"', text)?;
     let mut rest = &text[open + 1..];
@@ -87,8 +87,8 @@ pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
     is_timed.then(|| LogFormat::nginx(NAME, &source, QuoteEscaping::Backslash).ok()).flatten()
 }
 
-/// What the format does not read of the first tail of the lines; `None` where it reads all of it,
-/// or is none with a tail.
+/// The text that the format does not read of the first tail of the lines; `None` where it reads all
+/// of it, or is none with a tail.
 pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
     if let LineSyntax::Prefixed(prefix, format) = format.kind() {
         let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
@@ -242,7 +242,7 @@ impl TailTimes {
     }
 }
 
-/// Whether one time is as long as the other, or one of them is absent. nginx takes them from a
+/// True if one time is as long as the other, or one of them is absent. nginx takes them from a
 /// clock that it looks at now and then.
 fn at_least(long: Option<&TailPiece<'_>>, short: Option<&TailPiece<'_>>) -> bool {
     let time = |piece: Option<&TailPiece<'_>>| match piece {
@@ -255,12 +255,12 @@ fn at_least(long: Option<&TailPiece<'_>>, short: Option<&TailPiece<'_>>) -> bool
     }
 }
 
-/// Whether a request of one time can have had an upstream of the other, by nginx's clock.
+/// True if a request of one time can have had an upstream of the other, by nginx's clock.
 pub(super) fn covers(request_us: u64, upstream_us: u64) -> bool {
     request_us.saturating_add(CLOCK_US) >= upstream_us
 }
 
-/// What all lines have in one place.
+/// The kind of value that all lines have in one place.
 fn place(shapes: &[Vec<TailPiece<'_>>], at: usize) -> TailSlot {
     let mut found = TailSlot::Absent;
     for pieces in shapes {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Columns that a `#Fields:` line may name; of a longer one nothing is known.
 const COLUMNS_MAX: usize = 256;
 
-/// What every such line begins with.
+/// The text that every such line begins with.
 const FIELDS: &[u8] = b"#Fields:";
 
 /// CloudFront's columns. Years added to their end, so that an older log has the first of them.
@@ -33,7 +33,7 @@ pub(crate) struct W3cColumns {
     pub(crate) columns: Box<[W3cColumn]>,
     /// The names, as they were written.
     names: Arc<str>,
-    /// How texts in them are escaped.
+    /// The server that wrote them, which escapes texts in its own way.
     pub(crate) writing: W3cWriter,
 }
 
@@ -61,14 +61,14 @@ pub(crate) enum W3cColumn {
     TakenSeconds,
 }
 
-/// Who wrote a log, which shows in how it escapes blanks, and in which unit it counts time.
+/// The server that wrote a log: it decides the escape of blanks and the unit of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum W3cWriter {
     /// IIS: `+` for a blank, milliseconds.
     Iis,
     /// CloudFront: tabs between columns, `%20` for a blank, seconds.
     CloudFront,
-    /// Someone else: what they mean by a time taken is not known, so it is left out.
+    /// Another server: the unit of its times is not known, so they are left out.
     Other,
 }
 
@@ -104,7 +104,8 @@ impl W3cColumns {
         Some(W3cColumns { columns: columns.into_iter().map(|(column, _)| column).collect(), names, writing })
     }
 
-    /// The columns that servers write by default and a line without `#Fields:` may have, by how many values it has.
+    /// The columns that servers write by default and a line without `#Fields:` may have, by how
+    /// many values it has.
     pub(crate) fn defaults(line: &[u8]) -> impl Iterator<Item = W3cColumns> {
         let count = |separator: u8| line.split(|byte| *byte == separator).count();
         let of_cloudfront: Vec<&str> = CLOUDFRONT.split_whitespace().take(count(b'\t')).collect();
@@ -172,7 +173,7 @@ impl W3cColumn {
     }
 }
 
-/// What a name means, and its rank among those that mean the same.
+/// The column that a name means, and its rank among those that mean the same.
 fn column(name: &[u8], writing: W3cWriter) -> (W3cColumn, u8) {
     match &*name.to_ascii_lowercase() {
         b"date" => (W3cColumn::Date, 0),

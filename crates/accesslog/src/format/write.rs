@@ -34,8 +34,8 @@ impl LogFormat {
         }
     }
 
-    /// What lines of [`LogFormat::line`] have `-` for, whatever the record, as the format writes
-    /// it: `$request_id`.
+    /// The fields that lines of [`LogFormat::line`] have `-` for, whatever the record, as the
+    /// format writes it: `$request_id`.
     #[must_use]
     pub fn unkept(&self) -> Vec<&str> {
         match self.kind() {
@@ -68,7 +68,7 @@ fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
     line
 }
 
-/// Whether a record has what stands there. Where another field of the line says the same better, it
+/// True if a record has what stands there. Where another field of the line says the same better, it
 /// may say something else, such as the address of a proxy; not so the time, nor the parts of the
 /// request as it came.
 fn is_kept(op: &Op) -> bool {
@@ -79,7 +79,7 @@ fn is_kept(op: &Op) -> bool {
     op.part != FieldPart::Skip && (always || !op.is_skipped)
 }
 
-/// What is read as this part of the record; nothing where the record does not have it.
+/// Text that is read as this part of the record; empty where the record does not have it.
 fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
     let time = |write: &dyn Fn(i64) -> String| record.time_us.map(write).unwrap_or_default().into_bytes();
     let number = |number: Option<String>| number.unwrap_or_default().into_bytes();
@@ -118,7 +118,7 @@ fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
     }
 }
 
-/// Those that are there, with a space between them.
+/// The parts that are not empty, with a space between them.
 fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(&b' ')
 }
@@ -127,7 +127,7 @@ fn target(record: &LogRecord<'_>) -> Vec<u8> {
     if record.query.is_empty() { record.path.to_vec() } else { [record.path, b"?", record.query].concat() }
 }
 
-/// Seconds with three digits behind the point, as servers write them, or six where these say
+/// Seconds with three digits after the point, as servers write them, or six where these say
 /// something.
 fn duration_text(duration_us: u64, unit: Unit) -> String {
     let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };

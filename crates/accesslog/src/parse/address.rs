@@ -3,7 +3,7 @@
 /// The client of a field: of a list the first that is one, without its port and the brackets around
 /// it.
 ///
-/// What is no list and has neither is given as it is.
+/// A text that is no list and has neither is given as it is.
 pub(crate) fn client(text: &[u8]) -> &[u8] {
     match memchr::memchr(b',', text) {
         None => without_port(text),
@@ -38,7 +38,7 @@ fn is_port(text: &[u8]) -> bool {
     (1..=5).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether a text is an address or a name that a host can have.
+/// True if a text is an address or a name that a host can have.
 pub(crate) fn is_host(text: &[u8]) -> bool {
     // nginx's client that came over a socket of the file system.
     is_name(text) || is_ipv6(text) || text.starts_with(b"unix:")
@@ -49,7 +49,9 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
 fn is_name(text: &[u8]) -> bool {
     const NAME_BYTES_MAX: usize = 253;
     let of_names = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    text.len() <= NAME_BYTES_MAX && text.iter().all(of_names) && text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    text.len() <= NAME_BYTES_MAX
+        && text.iter().all(of_names)
+        && text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 fn is_ipv6(text: &[u8]) -> bool {
@@ -82,9 +84,17 @@ mod tests {
 
     #[test]
     fn addresses_and_names() {
-        for host in
-            ["203.0.113.7", "2001:db8::1", "fe80::1%eth0", "::ffff:1.2.3.4", "piweba3y.prodigy.com", "web-1", "34600", "unix:", "_"]
-        {
+        for host in [
+            "203.0.113.7",
+            "2001:db8::1",
+            "fe80::1%eth0",
+            "::ffff:1.2.3.4",
+            "piweba3y.prodigy.com",
+            "web-1",
+            "34600",
+            "unix:",
+            "_",
+        ] {
             assert!(is_host(host.as_bytes()), "{host}");
         }
         for other in ["", "-", "10:11:12", "[pod/a/b]", "access.log:203.0.113.7", "203.0.113.7,", "a b", "|", "nginx:"] {

@@ -4,7 +4,7 @@ use super::record::LineFlaw;
 use super::time::{Instant, day_us, days_from_civil, digits, month_from_name, zone_seconds};
 use crate::format::program::ClockItem;
 
-/// What the pieces of a line's time have said so far.
+/// The pieces of a line's time so far.
 #[derive(Default)]
 pub(crate) struct ClockPieces {
     year: Option<i64>,

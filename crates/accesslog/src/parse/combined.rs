@@ -25,7 +25,7 @@ pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRe
     rest.is_empty().then_some(())
 }
 
-/// As [`parse`], of the same lines, but only time, status and number of bytes.
+/// The same as [`parse`], of the same lines, but only time, status and number of bytes.
 #[inline]
 pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRecord<'a>) -> Option<()> {
     let rest = skip_client_and_user(line)?;
@@ -74,7 +74,7 @@ fn client_bytes(line: &[u8]) -> Option<usize> {
     short_find(line, b' ').filter(|space| line[space - 1] != b',')
 }
 
-/// Whether the first `length` bytes, at most 16, are no list of clients and have neither a port nor
+/// True if the first `length` bytes, at most 16, are no list of clients and have neither a port nor
 /// brackets: all below `:`, and none a comma.
 #[inline]
 fn is_plain(line: &[u8], length: usize) -> bool {
@@ -95,7 +95,7 @@ fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut LogRecord<'a
     rest.strip_prefix(b"] \"")
 }
 
-/// What stands before the first quote, and after it and `then`. `None` also where a backslash
+/// The texts before the first quote, and after it and `then`. `None` also where a backslash
 /// stands before the quote, which then may be escaped.
 #[inline]
 fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> {

@@ -8,7 +8,7 @@ use crate::parse::LineFlaw;
 /// Room for a line that is kept from one to the next.
 const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
-/// What a parser keeps for lines in envelopes.
+/// State of a parser of lines in envelopes.
 #[derive(Clone, Debug)]
 pub(crate) struct EnvelopeState {
     parser: LogParser,

@@ -3,7 +3,7 @@
 use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit};
-use super::record::{Draft, LogRecord, FlawPosition, LineFlaw, LineOutcome};
+use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome, LogRecord};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
@@ -47,9 +47,10 @@ fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: boo
     (draft.outcome(needed(program.fields)), has_gap)
 }
 
-/// Whether what was taken for client or user has a field of the line in it that stands further on: lines of several formats
-/// stand in one log, and between blanks any word can be read as a client. A user may have blanks in its name, but after the `-`
-/// for the identity, which nothing but another format's line has elsewhere.
+/// True if what was taken for client or user has a field of the line in it that stands further on:
+/// lines of several formats stand in one log, and between blanks any word can be read as a client.
+/// A user may have blanks in its name, but after the `-` for the identity, which nothing but
+/// another format's line has elsewhere.
 fn is_shifted(line: &[u8], record: &LogRecord<'_>) -> bool {
     if memchr::memchr(b' ', record.client).is_some() {
         return true;
@@ -74,9 +75,7 @@ fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], 
     };
     let is_addressed = address::is_host(draft.record.client) && !is_shifted(rest, &draft.record);
     match draft.outcome(needed(program.fields)) {
-        LineOutcome::Parsed(record) if is_addressed => {
-            LineOutcome::Repaired(LogRecord { host, ..record }, LineFlaw::HostFirst)
-        }
+        LineOutcome::Parsed(record) if is_addressed => LineOutcome::Repaired(LogRecord { host, ..record }, LineFlaw::HostFirst),
         _ => LineOutcome::Rejected(LineFlaw::Start),
     }
 }
@@ -106,9 +105,9 @@ struct LineReader<'p, 'a> {
     clock: &'p mut ClfClock,
     pieces: ClockPieces,
     draft: Draft<'a>,
-    /// Whether fields may have more than one blank around them.
+    /// True if fields may have more than one blank around them.
     padded: bool,
-    /// Whether a field was empty that never is.
+    /// True if a field was empty that never is.
     has_gap: bool,
 }
 
@@ -117,7 +116,7 @@ struct FieldCut<'a> {
     text: &'a [u8],
     rest: &'a [u8],
     flaw: Option<LineFlaw>,
-    /// Whether all of the field is there, even if what should follow is not.
+    /// True if all of the field is there, even if what should follow is not.
     is_whole: bool,
 }
 
@@ -292,7 +291,7 @@ fn begins_with(text: &[u8], literal: &[u8]) -> bool {
     text.len() >= literal.len() && text.iter().zip(literal).all(|(byte, expected)| byte == expected)
 }
 
-/// Whether an odd number of backslashes stands before `at`.
+/// True if an odd number of backslashes stands before `at`.
 #[inline]
 fn is_escaped(text: &[u8], at: usize) -> bool {
     let mut slashes = 0;
@@ -302,7 +301,7 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
     slashes % 2 == 1
 }
 
-/// As [`find`], but an occurrence within a list (`0.1, 0.2 : 0.3`) is none.
+/// The same as [`find`], but an occurrence within a list (`0.1, 0.2 : 0.3`) is none.
 fn find_list_end(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -345,7 +344,7 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
     FieldCut { text: &text[..first], rest: &[], flaw: Some(LineFlaw::TextAfter), is_whole: true }
 }
 
-/// A field whose end is missing, because the line ends within it or within the literal behind it.
+/// A field whose end is missing, because the line ends within it or within the literal after it.
 fn cut_short<'a>(op: &Op, text: &'a [u8], next: FlawPosition) -> FieldCut<'a> {
     let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
     let text_only = &text[..text.len() - begun.unwrap_or(0)];
@@ -368,7 +367,7 @@ pub(crate) fn present(text: &[u8]) -> &[u8] {
     if text == b"-" { &[] } else { text }
 }
 
-/// Whether the text is what a number of bytes is.
+/// True if the text is what a number of bytes is.
 fn is_count(text: &[u8]) -> bool {
     text == b"-" || (!text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }

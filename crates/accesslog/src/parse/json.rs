@@ -17,7 +17,7 @@ use crate::format::json::{JsonKeys, JsonWriterKind, KeyMeaning};
 use crate::format::program::FieldPart;
 use std::borrow::Cow;
 
-/// What a parser keeps from line to line.
+/// State of a parser from line to line.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonState {
     /// Strings of the current line whose escapes were undone.
@@ -155,7 +155,7 @@ struct LineScan<'s, 'a> {
     line: &'a [u8],
     at: usize,
     held: [Option<BestValue<'a>>; KINDS],
-    /// Who wrote the line, where a key says so.
+    /// The writer of the line, where a key tells it.
     writer: Option<JsonWriterKind>,
 }
 
@@ -186,8 +186,8 @@ impl<'a> LineScan<'_, 'a> {
         }
     }
 
-    /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its
-    /// path longer, and known paths are a few keys long, so that this does not go deep.
+    /// The members of an object whose `{` has been read, up to its `}`. Entering an object makes
+    /// its path longer, and known paths are a few keys long, so that this does not go deep.
     fn object(&mut self, object: u8) -> Result<(), Stopped> {
         self.space();
         if self.take(b'}') {
@@ -291,7 +291,7 @@ impl<'a> LineScan<'_, 'a> {
         }
     }
 
-    /// The string whose opening quote is behind us.
+    /// The string whose opening quote has been read.
     #[inline]
     fn string(&mut self) -> Result<QuotedText<'a>, Stopped> {
         let start = self.at;
@@ -399,7 +399,7 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         }
     }
 
-    /// What a slot is, in this line.
+    /// The part that a slot is, in this line.
     fn part_of(&self, slot: u16) -> Cow<'p, FieldPart> {
         let slot = self.keys.slot(slot);
         match self.writer {

@@ -32,7 +32,8 @@ impl KeyMemo {
         KeyMemo { entries: vec![NO_ENTRY; MEMO_ENTRIES].into() }
     }
 
-    /// What `key` means in the object numbered `object`, by `keys`, which must always be the same.
+    /// The meaning of `key` in the object numbered `object`, by `keys`, which must always be the
+    /// same.
     #[inline]
     pub(crate) fn meaning(&mut self, keys: &JsonKeys, object: u8, key: &[u8]) -> KeyMeaning {
         if key.len() > KEY_BYTES_MAX {

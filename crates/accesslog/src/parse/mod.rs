@@ -40,7 +40,7 @@ pub struct LogParser {
     clock: ClfClock,
     /// Only for JSON formats.
     json: Option<JsonState>,
-    /// Only where the format has a prefix: reads what is behind it.
+    /// Only where the format has a prefix: reads what is after it.
     behind: Option<Box<LogParser>>,
     /// Only for W3C's format.
     w3c: Option<W3cState>,
@@ -74,7 +74,7 @@ impl LogParser {
         LogParser { w3c: self.w3c.map(W3cState::strict), behind, unwrapping, ..self }
     }
 
-    /// What a stretch of lines begins with.
+    /// Sets the columns that a stretch of lines begins with.
     pub(crate) fn begin(&mut self, columns: Arc<W3cColumns>) {
         if let Some(state) = &mut self.w3c {
             state.set(columns);
@@ -113,8 +113,8 @@ impl LogParser {
         }
     }
 
-    /// As [`LogParser::parse`], but never by a specialised function: for tests that hold both to
-    /// one answer.
+    /// The same as [`LogParser::parse`], but never by a specialised function: for tests that hold
+    /// both to one answer.
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         match self.format.kind() {
@@ -125,7 +125,7 @@ impl LogParser {
     }
 }
 
-/// Takes a prefix off a line, and reads what is behind it.
+/// Takes a prefix off a line, and reads what is after it.
 #[inline(never)]
 fn parse_behind<'a>(
     prefix: LinePrefix,

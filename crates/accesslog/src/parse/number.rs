@@ -93,7 +93,7 @@ fn split_exponent(text: &[u8]) -> Result<(&[u8], i32), NumberError> {
     Ok((&text[..mark], if negative { -size } else { size }))
 }
 
-/// A duration with its unit written behind it, as Go writes them: `1.5ms`, `12µs`, `1m2.5s`; a bare
+/// A duration with its unit written after it, as Go writes them: `1.5ms`, `12µs`, `1m2.5s`; a bare
 /// number is in `bare`.
 pub(crate) fn duration_us(text: &[u8], bare: Unit) -> Result<u64, NumberError> {
     if text.last().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {

@@ -1,4 +1,4 @@
-//! What one line of an access log says, and what can be wrong with it.
+//! The record of one line of an access log, and the flaws that a line can have.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct LogRecord<'a> {
     pub method: &'a [u8],
     /// Target of the request up to its first `?`; an absolute target keeps its scheme and host.
     pub path: &'a [u8],
-    /// What follows the first `?` of the target, without it.
+    /// The target after its first `?`.
     pub query: &'a [u8],
     /// Protocol of the request, such as `HTTP/1.1`.
     pub protocol: &'a [u8],
@@ -57,7 +57,7 @@ impl<'a> LogRecord<'a> {
     }
 }
 
-/// What became of a line.
+/// The outcome of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOutcome<'a> {
     /// Every field was sound.

@@ -1,5 +1,5 @@
-//! Which columns a stretch of a log begins with, where workers read many stretches at a time and a
-//! line of any of them may say others.
+//! The columns that a stretch of a log begins with, where workers read many stretches at a time and
+//! a line of any of them may say others.
 
 use crate::format::w3c::W3cColumns;
 use crate::format::{LineSyntax, LogFormat};
@@ -20,11 +20,11 @@ pub(crate) struct ColumnRelay {
 struct RelayState {
     /// The first stretch that nobody has come with.
     next: u64,
-    /// What stretches behind that one said last.
+    /// The last columns of stretches after that one.
     said: BTreeMap<u64, Option<Arc<W3cColumns>>>,
-    /// What stretches before it begin with, until their workers take it.
+    /// The columns that stretches before it begin with, until their workers take them.
     starts: BTreeMap<u64, Arc<W3cColumns>>,
-    /// What `next` begins with.
+    /// The columns that `next` begins with.
     columns: Arc<W3cColumns>,
 }
 
@@ -36,8 +36,8 @@ impl ColumnRelay {
         Some(Arc::new(ColumnRelay { state: Mutex::new(state), moved: Condvar::new() }))
     }
 
-    /// What a chunk begins with. Waits until all chunks before it have come here, whose workers
-    /// have them already: chunks are given out in order, and each comes here first of all.
+    /// The columns that a chunk begins with. Waits until all chunks before it have come here, whose
+    /// workers have them already: chunks are given out in order, and each comes here first of all.
     pub(crate) fn start_of(&self, chunk: &Chunk) -> Arc<W3cColumns> {
         let lines = chunk.lines().filter(|line| !line.long);
         let said = lines.filter_map(|line| W3cColumns::of_line(line.bytes)).last().map(Arc::new);
@@ -63,7 +63,7 @@ impl ColumnRelay {
         }
     }
 
-    /// The format of what comes behind the last stretch.
+    /// The format of what comes after the last stretch.
     pub(crate) fn format(&self) -> LogFormat {
         LogFormat::w3c(Arc::clone(&self.lock().columns))
     }

@@ -25,8 +25,9 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(),
     Ok(())
 }
 
-/// The same of a request whose target is absolute, `scheme://host:port/path`, as load balancers write it: its host is taken off
-/// the path. A port stays with the host where it is not the scheme's own, as in the header `Host`.
+/// The same of a request whose target is absolute, `scheme://host:port/path`, as load balancers
+/// write it: its host is taken off the path. A port stays with the host where it is not the
+/// scheme's own, as in the header `Host`.
 pub(crate) fn read_absolute<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let outcome = read(text, record);
     if let Some((host, path)) = split_authority(record.path) {
@@ -50,7 +51,7 @@ fn split_authority(target: &[u8]) -> Option<(&[u8], &[u8])> {
     is_absolute.then_some((host, if path.is_empty() { b"/" } else { path }))
 }
 
-/// Whether [`read`] takes it without a flaw.
+/// True if [`read`] takes it without a flaw.
 #[inline]
 pub(crate) fn check(text: &[u8]) -> Result<(), LineFlaw> {
     let Some(space) = method_bytes(text) else {
@@ -102,7 +103,7 @@ fn method_bytes_any(text: &[u8]) -> Option<usize> {
     (space > 0 && window[..space].iter().all(is_method)).then_some(space)
 }
 
-/// Where the protocol begins, behind the last space; `None` if what is there is no `NAME/version`.
+/// Place of the protocol, after the last space; `None` if there is no `NAME/version`.
 #[inline]
 fn protocol_at(text: &[u8], space: usize) -> Option<usize> {
     // Nearly all requests end in ` HTTP/1.1` or ` HTTP/1.0`: look at that place first.

@@ -191,7 +191,7 @@ pub(crate) fn iso(text: &[u8]) -> Result<Instant, LineFlaw> {
     instant(days, whole_us, fraction_us, zone)
 }
 
-/// As [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none:
+/// The same as [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none:
 /// `17/May/2015:10:05:03.678 +05:30`.
 pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, LineFlaw> {
     let (&[d1, d0, b'/', m1, m2, m3, b'/', y3, y2, y1, y0, b':' | b' ', ref hms @ ..], rest) =

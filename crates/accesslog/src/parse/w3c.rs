@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// Room for undone escapes that is kept from line to line.
 const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
-/// What a parser keeps from line to line.
+/// State of a parser from line to line.
 #[derive(Clone, Debug)]
 pub(crate) struct W3cState {
     columns: Arc<W3cColumns>,
     /// The agent of the current line, with its escapes undone.
     scratch: Vec<u8>,
-    /// Whether another `#Fields:` line is a flaw: nobody else would know what it says.
+    /// True if another `#Fields:` line is a flaw: nobody else would know what it says.
     is_strict: bool,
 }
 
@@ -96,8 +96,9 @@ enum W3cSeparator {
     Blanks,
 }
 
-/// The separator of a line of so many columns. W3C has any white space between values and a `-` for none; but some write nothing
-/// for none, so that blanks count as one only where each by itself makes other columns than there are.
+/// The separator of a line of so many columns. W3C has any white space between values and a `-` for
+/// none; but some write nothing for none, so that blanks count as one only where each by itself
+/// makes other columns than there are.
 fn separator(line: &[u8], columns: usize) -> W3cSeparator {
     if memchr::memchr(b'\t', line).is_some() {
         return W3cSeparator::Tab;
@@ -132,7 +133,7 @@ impl<'a> Iterator for W3cValues<'a> {
     }
 }
 
-/// Where the blank after the first word is; blanks in quotes are the word's.
+/// Place of the blank after the first word; blanks in quotes are the word's.
 fn word_end(text: &[u8]) -> Option<usize> {
     let quoted = if text.starts_with(b"\"") { quoted_bytes(text) } else { None };
     match quoted {
@@ -142,7 +143,8 @@ fn word_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Length of the text in quotes that a blank or the line's end follows, where two quotes stand for one; `None` where none ends so.
+/// Length of the text in quotes that a blank or the line's end follows, where two quotes stand for
+/// one; `None` where none ends so.
 fn quoted_bytes(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

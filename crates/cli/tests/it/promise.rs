@@ -258,6 +258,29 @@ fn push_combined(out: &mut Vec<u8>, client: &str, time: &str, path: &str, referr
 
 const TIME: &str = "02/Jan/2025:00:00:00 +0000";
 
+/// Columns that change with every sixth line, of names that are nowhere else: what workers hand on to
+/// each other is no more at the end of a long log than at its start.
+#[test]
+fn columns_that_change_all_along_a_log() {
+    const MORE: usize = 200;
+    let report = hostile(&["--threads", "2"], |number, out| {
+        let names: String = (0..MORE).map(|at| format!(" x-{number}-{at}")).collect();
+        let is_swapped = number % 2 == 1;
+        let order = if is_swapped { "sc-status cs-method" } else { "cs-method sc-status" };
+        let values = if is_swapped { "404 GET" } else { "GET 404" };
+        out.extend(format!("#Fields: date time c-ip {order} cs-uri-stem{names}\n").bytes());
+        let line = format!("2025-01-02 00:00:00 10.0.0.1 {values} /a{}\n", " -".repeat(MORE));
+        (0..5).for_each(|_| out.extend(line.bytes()));
+    });
+    let lines = &report["lines"];
+    let said = lines["blank"].as_u64().expect("a number");
+    assert!(said > 40_000, "{said} times");
+    assert_eq!((&lines["parsed"], &lines["rejected"]), (&(5 * said).into(), &0.into()));
+    assert_eq!(hits_of(&panel(&report, "method")["rows"])["GET"], 5 * said);
+    let status = &report["status"][0];
+    assert_eq!((&status["value"], &status["hits"]), (&"404".into(), &(5 * said).into()));
+}
+
 #[test]
 fn lines_of_one_byte_all_rejected_and_kept() {
     let folder = TestFolder::new();
