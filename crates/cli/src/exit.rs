@@ -11,10 +11,10 @@ pub(crate) enum ExitStatus {
     Not,
     /// Wrong usage, or at least one bad input; all other work was done.
     Bad,
-    /// `fetch`: no connection: an unknown name, nobody who listens, a certificate that is not to be
-    /// trusted.
+    /// `fetch`: no connection: an unknown name, a port without a server, or an untrusted
+    /// certificate.
     NoConnection,
-    /// `fetch`: the server answered, and not with the file.
+    /// `fetch`: the server answered with something other than the file.
     BadAnswer,
     /// `fetch`: the transfer broke and trying again did not help; the received part is kept.
     Broken,

@@ -35,8 +35,8 @@ pub(crate) fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
-/// The exit code of a run whose output takes no more: its reader has had enough, or Ctrl-C ended
-/// the wait for one that took nothing.
+/// Exit code of a run whose output was closed: the reader ended, or Ctrl-C ended the wait for a
+/// reader that took nothing.
 pub(crate) fn exit_of_closed() -> ExitStatus {
     if !INTERRUPTED.load(Ordering::Relaxed) {
         return ExitStatus::Done;

@@ -1,4 +1,4 @@
-//! What `rorqual convert` and `rorqual schema` take.
+//! Arguments of `rorqual convert` and `rorqual schema`.
 
 use super::size;
 use clap::{Args, ValueEnum};
@@ -25,33 +25,33 @@ pub(crate) struct ConvertArgs {
     /// The file to write; `-` is standard output (NDJSON and CSV)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Format of the output [default: by its extension]
+    /// Output format: parquet, arrow, ndjson or csv [default: by the file's extension]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) from: FromArgs,
-    /// The columns, as `rorqual schema` prints them; values of others go to the column `_rest`
+    /// Schema file, as `rorqual schema` prints it; values of other fields go to the column `_rest`
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
     /// Bad records, and those longer than --record-max: end with an error, or skip them [default:
     /// error; for access logs: skip]
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<BadRecordPolicy>,
-    /// Leave bad records out, and write them to this file, as they are and in order
+    /// Skip bad records and write them to this file, unchanged and in order
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
-    /// Replace the files of -o and --rejects where they are there already; an input never
+    /// Overwrite existing files of -o and --rejects; an input is never overwritten
     #[arg(long)]
     pub(crate) force: bool,
-    /// After an error, keep the rows before it (the exit code stays 2)
+    /// After an error, keep the rows before it (the exit code is still 2)
     #[arg(long)]
     pub(crate) keep_partial: bool,
-    /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once
-    /// (Parquet); may be given again
+    /// Add a Bloom filter for this column (`actor.login`), so that `rorqual get` finds rows fast;
+    /// Parquet only, may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) index: Vec<String>,
-    /// Largest row group, as arrays in memory (Parquet) [default: an 8th of --memory, 32MiB at
-    /// most]
+    /// Largest row group (Parquet), measured as arrays in memory [default: an eighth of --memory,
+    /// at most 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) row_group: Option<u64>,
     /// Inputs; `-` is standard input
@@ -59,14 +59,14 @@ pub(crate) struct ConvertArgs {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Format of the input, if it is not to be recognised.
+/// Format of the input, unless it is recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FromArgs {
     /// Format of the input [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<SourceFormat>,
     /// The array in a JSON document whose elements are the records: `$.data.items`,
-    /// `$["a.b"].items`. Of a duplicate key on the way the first counts, because the rows are read
+    /// `$["a.b"].items`. If a key on the path is repeated, the first one counts: rows are read
     /// before the rest of the document
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
@@ -76,26 +76,26 @@ pub(crate) struct FromArgs {
     /// Separator of the fields of a CSV [default: inferred]
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<char>,
-    /// True if the first record of a CSV has the columns' names [default: inferred]
+    /// Names of the columns in the first record of a CSV: true or false [default: inferred]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// Quote around fields of a CSV that have separators or newlines in them, or none: each line is
-    /// a record then [default: ", or none where quotes do not pair up]
+    /// Quote character of CSV fields, or none: then each line is one record [default: ", or none if
+    /// the quotes do not pair up]
     #[arg(long, value_name = "CHARACTER|none")]
     pub(crate) quote: Option<String>,
-    /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
+    /// Text that stands for null in CSV and JSON, such as NA. May be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Vec<String>,
-    /// Keep numbers that a double would write otherwise as they are written: their column becomes
-    /// text [default: the nearest double, and it is said where digits are lost]
+    /// Keep numbers exactly as written if a double would change them: their column becomes text
+    /// [default: the nearest double, with a note if digits are lost]
     #[arg(long)]
     pub(crate) exact_numbers: bool,
-    /// Longest record; each worker has room for some of them [default: a 128th of --memory, at most
-    /// 8MiB: 2MiB]
+    /// Longest record; every worker holds a few of them in memory [default: a 128th of --memory, at
+    /// most 8MiB; 2MiB with the default --memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// Fields with values of several types: widen (integer, number, text; containers to JSON text),
-    /// or end with an error
+    /// Fields with values of several types: widen them (integer to number to text; containers to
+    /// JSON text), or end with an error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: ConvertConflicts,
 }

@@ -1,4 +1,4 @@
-//! What `rorqual logs` can be asked about the lines of a log.
+//! Questions that `rorqual logs` answers about the lines of a log.
 
 use crate::args::temp::TempArgs;
 use clap::{Args, ValueEnum};
@@ -15,22 +15,21 @@ pub(crate) struct ExploreArgs {
     /// shares, the G statistic that the order is by, and a filter for --where.
     #[arg(long, value_name = "FROM..TO", group = "question")]
     pub(crate) explain: Option<String>,
-    /// Two spans of time side by side: each value's shares of both, the largest change of share
-    /// first
+    /// Compare two spans of time: shares of each value in both, the largest change of share first
     #[arg(long, value_names = ["A..B", "C..D"], num_args = 2, group = "question")]
     pub(crate) compare: Option<Vec<String>>,
-    /// The most requests in one second and in one minute by client, their times, and the requests
-    /// that a limit would have blocked
+    /// Busiest second and busiest minute of each client, with their times, and the requests that a
+    /// limit would have blocked
     #[arg(long, group = "question")]
     pub(crate) rates: bool,
-    /// With --rates: for each client, the requests that a limit of so many in each minute of the
-    /// clock would have blocked
+    /// With --rates: for each client, the number of requests that a limit of N per clock minute
+    /// would have blocked
     #[arg(long, value_name = "N", requires = "rates", conflicts_with = "limit_per_second")]
     pub(crate) limit_per_minute: Option<u64>,
-    /// With --rates: the same of a limit for each second
+    /// With --rates: the same for a limit of N per clock second
     #[arg(long, value_name = "N", requires = "rates")]
     pub(crate) limit_per_second: Option<u64>,
-    /// With --rates: count requests by address, or by network (/24, /48) [default: client]
+    /// With --rates: count requests by client address, or by network (/24, /48) [default: client]
     #[arg(long, value_name = "WHO", requires = "rates")]
     pub(crate) by: Option<RateBy>,
     #[command(flatten)]
@@ -44,7 +43,7 @@ impl ExploreArgs {
     }
 }
 
-/// Whose requests are counted together.
+/// Unit by which requests are counted: an address, or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RateBy {
     Client,

@@ -1,4 +1,4 @@
-//! What `rorqual fetch` takes.
+//! Arguments of `rorqual fetch`.
 
 use clap::Args;
 use std::ffi::OsString;
@@ -27,66 +27,66 @@ FILE.part and FILE.part.json stay when something has arrived: the same command g
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXITS)]
 pub(crate) struct FetchArgs {
-    /// The address: http or https, by HTTP/1.1 or HTTP/2
+    /// The URL: http or https, over HTTP/1.1 or HTTP/2
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Where to; `-` is standard output, which can't be resumed later [default: the last part of
+    /// Output file; `-` is standard output, which can't be resumed later [default: the last part of
     /// the URL's path]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Put it into the store instead (see `rorqual store`), and print its digest; the store's
+    /// Put the file into the store instead (see `rorqual store`) and print its digest; the store's
     /// folder may be given
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = clap::builder::OsStringValueParser::new(),
           conflicts_with_all = ["output", "force"])]
     pub(crate) store: Option<OsString>,
-    /// A name for it in the store
+    /// Name of the file in the store
     #[arg(long, value_name = "NAME", requires = "store")]
     pub(crate) name: Option<String>,
     /// Replace FILE if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
-    /// The SHA-256 that the file must have
+    /// SHA-256 that the file must have
     #[arg(long, value_name = "HEX")]
     pub(crate) sha256: Option<String>,
-    /// The BLAKE3 that the file must have
+    /// BLAKE3 that the file must have
     #[arg(long, value_name = "HEX")]
     pub(crate) blake3: Option<String>,
-    /// Range requests at the same time, where the server offers them and one alone is slower than
-    /// 128 MiB/s; 1 to 16
+    /// Number of range requests in parallel, 1 to 16; used if the server supports them and a single
+    /// request is slower than 128 MiB/s
     #[arg(short, long, value_name = "N", default_value_t = rorqual_fetch::limits::PARALLEL_DEFAULT as u16,
           value_parser = clap::value_parser!(u16).range(1..=rorqual_fetch::limits::PARALLEL_MAX as i64))]
     pub(crate) parallel: u16,
-    /// A further request header; may be repeated. A redirect to another host is not followed with
-    /// it, but for credentials (which are not sent on), User-Agent and Accept
+    /// Additional request header; may be repeated. Redirects to another host are then not followed,
+    /// except with User-Agent and Accept (sent on) or credentials (not sent on)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
-    /// Failures in a row after which it gives up; 1 MiB of progress begins a new row
+    /// Consecutive failures before giving up; 1 MiB of progress resets the count
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) retries: u32,
-    /// The pause before the first retry, on average; it doubles up to 30 s. A server's Retry-After
-    /// is honoured
+    /// Average pause before the first retry; it doubles up to 30 s. A Retry-After of the server is
+    /// honoured
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds)]
     pub(crate) retry_delay: Duration,
-    /// For a connection, with its name and TLS
+    /// Timeout for a connection, including name lookup and TLS
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) connect_timeout: Duration,
-    /// For the next byte
+    /// Timeout for the next byte
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) idle_timeout: Duration,
-    /// For everything together [default: none]
+    /// Timeout for the whole download [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) max_time: Option<Duration>,
-    /// Redirects to follow
+    /// Most redirects that are followed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_redirects: usize,
     /// Follow a redirect from https to http
     #[arg(long)]
     pub(crate) allow_downgrade: bool,
-    /// Trust the certificates in this PEM file, and no others; may be repeated [default: the
-    /// system's]
+    /// Trust only the certificates in this PEM file; may be repeated [default: the system's]
     #[arg(long = "ca-cert", value_name = "FILE")]
     pub(crate) ca_certs: Vec<PathBuf>,
-    /// Take a file that the server encodes (Content-Encoding) though asked not to, as it comes
+    /// Accept a file that the server sends encoded (Content-Encoding) although it was asked not to,
+    /// and keep it encoded
     #[arg(long)]
     pub(crate) keep_encoding: bool,
     /// Print JSON about the download

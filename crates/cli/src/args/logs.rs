@@ -1,4 +1,4 @@
-//! What `rorqual logs` takes.
+//! Arguments of `rorqual logs`.
 
 use crate::args::explore::ExploreArgs;
 use crate::args::size;
@@ -31,35 +31,35 @@ pub(crate) struct LogsArgs {
     /// `rorqual.compare/1`, `rorqual.rates/1`)
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the report as one page that needs nothing beside it; `-` is standard output
+    /// Write the report as one self-contained page; `-` is standard output
     ///
     /// The page holds its styles and its script, fetches nothing, and shows text of the log as text
-    /// only. It appears whole, or not at all, and replaces a file that is there only with --force.
-    /// Nothing is printed then but with --json.
+    /// only. It appears whole or not at all. An existing file is replaced only with --force.
+    /// Nothing else is printed, unless --json is given.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
-    /// Make the page by this template (Jinja's language); `report` in it is the object that --json
+    /// Template of the page (Jinja's language); its variable `report` is the object that --json
     /// prints
     ///
     /// It can include and extend files of its folder, and `rorqual/report.html`, the default
     /// template.
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) template: Option<PathBuf>,
-    /// Rows of each top table
+    /// Number of rows of each top table
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) top: u16,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) country: CountryArgs,
-    /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC
-    /// unless said)
+    /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z); UTC
+    /// unless an offset is given
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Only lines before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
+    /// Only lines that meet this condition: 'status >= 500 and path ~ "^/api" and not bot'
     ///
     /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol,
     /// status, class, bytes, request_time, upstream_time, referrer, site, agent, browser, os, bot,
@@ -70,15 +70,15 @@ pub(crate) struct LogsArgs {
     /// times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
     #[arg(long = "where", value_name = "FILTER")]
     pub(crate) filter: Option<String>,
-    /// Write lines that could not be parsed to this file, in order; whole, but for those longer
-    /// than --line-max
+    /// Write lines that could not be parsed to this file, in order; lines longer than --line-max
+    /// are cut
     ///
-    /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not
-    /// at all when the process is killed or the disk is full. It must not be one of the inputs; one
-    /// that is there is replaced only with --force.
+    /// The file appears in one piece at the end. After Ctrl-C it has the lines read by then; if the
+    /// process is killed or the disk is full, there is no file. It must not be one of the inputs.
+    /// An existing file is replaced only with --force.
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
-    /// Replace the files of --html and --rejects where they are there already; a log never
+    /// Overwrite existing files of --html and --rejects; a log is never overwritten
     #[arg(long)]
     pub(crate) force: bool,
     /// Logs; `-` is standard input [default: -]
@@ -88,26 +88,28 @@ pub(crate) struct LogsArgs {
     pub(crate) explore: ExploreArgs,
 }
 
-/// Where clients are.
+/// Countries of clients.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CountryArgs {
-    /// Countries of clients by this MaxMind database: GeoLite2-Country.mmdb, or any other .mmdb
-    /// with countries; held in memory
+    /// Database for countries of clients: GeoLite2-Country.mmdb, or another MaxMind .mmdb with
+    /// countries; it is held in memory
     #[arg(long, value_name = "FILE", env = "RORQUAL_GEOIP")]
     pub(crate) geoip: Option<PathBuf>,
 }
 
-/// How the log's format is given when it is not to be recognised.
+/// Format of the log, unless it is recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormatArgs {
-    /// common, combined, vhost_combined, json; one after a prefix, such as syslog+combined; or an
-    /// nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
+    /// Format of the log: common, combined, vhost_combined or json; one of them after a prefix,
+    /// such as syslog+combined; an nginx `log_format` or Apache `LogFormat` string; or a name from
+    /// --format-file
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// An nginx.conf or Apache configuration whose log formats are tried
+    /// Configuration of nginx or Apache (nginx.conf) whose log formats are tried
     #[arg(long, value_name = "FILE")]
     pub(crate) format_file: Option<PathBuf>,
-    /// Longest line that is parsed; longer ones are rejected (with a sample), at no cost in memory
+    /// Longest line that is parsed; longer lines are rejected with a sample, and take no extra
+    /// memory
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256KiB")]
     pub(crate) line_max: u64,
 }

@@ -1,4 +1,4 @@
-//! What can be typed. What is meant is worked out by each verb, once.
+//! Command line as it is typed. Each verb derives its settings from it, once.
 
 mod convert;
 mod count;
@@ -50,20 +50,20 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flags of every verb")]
 pub(crate) struct Common {
-    /// Most memory the whole process may take, resident, whatever the input; bytes, or with K, M, G
-    /// or T, which count by 1,024, as KB and KiB do [default: 256MiB; serve: 1GiB]
+    /// Limit on the resident memory of the whole process, whatever the input; in bytes, or with K,
+    /// M, G or T (powers of 1,024, as are KB and KiB) [default: 256MiB; serve: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
-    /// Worker threads [default: one a core]
+    /// Number of worker threads [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Take in at most this many bytes a second; not of query, of serve for each log
+    /// Read at most this many bytes per second; for serve, per log; not for query
     #[arg(long, global = true, value_name = "SIZE", value_parser = rate)]
     pub(crate) limit_rate: Option<u64>,
-    /// Show progress on stderr; not of query and serve
+    /// Show progress on stderr; not for query and serve
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: TerminalWhen,
-    /// Colour the output; query has no colours
+    /// Use colours in the output; query has none
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
     pub(crate) color: TerminalWhen,
     /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and other counts
@@ -72,7 +72,7 @@ pub(crate) struct Common {
     pub(crate) stats: bool,
 }
 
-/// When to do something that suits terminals.
+/// Policy for progress and colours, by default only on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TerminalWhen {
     Auto,

@@ -1,4 +1,4 @@
-//! What `rorqual render` takes.
+//! Arguments of `rorqual render`.
 
 use super::{SourceFormat, size};
 use clap::Args;
@@ -24,29 +24,28 @@ A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, o
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RenderArgs {
-    /// The template
+    /// Template file
     #[arg(value_name = "TEMPLATE")]
     pub(crate) template: PathBuf,
-    /// A variable: `name=text`, or `name:=JSON` (`n:=1000`); may be given again, and wins over
-    /// --data
+    /// Variable: `name=text`, or `name:=JSON` (`n:=1000`); may be repeated, and overrides --data
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
-    /// Variables: the members of a JSON, YAML or TOML file; `-` is standard input
+    /// Variables from the members of a JSON, YAML or TOML file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) rows: RowsArgs,
-    /// The file to write, which appears whole at the end or not at all [default: standard output]
+    /// Output file, which appears whole at the end or not at all [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file of -o where it is there already; an input never
+    /// Overwrite an existing file of -o; an input is never overwritten
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}`
-    /// in -o becomes its number
+    /// Start a new file after this many rows (50000), or once a file has this many bytes (100MB);
+    /// `{}` in -o becomes its number
     #[arg(long, value_name = "N|SIZE", value_parser = SplitBy::parse, requires = "output")]
     pub(crate) split: Option<SplitBy>,
-    /// A name without a value is empty, and no error
+    /// Treat a name without a value as empty instead of as an error
     #[arg(long)]
     pub(crate) lenient: bool,
     /// Print a JSON object for each file that was written
@@ -54,13 +53,14 @@ pub(crate) struct RenderArgs {
     pub(crate) json: bool,
 }
 
-/// Where the rows of a template come from.
+/// Source of the template's rows.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RowsArgs {
-    /// `rows` of the template: JSON, CSV, an access log, Parquet, Arrow; `-` is standard input
+    /// Input for `rows` in the template: JSON, CSV, an access log, Parquet or Arrow; `-` is
+    /// standard input
     #[arg(long, value_name = "FILE", conflicts_with = "sql")]
     pub(crate) rows: Option<PathBuf>,
-    /// `rows` of the template: the result of a query, as `rorqual query` has it
+    /// SQL query whose result is `rows` in the template, as `rorqual query` returns it
     #[arg(long, value_name = "QUERY")]
     pub(crate) sql: Option<String>,
     /// The array in a JSON document whose elements are the rows: `$.data.items`
@@ -72,15 +72,16 @@ pub(crate) struct RowsArgs {
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT", requires = "rows")]
     pub(crate) format: Option<String>,
-    /// True if the first record of a CSV has the columns' names [default: inferred]
+    /// Names of the columns in the first record of a CSV: true or false [default: inferred]
     #[arg(long, value_name = "BOOL", requires = "rows")]
     pub(crate) header: Option<bool>,
-    /// Longest row, as it is read [default: a 128th of --memory, at most 8MiB: 2MiB]
+    /// Longest row in the input [default: a 128th of --memory, at most 8MiB; 2MiB with the default
+    /// --memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
 }
 
-/// Where an output is cut.
+/// Limit after which an output continues in a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SplitBy {
     Rows(u64),

@@ -1,4 +1,4 @@
-//! What the verbs take that print rows.
+//! Arguments of the verbs that print rows.
 
 use super::FromArgs;
 use clap::{Args, ValueEnum};
@@ -46,7 +46,7 @@ pub(crate) struct GetArgs {
 pub(crate) struct HeadArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// How many
+    /// Number of rows
     #[arg(short = 'n', long = "number", id = "number", value_name = "N", default_value_t = 10)]
     pub(crate) rows: u64,
     #[command(flatten)]
@@ -64,10 +64,10 @@ pub(crate) struct HeadArgs {
 pub(crate) struct SampleArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// How many; at most 1000000
+    /// Number of rows, at most 1000000
     #[arg(short = 'n', long = "number", id = "number", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(crate) rows: u64,
-    /// The same number chooses the same rows
+    /// Seed of the choice: the same number chooses the same rows
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -77,21 +77,21 @@ pub(crate) struct SampleArgs {
     pub(crate) file: PathBuf,
 }
 
-/// Which columns, and how they are shown.
+/// Columns to print, and their form.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShownArgs {
-    /// These columns only, by their paths
+    /// Print only these columns, given by their paths
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
-    /// How rows are printed [default: table on a terminal, ndjson elsewhere]
+    /// Output form of the rows [default: table on a terminal, ndjson elsewhere]
     #[arg(long, value_name = "FORM", overrides_with = "json")]
     pub(crate) to: Option<RowForm>,
-    /// Print JSON: an object a line, as --to ndjson
+    /// Print one JSON object per line, the same as --to ndjson
     #[arg(long, overrides_with = "to")]
     pub(crate) json: bool,
 }
 
-/// How rows are printed.
+/// Form of printed rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowForm {
     /// A JSON object a line

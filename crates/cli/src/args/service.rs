@@ -1,4 +1,4 @@
-//! What `rorqual serve` takes when others than its user are to reach it, or watch it.
+//! Arguments of `rorqual serve` for use from other machines, and for monitoring.
 
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
@@ -7,40 +7,40 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "As a service")]
 pub(crate) struct ServiceArgs {
-    /// Address to listen on; one that other machines can reach takes --tls-cert and --tls-key, or
-    /// --behind-proxy
+    /// Address to listen on; an address that other machines can reach needs --tls-cert and
+    /// --tls-key, or --behind-proxy
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: IpAddr,
     /// Speak TLS with this certificate chain (PEM); read again at SIGHUP
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The private key of --tls-cert (PEM), a file that not everybody can read
+    /// Private key of --tls-cert (PEM); the file must not be readable by everybody
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// A proxy does the TLS: allow a plain --bind that others can reach, and answer to the name of
-    /// --public-url
+    /// TLS is done by a proxy: allow --bind without TLS on an address that others can reach, and
+    /// answer to the name of --public-url
     #[arg(long, requires = "public_url")]
     pub(crate) behind_proxy: bool,
-    /// The address that browsers see, `https://NAME` or `https://NAME:PORT`; requests for another
-    /// name are refused
+    /// Address that browsers use, `https://NAME` or `https://NAME:PORT`; requests for another name
+    /// are refused
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
-    /// Keep the token in this file, which is made with mode 0600 where there is none; a changed
-    /// file is a changed token
+    /// Keep the token in this file, which is created with mode 0600 if missing; changing the file
+    /// changes the token
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Answer /healthz and /readyz without the token, with nothing but a status
+    /// Answer /healthz and /readyz without the token, with the status code only
     #[arg(long)]
     pub(crate) probes: bool,
-    /// Seconds that requests may still take once the server was asked to end (Ctrl-C, SIGTERM); a
-    /// second signal ends it at once
+    /// Seconds that running requests may still take after Ctrl-C or SIGTERM; a second signal ends
+    /// the server at once
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(crate) grace: u32,
-    /// How the server's own log is written to stderr
+    /// Form of the server's own log on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogStyle,
-    /// Level of that log: from `info` on it has beginnings and ends, with `debug` every request;
-    /// never a token, a path or a line of a log
+    /// Level of the server's own log: `info` adds starts and ends, `debug` every request; it never
+    /// has a token, a path or a line of a log
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub(crate) log_level: LogLevel,
 }

@@ -1,4 +1,4 @@
-//! What `rorqual store` takes.
+//! Arguments of `rorqual store`.
 
 use crate::args::size;
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,11 +24,11 @@ Exit codes:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = KEYS)]
 pub(crate) struct StoreArgs {
-    /// The store's folder [default: $XDG_CACHE_HOME/rorqual/store, or ~/.cache/rorqual/store]
+    /// Folder of the store [default: $XDG_CACHE_HOME/rorqual/store, or ~/.cache/rorqual/store]
     #[arg(long = "store", value_name = "DIR", global = true, env = "RORQUAL_STORE")]
     pub(crate) dir: Option<PathBuf>,
-    /// Do not wait for the disk: faster, and safe against kills; after a power cut run `verify
-    /// --repair`
+    /// Do not wait for the disk: faster, and still safe if the process is killed; after a power cut
+    /// run `verify --repair`
     #[arg(long, global = true)]
     pub(crate) no_fsync: bool,
     /// Print JSON: one object with a schema
@@ -45,7 +45,7 @@ pub(crate) enum StoreCommand {
         /// Algorithm of the digests; fixed from then on [default: sha256]
         #[arg(long, value_name = "ALGORITHM")]
         algorithm: Option<Addressing>,
-        /// The most that all entries together may have [default: 10GiB]
+        /// Size limit for all entries together [default: 10GiB]
         #[arg(long, value_name = "SIZE", value_parser = bound)]
         max_size: Option<u64>,
     },
@@ -54,7 +54,7 @@ pub(crate) enum StoreCommand {
         /// The file; `-` is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// A name for the entry; one that is in use then names this entry, and the entry before
+        /// Name of the entry. If the name is in use, it moves to this entry; the earlier entry
         /// keeps its digest and other names
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) enum StoreCommand {
         /// Replace the file of -o where it is there already
         #[arg(long)]
         force: bool,
-        /// Check the bytes against the digest before the first of them is given
+        /// Check all bytes against the digest before the first of them is written
         #[arg(long)]
         verify: bool,
         #[command(flatten)]
@@ -98,8 +98,7 @@ pub(crate) enum StoreCommand {
     },
     /// Remove files of killed processes, forget expired leases, and evict down to the limit
     Gc {
-        /// Make a new index from the files first, where the old one is damaged; names and leases
-        /// are lost
+        /// Rebuild a damaged index from the files; names and leases are lost
         #[arg(long)]
         rebuild: bool,
         /// Size limit of the new index [default: 10GiB, or the size of the files if that is more]
@@ -130,10 +129,10 @@ pub(crate) enum LeaseCommand {
     Take {
         /// A digest, a name, or the start of one digest: 4 digits or more
         key: String,
-        /// How long it runs: 90s, 15m, 2h, 7d
+        /// Duration of the lease: 90s, 15m, 2h, 7d
         #[arg(long, value_name = "TTL", value_parser = duration)]
         ttl: Duration,
-        /// Label of its holder
+        /// Label of the lease's holder
         #[arg(long, value_name = "LABEL", default_value = "")]
         holder: String,
     },
@@ -141,7 +140,7 @@ pub(crate) enum LeaseCommand {
     Renew {
         /// The lease's id
         id: String,
-        /// How long it runs from now: 90s, 15m, 2h, 7d
+        /// Duration of the lease from now: 90s, 15m, 2h, 7d
         #[arg(long, value_name = "TTL", value_parser = duration)]
         ttl: Duration,
     },
@@ -149,7 +148,7 @@ pub(crate) enum LeaseCommand {
     Ls,
     /// End leases
     Release {
-        /// Their ids
+        /// Ids of the leases
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },
@@ -158,7 +157,7 @@ pub(crate) enum LeaseCommand {
 /// A lease taken along with something else.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LeaseArgs {
-    /// Take a lease that runs this long: 90s, 15m, 2h, 7d
+    /// Take a lease of this duration: 90s, 15m, 2h, 7d
     #[arg(long, value_name = "TTL", value_parser = duration)]
     pub(crate) lease: Option<Duration>,
     /// Label of the lease's holder

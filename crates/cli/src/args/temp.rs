@@ -1,4 +1,4 @@
-//! Where rows of logs go that do not fit the memory.
+//! Temporary folder and its limit, for rows of logs that do not fit the memory.
 
 use crate::args::size;
 use clap::Args;
@@ -18,7 +18,7 @@ pub(crate) struct TempArgs {
 }
 
 impl TempArgs {
-    /// The folder, and how many bytes of it; `None` where nothing may go to disk.
+    /// Folder and its limit in bytes; `None` if nothing may be written to disk.
     pub(crate) fn spill(&self) -> Option<(PathBuf, u64)> {
         (self.temp_max > 0).then(|| (self.temp_dir.clone().unwrap_or_else(std::env::temp_dir), self.temp_max))
     }

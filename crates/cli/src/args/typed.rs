@@ -41,14 +41,14 @@ fn is_colour(arg: &[u8]) -> bool {
 }
 
 struct Typed<'a> {
-    /// The program, and the verb once it is known: whose flags they may be.
+    /// The program, and the verb once it is known: their flags apply.
     commands: Vec<&'a Command>,
     done: Vec<OsString>,
     is_grep: bool,
 }
 
 impl Typed<'_> {
-    /// Takes one argument; whether the next one is its value.
+    /// Takes one argument. Returns true if the next one is its value.
     fn one(&mut self, arg: OsString, next: Option<&OsStr>) -> bool {
         let bytes = arg.as_bytes();
         if is_colour(bytes) {

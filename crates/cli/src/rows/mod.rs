@@ -55,7 +55,7 @@ pub(crate) fn print(
     Ok(rows)
 }
 
-/// Refuses a file for whose footer, pages and rows there is no memory.
+/// Refuses a file if its footer, pages and rows do not fit the memory.
 fn fits(table: &TableFile, memory_bytes: u64) -> Result<(), ExitStatus> {
     let sum = |bytes| {
         let mut budget = Budget::new(memory_bytes);

@@ -187,7 +187,7 @@ impl<'a> Convert<'a> {
 #[derive(Default)]
 pub(crate) struct HeldInputs {
     records: usize,
-    /// Number of inputs of records that can't be opened again, whose start is read ahead.
+    /// Number of record inputs that can't be opened again; the start of each is read ahead.
     streams: usize,
     tables: usize,
     /// Bytes of the largest pages of one input.

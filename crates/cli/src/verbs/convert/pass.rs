@@ -103,7 +103,7 @@ impl<'a> ConvertPass<'a> {
     fn say(&mut self, error: Option<Error>) {
         match error {
             None => {}
-            // Who reads the output has enough.
+            // The reader of the output has enough.
             Some(error) if error.kind() == ErrorClass::Stopped => self.enough = true,
             Some(error) => {
                 self.failed = true;

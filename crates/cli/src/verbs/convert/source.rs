@@ -1,4 +1,4 @@
-//! Inputs whose format is known.
+//! Inputs of a known format.
 
 use crate::args::{FromArgs, SourceFormat};
 use crate::watchdog::MemoryWatchdog;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const RECORD_BYTES_MIN: u64 = BLOCK_BYTES as u64;
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
-/// An input whose format is known.
+/// An input of a known format.
 pub(crate) struct KnownInput {
     pub(crate) path: PathBuf,
     pub(crate) content: InputContent,

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Batches that wait for the one who renders.
+/// Batches that wait for the renderer.
 const BATCHES_AHEAD: usize = 1;
 
 /// Readings of the same rows at a time: those of a loop, and those of a loop in it. They share the
@@ -217,7 +217,7 @@ impl Source for RowSource {
 
 type TemplateBatches = Box<dyn Iterator<Item = Result<RecordBatch, ReadError>> + Send>;
 
-/// A file of columns is decoded beside the one who renders.
+/// Decodes a file of columns on a thread beside the renderer.
 fn read_table(table: &Arc<TableFile>) -> TemplateBatches {
     let table = Arc::clone(table);
     Box::new(beside(BATCHES_AHEAD, move |give| match table.batches(None, &Wanted::All) {
@@ -283,8 +283,7 @@ fn stopped() -> RenderError {
     RenderError::Rows(ReadError::new(ErrorClass::Stopped, "", "stopped"))
 }
 
-/// Records on their way: decoded and rendered by all workers, or decoded by them for one who
-/// renders.
+/// Records on their way: decoded and rendered by all workers, or decoded by them for one renderer.
 struct TemplateRecords {
     scan: ScanSettings,
     threads: usize,

@@ -99,7 +99,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
 async fn serve(config: Config, args: &ServeArgs, logs: Vec<StartLog>) -> Result<ServerTotals, ExitStatus> {
     let memory = rorqual_pipe::format_size(config.settings.memory_bytes);
     let service = &args.service;
-    // Before the address is printed: whoever reads it may send a signal at once.
+    // Before the address is printed: its reader may send a signal at once.
     let (ends, hangup) = Signals::new(service.reloads()).split();
     let server = Server::bind(config).await.map_err(|error| message::error(&error))?;
     let url = server.url();

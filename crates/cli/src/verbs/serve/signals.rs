@@ -3,7 +3,7 @@
 use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Registered at once: whoever reads the address may send one.
+/// Handlers of signals, registered at once: the reader of the address may send a signal.
 pub(super) struct Signals {
     ends: Vec<Signal>,
     hangup: Option<Signal>,

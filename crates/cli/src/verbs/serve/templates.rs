@@ -125,8 +125,8 @@ struct ReaderSlot {
 }
 
 impl ReaderSlot {
-    /// Waits for one until the rendering is stopped. Who has one already does not: all that have
-    /// one may want another.
+    /// Waits for a place until the rendering is stopped. A rendering that has one already does not
+    /// wait, but fails: all that have one may want another.
     fn take(readers: &Arc<Readers>, control: &Control) -> Result<Self, (ErrorClass, &'static str)> {
         let mut reading = readers.lock();
         while reading.len() >= readers.most {

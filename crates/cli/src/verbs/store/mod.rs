@@ -52,7 +52,7 @@ fn dispatch(session: &StoreContext, command: &StoreCommand) -> Result<ExitStatus
     }
 }
 
-/// The end after an error: Ctrl-C and a reader who had enough are none.
+/// Exit status after an error. Ctrl-C and a closed output are not reported as errors.
 fn failed(session: &StoreContext, error: &Error) -> ExitStatus {
     match error.kind() {
         ErrorClass::Stopped if session.control.stopped() => {
