@@ -35,7 +35,7 @@ pub(crate) fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
-/// Exit code of a run whose output was closed: the reader ended, or Ctrl-C ended the wait for a
+/// Exit code of a run with a closed output: the reader ended, or Ctrl-C ended the wait for a
 /// reader that took nothing.
 pub(crate) fn exit_of_closed() -> ExitStatus {
     if !INTERRUPTED.load(Ordering::Relaxed) {

@@ -65,7 +65,7 @@ pub(crate) struct FromArgs {
     /// Format of the input [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<SourceFormat>,
-    /// The array in a JSON document whose elements are the records: `$.data.items`,
+    /// Path of the array of records in a JSON document: `$.data.items`,
     /// `$["a.b"].items`. If a key on the path is repeated, the first one counts: rows are read
     /// before the rest of the document
     #[arg(long, value_name = "PATH")]

@@ -70,8 +70,8 @@ pub(crate) struct LogsArgs {
     /// times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
     #[arg(long = "where", value_name = "FILTER")]
     pub(crate) filter: Option<String>,
-    /// Write lines that could not be parsed to this file, in order; lines longer than --line-max
-    /// are cut
+    /// Write lines that could not be parsed to this file, in order; whole, except lines longer than
+    /// --line-max
     ///
     /// The file appears in one piece at the end. After Ctrl-C it has the lines read by then; if the
     /// process is killed or the disk is full, there is no file. It must not be one of the inputs.

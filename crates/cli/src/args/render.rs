@@ -63,7 +63,7 @@ pub(crate) struct RowsArgs {
     /// SQL query whose result is `rows` in the template, as `rorqual query` returns it
     #[arg(long, value_name = "QUERY")]
     pub(crate) sql: Option<String>,
-    /// The array in a JSON document whose elements are the rows: `$.data.items`
+    /// Path of the array of rows in a JSON document: `$.data.items`
     #[arg(long, value_name = "PATH", requires = "rows")]
     pub(crate) rows_path: Option<String>,
     /// Format of --rows [default: recognised by its first bytes]

@@ -78,8 +78,8 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// As many large logs at once as there are places: the memory that the server keeps of such is
-    /// there before it is looked at.
+    /// Fills all places with large logs at once, so that the memory that the server keeps for them
+    /// is there before it is measured.
     fn warm_up(&mut self) {
         let (kit, first) = (self.kit, self.larges + 1);
         self.larges += SESSIONS as u64;
@@ -114,7 +114,7 @@ impl<'a> Director<'a> {
         self.kit.tallies.end();
     }
 
-    /// While an upload comes whose rows want to go there.
+    /// Fills the disk of the temporary file while an upload sends rows that need it.
     fn full_temp(&mut self, time: Duration) {
         self.larges += 1;
         let mut op = Op::new(self.kit, LARGE_CLIENT, self.larges);

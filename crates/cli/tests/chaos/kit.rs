@@ -17,7 +17,7 @@ pub(crate) struct Kit {
     pub(crate) tallies: Tallies,
     /// True if `serve` keeps sessions over its end.
     pub(crate) state: bool,
-    /// Each operation goes through with it; who has it alone sees the server at rest.
+    /// Held shared by each operation; held alone, it shows the server at rest.
     pub(crate) gate: RwLock<()>,
     /// Do the wrongs on purpose that the checks have to find.
     pub(crate) leak: bool,

@@ -1,4 +1,4 @@
-//! Questions about rows: of those who look on while logs arrive, and about logs that have come.
+//! Questions about rows: while a log arrives, and after it has ended.
 
 use crate::op::{Body, Call, Op};
 use serde_json::{Value, json};

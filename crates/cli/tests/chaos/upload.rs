@@ -32,7 +32,7 @@ const PART_BYTES_MAX: usize = 4 << 20;
 /// Way in which the bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// PUTs of a session whose size is known.
+    /// PUTs of a session of known size.
     Put,
     /// PUTs of unknown length into a session of unknown size.
     PutChunked,
@@ -85,7 +85,7 @@ struct Job<'a> {
     bytes: &'a [u8],
     way: Way,
     id: Option<String>,
-    /// A creation was sent whose answer did not come.
+    /// True after a creation was sent and its answer did not come.
     maybe_made: bool,
     made: Instant,
     /// In which it was last seen.
@@ -114,7 +114,7 @@ pub(crate) fn once(op: &mut Op<'_>) {
     Job::new(op, input, bytes, way).bring(op);
 }
 
-/// One of the large input, whose connections are sound.
+/// Uploads the large input once, without faults on its connections.
 pub(crate) fn large(op: &mut Op<'_>) {
     op.faults_left = 0;
     let input = &op.kit.inputs[op.kit.inputs.len() - 1];
@@ -197,7 +197,8 @@ impl Job<'_> {
         }
     }
 
-    /// It has to begin anew; that is only right for who was away.
+    /// Starts the upload anew. Displacement is right only after an absence of the grace time, or a
+    /// restart of the server.
     fn displaced(&mut self, op: &mut Op<'_>) -> UploadStep {
         op.kit.tallies.ended(self.way.name(), "(displaced)");
         if self.seen.elapsed() < GRACE && self.life == op.kit.lives.current().number {

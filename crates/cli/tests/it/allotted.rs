@@ -49,7 +49,7 @@ fn what_is_advised_keeps_a_log_whole() {
     }
 }
 
-/// That is no lack of memory.
+/// A full temporary file is reported as such, and not as a lack of memory.
 #[test]
 fn a_file_for_rows_that_is_full_is_called_that() {
     let server = Server::start(&["--memory", "256MiB", "--threads", "1", "--temp-max", "1MiB", "--sessions", "4"]);

@@ -66,7 +66,7 @@ impl Server {
         Self::trusted_by(run, None)
     }
 
-    /// The same behind TLS, for clients that trust it.
+    /// The same over TLS, for clients that trust its certificate.
     pub(crate) fn trusted_by(run: ProcessRun, trust: Option<Arc<ClientConfig>>) -> Self {
         let scheme = if trust.is_some() { "https" } else { "http" };
         let mut running = run.start();
@@ -180,7 +180,7 @@ impl Server {
         self.request("PUT", &format!("/api/sessions/{id}/data?offset={offset}"), body)
     }
 
-    /// Starts an upload whose announced length is `length`.
+    /// Starts an upload with an announced length of `length`.
     pub(crate) fn begin_put(&self, id: &str, offset: usize, length: u64) -> TcpStream {
         let mut stream = self.connect();
         let head = self.head("PUT", &format!("/api/sessions/{id}/data?offset={offset}"));

@@ -91,7 +91,7 @@ fn questions_of_all_kinds_wait_for_their_turns_within_the_memory() {
         let (method, target, body) = question(&id, number);
         assert_eq!(server.request(method, &target, body.as_bytes()).status, 200, "{target}");
     }
-    // Who reads nothing has all tickets, so that nobody else is answered with much.
+    // Clients that read nothing hold all tickets, so that nobody else gets a large answer.
     let deaf: Vec<TcpStream> = (0..50).map(|_| ask_on(&server, &id)).collect();
     let all_taken = |vitals: &Value, name: &str| vitals[name]["taken"] == vitals[name]["places"];
     eventually("all tickets are taken", || all_taken(&server.vitals(), "answers").then_some(()));

@@ -17,7 +17,7 @@ use std::thread;
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
-/// Clients of a server with a place for each, and for who looks on.
+/// Clients of a server, one for each place and one for the observer.
 const CLIENTS: usize = 138;
 
 /// Handshakes that do not end, more than may be at once.
@@ -66,7 +66,7 @@ fn say(stream: &mut Encrypted, bytes: &[u8]) {
     let _ = stream.flush();
 }
 
-/// A head as long as the connection's buffer, whose end does not come.
+/// A head as long as the connection's buffer, without its end.
 fn endless_head(server: &Server, number: usize) -> Encrypted {
     let mut stream = known(server);
     let bytes = if number < WIDE { 250 << 10 } else { 15 << 10 };
@@ -75,7 +75,7 @@ fn endless_head(server: &Server, number: usize) -> Encrypted {
     stream
 }
 
-/// A body as long as it may be, whose last byte does not come.
+/// A body of the greatest length, without its last byte.
 fn stalled_body(server: &Server) -> Encrypted {
     let (mut stream, length) = (known(server), 150 << 10);
     let head = kept(server, "POST", "/api/sessions");
@@ -91,7 +91,7 @@ fn unread_answers(server: &Server, id: &str) -> Encrypted {
     stream
 }
 
-/// A handshake as long as it may be, whose last byte does not come.
+/// A handshake of the greatest length, without its last byte.
 fn half_handshake(server: &Server) -> TcpStream {
     const RECORD_BYTES: usize = 16 << 10;
     let hello = [&[1, 0, 0xff, 0xff][..], &[0; 0xffff]].concat();

@@ -20,7 +20,7 @@ const QUESTIONS: [&[&str]; 3] = [
     &["--rates", "--limit-per-minute", "30"],
 ];
 
-/// A log of `bytes` whose lines `line` makes of their number.
+/// Log of `bytes`; `line` makes each line from its number.
 struct Made<F>(F, u64);
 
 impl<F: FnMut(u64, &mut Vec<u8>)> GeneratedLines for Made<F> {

@@ -456,8 +456,8 @@ fn a_log_far_above_the_memory_is_exported_in_it() {
     assert_eq!(found.text().lines().count() as u64, times);
 }
 
-/// 0.5 s, 1 s, 1.000001 s, 2.5 s, and a line without a time, whose upstream took 0.9, 1.1 s and so
-/// on.
+/// Requests of 0.5 s, 1 s, 1.000001 s, 2.5 s, and one without a time; their upstreams took 0.9 s,
+/// 1.1 s and so on.
 #[test]
 fn times_have_one_unit_wherever_they_are_asked_for() {
     let times = [("0.500", "0.9"), ("1.000", "1.1"), ("1.000001", "-"), ("2.500", "1.000001"), ("-", "-")];

@@ -47,7 +47,7 @@ fn a_pasted_directive_reads_lines_here_and_there() {
     let log = folder.file("access.log", LINES[0].to_owned() + "\n");
     let report = rorqual(&["logs", "--json", "--format", DIRECTIVE, &log]).run().exits(0).json();
     assert_eq!((&report["sources"][0]["format"], &report["lines"]["parsed"]), (&"timed".into(), &1.into()));
-    // And a session whose format nobody could tell is read by it.
+    // And a session of an unrecognised format is read by it.
     let body = LINES.join("\n");
     let unknown = server.session(&json!({"size": body.len()}));
     server.put(&unknown, 0, body.as_bytes()).refused(422, "unknown_format");

@@ -1,5 +1,5 @@
-//! `rorqual grep` beside GNU grep in the C locale, whose answers with `-a` are right for whatever
-//! fits its memory.
+//! `rorqual grep` beside GNU grep in the C locale; the answers of GNU grep with `-a` are right for
+//! all input that fits its memory.
 
 use crate::common::{GIB, MIB, PROGRAM, TestFolder, advised, eventually, rorqual};
 use rorqual_testkit::paths::on_every_path;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-/// What GNU grep prints, and its exit code.
+/// Output of GNU grep, and its exit code.
 pub(crate) fn grep(args: &[&str], file: &str) -> (Vec<u8>, i32) {
     let out = Command::new("grep")
         .env("LC_ALL", "C")
@@ -101,7 +101,7 @@ fn lines_are_the_same_with_every_flag() {
     }
 }
 
-/// A small generator with a seed: what fails can be run again.
+/// A small generator with a seed, so that a failure can be run again.
 struct GrepRng(u64);
 
 impl GrepRng {
@@ -125,7 +125,7 @@ fn random_texts_and_patterns_give_the_same() {
         for _ in 0..random.below(4_000) {
             text.extend(random.one(&pieces));
         }
-        // Some are longer than a block, by what they repeat.
+        // Some are longer than a block, by repetition.
         let repeat = random.one(&[&1, &1, &200]);
         let file = folder.file("text", text.repeat(*repeat));
         let atoms = ["a", "b", "ab", "[ab]", "[^a]", ".", "0", " ", "_"];

@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What is printed, and the exit code is 0.
+/// Standard output of a run with exit code 0.
 fn printed(args: &[&str]) -> String {
     rorqual(&["grep"]).args(args).run().exits(0).text().to_owned()
 }
 
-/// What is said when it can't be done.
+/// Standard error of a run that is refused with exit code 2.
 fn refused(args: &[&str]) -> String {
     rorqual(&["grep"]).args(args).run().exits(2).stderr
 }
@@ -206,7 +206,7 @@ fn matches_are_replaced() {
     ] {
         assert_eq!(printed(&[args, &[file.as_str()]].concat()), expected, "{args:?}");
     }
-    // What is printed of a line may be many times as long as the line.
+    // The output of a line may be many times as long as the line.
     let wide = folder.file("wide", "a".repeat(200_000));
     let text = format!("{}$0", "b".repeat(2_000));
     let ran = rorqual(&["grep", "--memory", "64MiB", "--threads", "1", "--replace", &text, "a", &wide]).run().exits(0);
@@ -253,7 +253,7 @@ fn events_have_the_bytes_of_names_that_are_no_text() {
         assert_eq!(events.len(), 4);
         assert!(events[..3].iter().all(|event| event["data"]["path"] == expected), "{events:?}");
     }
-    // What is said of a file is one line, whatever its name is like.
+    // The message about a file is one line, for any name.
     let said = rorqual(&["grep", "foo", "no\nsuch: \x1b[31mfile"]).run().exits(2).stderr;
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(!said.contains('\u{1b}'), "{said}");

@@ -1,10 +1,10 @@
-//! Which inputs `rorqual grep` takes, and where it leaves them.
+//! Inputs of `rorqual grep`: which are read, and the offset at which a shared one is left.
 
 use crate::common::{MIB, PROGRAM, TestFolder, rorqual};
 use rorqual_testkit::process::ProcessRun;
 use std::os::unix::fs::symlink;
 
-/// What a shell prints, with `$GREP` as the program.
+/// Standard output of a shell script, with the program in place of `GREP`.
 fn shell(folder: &TestFolder, script: &str) -> String {
     ProcessRun::new("bash")
         .args(["-c", &script.replace("GREP", &format!("{PROGRAM} grep"))])

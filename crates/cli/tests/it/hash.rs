@@ -1,4 +1,4 @@
-//! `rorqual hash`, against what coreutils prints for the same files.
+//! `rorqual hash`, against the output of coreutils for the same files.
 
 use crate::common::{GIB, MIB, TestFolder, advised, rorqual};
 use rorqual_testkit::generate::write_sparse_log;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ChildStdin;
 
-/// What hashing takes, whatever the file.
+/// Memory that hashing takes, for any file.
 pub(crate) const HASH: u64 = 24 * MIB;
 
 const BLOCK: usize = 256 << 10;

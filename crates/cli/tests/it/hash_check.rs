@@ -1,5 +1,4 @@
-//! `rorqual hash --check`, against `sha256sum --check` on the same lists: what is printed, and how
-//! it ends.
+//! `rorqual hash --check`, against `sha256sum --check` on the same lists: output and exit code.
 
 use crate::common::{TestFolder, rorqual};
 use crate::hash::at;

@@ -43,7 +43,7 @@ fn a_request_has_one_end_whatever_is_said_of_it() {
     let with = |headers: &str, body: &str| answers(&server, format!("{first}{headers}\r\n{body}{second}").as_bytes());
     // A length and nothing else: two requests, as it should be.
     assert_eq!(with("Content-Length: 5\r\n", "hello"), [404, 200]);
-    // Behind a body in chunks the connection ends: whoever was before us may have seen another end.
+    // After a body in chunks the connection ends: a proxy before us may have seen another end.
     for headers in [
         "Transfer-Encoding: chunked\r\n",
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",

@@ -1,4 +1,4 @@
-//! Many uploads at once, and people who look on.
+//! Many uploads at once, and observers.
 
 use crate::client::Server;
 use crate::common::MIB;

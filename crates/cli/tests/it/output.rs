@@ -5,7 +5,7 @@ use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 
-/// The program in a pipe whose reader takes one line.
+/// The program in a pipe to a reader that takes one line.
 fn into_head(args: &str) -> ProcessRun {
     let script = format!("set -o pipefail; \"$0\" {args} | head -1 >/dev/null");
     ProcessRun::new("bash").args(["-c", &script, crate::common::PROGRAM])

@@ -84,7 +84,7 @@ fn logs_of_mixed_lines_are_the_same() {
         let report = same.answer();
         assert_eq!(report["lines"]["parsed"], 12_001);
         assert_eq!(report["lines"]["rejected"], rejected);
-        // Two empty lines after every line whose number ends in 200.
+        // Two empty lines after every line with a number that ends in 200.
         assert_eq!(report["lines"]["blank"], 2 * 12);
     }
 }

@@ -30,7 +30,7 @@ fn repeat(run: ProcessRun, block: Vec<u8>, times: u64) -> ProcessEnd {
 /// About 1 MiB of real lines, and how often they make 4 GiB.
 fn real_lines() -> (Vec<u8>, u64) {
     let mut block = Vec::new();
-    // Up to the one line in 10,000 whose quotes do not close, which the reference can't split.
+    // Up to the one line in 10,000 with quotes that do not close: the reference can't split it.
     write_lines(&mut AccessLog::of_bytes(GIB), MIB, &mut block).expect("a Vec takes everything");
     let times = 4 * GIB / block.len() as u64 + 1;
     (block, times)
@@ -179,7 +179,7 @@ fn check_bounds(panel: &Value, truth: &TruthOf, lines: u64) {
     }
 }
 
-/// A log of `bytes` whose lines `line` makes.
+/// Log of `bytes`; its lines are made by `line`.
 struct Made<F>(F, u64);
 
 impl<F: FnMut(u64, &mut Vec<u8>)> GeneratedLines for Made<F> {
@@ -258,8 +258,8 @@ fn push_combined(out: &mut Vec<u8>, client: &str, time: &str, path: &str, referr
 
 const TIME: &str = "02/Jan/2025:00:00:00 +0000";
 
-/// Columns that change with every sixth line, of names that are nowhere else: what workers hand on to
-/// each other is no more at the end of a long log than at its start.
+/// Columns that change with every sixth line, of names that are nowhere else: what workers hand on
+/// to each other is no more at the end of a long log than at its start.
 #[test]
 fn columns_that_change_all_along_a_log() {
     const MORE: usize = 200;

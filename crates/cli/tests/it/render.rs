@@ -230,7 +230,7 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["rows"].as_u64().expect("rows"))
         .sum();
     assert_eq!(sum, 25);
-    // Of files whose head alone reaches them, each has a row.
+    // The head alone reaches the limit, so each file has one row.
     let ran = rorqual(&["render", &template, "--rows", &path, "--split", "10B", "-o", &folder.text("h{}"), "--json"]).run();
     assert_eq!(ran.exits(0).text().lines().count(), 25);
     let third = std::fs::read_to_string(folder.at("h00003")).expect("it is there");

@@ -140,7 +140,7 @@ fn is_settled(server: &Server) -> bool {
     environment(&variables, 0).contains(&"MALLOC_ARENA_MAX=4".to_owned())
 }
 
-/// A server that a shell becomes by this script, whose `$0` is the program.
+/// A server that a shell becomes by `script`, with the program as `$0`.
 fn by_a_shell(script: &str, program: &str) -> Server {
     Server::start_as(ProcessRun::new("sh").args(["-c", script, program, "serve", "--port", "0"]))
 }

@@ -1,4 +1,4 @@
-//! As many uploads by WebSockets as there may be, each in the state with the most memory: within a
+//! Uploads by WebSockets, as many as are allowed, each in the state with the most memory: within a
 //! frame, and within a line.
 
 use crate::client::Server;

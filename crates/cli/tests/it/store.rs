@@ -212,7 +212,7 @@ fn ctrl_c_is_heard_by_a_put_that_nobody_gives_anything() {
     let folder = TestFolder::new();
     let fifo = folder.text("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
-    // As standard input and by its name; with a writer who is silent, and without one.
+    // As standard input and by its name; with a silent writer, and without one.
     for from in [format!("put - <>{fifo}"), format!("put {fifo} <>{fifo}"), format!("put {fifo}")] {
         let put = ProcessRun::new("bash").args(["-c", &format!("exec {PROGRAM} store --no-fsync {from}")]).with(|command| {
             command.env("RORQUAL_STORE", folder.at("store"));
@@ -260,7 +260,7 @@ fn a_get_that_is_killed_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&out).expect("ours").count(), 0);
 }
 
-/// The store for another user, who may read and not write.
+/// The store for another user, with the right to read and not to write.
 #[test]
 fn a_store_that_may_not_be_written_can_be_read() {
     let folder = TestFolder::new();

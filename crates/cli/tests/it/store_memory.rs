@@ -1,4 +1,4 @@
-//! The store over HTTP, with objects far above the memory: puts side by side, and readers who do
+//! The store over HTTP, with objects far above the memory: puts side by side, and clients that do
 //! not read.
 
 use crate::client::{Server, Stream, read_answer};
@@ -94,7 +94,7 @@ fn objects_that_are_encrypted_on_their_way_are_too() {
     server.within(memory);
     let mut unread: Vec<_> = (0..ENCRYPTED_READERS).map(|number| ask(&server, number % OBJECTS)).collect();
     assert!(unread.iter().all(|(status, _)| *status == 200));
-    // All places are taken, by who does not read.
+    // All places are taken, by clients that do not read.
     assert!((0..20).all(|object| ask(&server, object % OBJECTS).0 == 503));
     server.within(memory);
     // They go on where they were.

@@ -149,7 +149,8 @@ fn uploads_that_fail_give_their_blocks_back() {
     assert_eq!(upload(&body), 201);
 }
 
-/// Who is away holds up nobody for long, whatever the length of the line in which it left.
+/// A client that left delays the others for a short time only, whatever the length of its
+/// unfinished line.
 #[test]
 fn the_starts_of_long_lines_are_given_back_by_who_is_away() {
     let server = Server::start(&["--sessions", "60", "--memory", "512MiB"]);

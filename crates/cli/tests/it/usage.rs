@@ -1,4 +1,4 @@
-//! What the program says of itself, and what it prints where other programs have set the form.
+//! The program's help and version, and output in the form that other programs have set.
 
 use crate::common::{TestFolder, log, rorqual};
 use rorqual_testkit::process::ProcessRun;

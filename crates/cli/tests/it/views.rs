@@ -1,5 +1,5 @@
-//! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves,
-//! rows that have to go.
+//! `rorqual serve`: clients that ask the rows, and the ends of a question: a newer one, a client
+//! that leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, TestFolder, eventually, log, panel};
@@ -90,13 +90,13 @@ fn a_client_that_leaves_gives_its_turn_back() {
 fn a_session_is_deleted_while_somebody_asks_it() {
     let server = Server::start(&["--sessions", "1"]);
     let body = long_queries(20_000);
-    // One that has ended, and one whose last report has to wait for the turn.
+    // One that has ended, and one with a last report that has to wait for its turn.
     for size in [body.len(), body.len() + 1] {
         let id = server.session_of(size);
         drop(server.put(&id, 0, &body));
         assert!(server.live(&id)["report"].is_object());
         let mut question = long_question(&server, &id);
-        // What was shown before is shown again, whoever asks meanwhile.
+        // The view shown before is shown again, also while others ask.
         assert!(server.live(&id)["report"]["lines"]["parsed"].is_u64());
         let mut waiting = asking(&server, &id, "panel", &json!({"where": slow(), "field": "path"}));
         assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
@@ -207,8 +207,8 @@ fn many_values(line: u64) -> String {
     )
 }
 
-/// Rates, pages of rows, the panel of path and query, and what may explain rows, of a log far above
-/// the memory.
+/// Rates, pages of rows, the panel of path and query, and the explanation of rows, of a log far
+/// above the memory.
 #[test]
 fn questions_far_above_the_memory_keep_to_it() {
     const MEMORY: u64 = 320 * MIB;
@@ -366,9 +366,9 @@ fn values_that_were_cut_are_not_said_to_be_counted_exactly() {
     };
     let exactly = |distinct: u64| json!({"count": distinct, "exact": true, "error": 0.0});
     assert_eq!(distinct(&["x".to_owned(), "y.png".to_owned()]), (exactly(2), true.into(), true.into()));
-    // One value was cut, and is one; its end would say of what kind it is.
+    // One value was cut, and counts as one; its end would say its kind.
     assert_eq!(distinct(&["x".to_owned(), format!("{long}.png")]), (exactly(2), true.into(), false.into()));
-    // Three values of which two begin with the same 64 KiB.
+    // Three values, two of them with the same first 64 KiB.
     let (merged, exact, _) = distinct(&["x".to_owned(), format!("{long}b"), format!("{long}c")]);
     assert_eq!((merged, exact), (json!({"count": 2, "exact": false, "error": 0.5}), false.into()));
 }

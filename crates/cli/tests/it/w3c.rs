@@ -1,5 +1,5 @@
-//! W3C's format, whose columns a line may change in the middle: one answer, whoever reads which
-//! part of it.
+//! W3C's format, with columns that a line may change in the middle: the answer is the same for any
+//! division of the log among readers.
 
 use crate::client::Server;
 use crate::common::{TestFolder, Truth, comparable, panel, rorqual};
@@ -13,8 +13,8 @@ const HEADS: [&str; 2] = [
     "#Fields: date time sc-bytes sc-status cs-uri-stem cs-method c-ip sc-win32-status\r\n",
 ];
 
-/// Lines of some blocks, whose columns change every so often, and what they say: hits and bytes of
-/// each path, and of each status.
+/// Lines of some blocks, with columns that change every so often, and their truth: hits and bytes
+/// of each path, and of each status.
 fn log(lines: u64) -> (Vec<u8>, Truth) {
     let (mut text, mut truth) = (String::new(), Truth::default());
     for number in 0..lines {

@@ -1,10 +1,10 @@
-//! A thing that must be true, and how what a process holds is compared.
+//! A condition that must be true, and the comparison of a process's resources.
 
 use crate::process::Held;
 use std::collections::BTreeMap;
 
-/// How far the resident size at rest may be from what it was: the allocator keeps what it may need
-/// again, in an arena a thread, and how full those are depends on who met whom.
+/// Tolerance of the resident size at rest: the allocator keeps memory for later in an arena per
+/// thread, and the fill of the arenas depends on the order in which threads met.
 const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
 
 /// A blocking thread that has nothing to do stays for a little; of these there are as many as there

@@ -1,4 +1,4 @@
-//! What must be true at the end.
+//! Conditions at the end of a soak.
 
 use crate::check::{Check, resident, same, server_threads};
 use crate::process::Held;
@@ -8,7 +8,7 @@ use crate::work::Kit;
 use crate::work::store::BLOBS;
 use std::path::{Path, PathBuf};
 
-/// What is there while no operation is under way.
+/// Resources that are held while no operation is under way.
 pub(crate) struct Rest {
     own: Held,
     server: Held,
@@ -44,7 +44,7 @@ pub(crate) fn leftovers(before: &Rest, after: &Rest) -> Vec<Check> {
     ]
 }
 
-/// What the operations themselves said.
+/// Results of the operations themselves.
 pub(crate) fn of_work(kit: &Kit, recorder: &Recorder) -> Vec<Check> {
     let wrong = kit.tallies.wrong();
     let in_flight: Vec<String> = recorder
@@ -64,7 +64,7 @@ pub(crate) fn of_work(kit: &Kit, recorder: &Recorder) -> Vec<Check> {
     ]
 }
 
-/// A kind of operation that never ran, or never did what it is for, was not soaked.
+/// Operations that never ran, or never succeeded, were not soaked.
 fn idle(kit: &Kit) -> Check {
     let done = kit.tallies.done();
     let idle: Vec<&str> = kit.operations().filter(|name| !done.contains(*name)).collect();

@@ -1,4 +1,4 @@
-//! The soak of the soak: one of everything is left behind, and it has to say so.
+//! The soak of the soak: one of everything is leaked, and the checks have to find it.
 
 use crate::work::Kit;
 use rorqual_pipe::{Lease, Operation};
@@ -9,10 +9,10 @@ use std::time::Duration;
 /// Above the tolerance, and touched.
 const BYTES: usize = 64 << 20;
 
-/// What has to fail then.
+/// Checks that have to fail then.
 const FOUND: [&str; 6] = ["descriptors", "threads", "files", "buffers", "resident size", "in flight"];
 
-/// What is held until the checks are over.
+/// Resources that are held until the checks are over.
 pub(crate) struct Leaked {
     _descriptor: File,
     _buffer: Lease,

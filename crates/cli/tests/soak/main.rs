@@ -41,7 +41,7 @@ use work::Kit;
 /// Workers that want to run operations. More than may, so that some wait at the gate.
 const WORKERS: u64 = 6;
 
-/// As one test among others.
+/// Duration as one test among others.
 const TIME_DEFAULT: Duration = Duration::from_secs(9);
 
 /// Of the time that is for warming up, at most this much: caches and arenas have their size by

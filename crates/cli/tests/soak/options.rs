@@ -1,4 +1,4 @@
-//! What a program that runs for as long as it is told is asked to do: the soak, and chaos.
+//! Options of the programs that run for a given time: the soak, and chaos.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ pub(crate) struct Options {
     pub(crate) time: Duration,
     pub(crate) seed: u64,
     pub(crate) json: Option<PathBuf>,
-    /// Do wrong what is looked for: it must then fail.
+    /// Leak on purpose: the checks must then fail.
     pub(crate) leak: bool,
     /// It was asked for by hand.
     pub(crate) given: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Those of this program, or the code that it ends with at once.
+    /// Options of this program's command line, or the code with which it ends at once.
     pub(crate) fn of_program(name: &str, time_default: Duration) -> Result<Self, ExitCode> {
         match Self::parse(std::env::args().skip(1), name, time_default) {
             Ok(Some(options)) => Ok(options),

@@ -1,4 +1,4 @@
-//! What a process holds, as the kernel sees it: now, and over time.
+//! Resources of a process, as the kernel sees them: now, and over time.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(50);
 /// Nothing of an operation ends later than this after it.
 const SETTLED_AFTER: Duration = Duration::from_millis(500);
 
-/// What one process holds.
+/// Resources of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub(crate) resident_bytes: u64,
-    /// What each descriptor stands for, sorted.
+    /// Target of each descriptor, sorted.
     pub(crate) descriptors: Vec<String>,
     pub(crate) threads: usize,
 }
@@ -118,8 +118,8 @@ impl Sampler {
 }
 
 impl Held {
-    /// Connections, and the threads behind them, end a moment after their last answer: looks until
-    /// nothing has changed for a while.
+    /// Looks until nothing has changed for a while: connections and their threads end a moment
+    /// after their last answer.
     pub(crate) fn settled(process: &str) -> Self {
         let (mut held, mut since) = (Self::by(process), Instant::now());
         while since.elapsed() < SETTLED_AFTER {

@@ -1,4 +1,4 @@
-//! What is told of a soak, and what is kept of it.
+//! Output of a soak, and the files that are kept of it.
 
 use crate::check::Check;
 use crate::options::Options;

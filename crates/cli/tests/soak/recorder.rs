@@ -1,4 +1,4 @@
-//! What the `metrics` facade is told, kept in as little memory after an hour as after a second.
+//! Recorder of the `metrics` facade, in as little memory after an hour as after a second.
 
 use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(crate) struct Recorder {
     known: Arc<Mutex<BTreeMap<String, Arc<Number>>>>,
 }
 
-/// A counter, a gauge, or the number and sum of what a histogram was given.
+/// A counter, a gauge, or the number and sum of a histogram's values.
 #[derive(Default)]
 struct Number {
     count: AtomicU64,

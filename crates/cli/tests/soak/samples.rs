@@ -11,7 +11,7 @@ const SAMPLES: usize = 24;
 const BYTES_LOG_MAX: f64 = 23.0;
 const BYTES_LOG_MAX_FAST: f64 = 21.0;
 
-/// What a search has to find; a sixth of a percent of the lines to all of them.
+/// Patterns for a search; they match from a sixth of a percent of the lines to all of them.
 pub(crate) const PATTERNS: [&str; 4] =
     [r" 404 ", r#""GET [^"]*\.php[^"]*" (4|5)[0-9][0-9] "#, r"^66\.249\.", r"[0-9]{3} [0-9]{6,}"];
 
@@ -26,7 +26,7 @@ pub(crate) struct Sample {
     pub(crate) lines: u64,
     /// Lines with each of [`PATTERNS`], as `grep -E` counts them.
     pub(crate) matches: [u64; 4],
-    /// As `sha256sum` and its like print them: SHA-256, SHA-512, SHA-1, MD5.
+    /// Digests in the form of `sha256sum` and its like: SHA-256, SHA-512, SHA-1, MD5.
     pub(crate) digests: [String; 4],
 }
 

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::time::Instant;
 
-/// What the server may hold.
+/// Memory limit of the server.
 const MEMORY: &str = "512MiB";
 
 pub(crate) struct Serve {
@@ -28,7 +28,7 @@ impl Serve {
         self.server.running.id()
     }
 
-    /// What it holds while nobody asks for anything.
+    /// Resources of the server while no request is under way.
     pub(crate) fn at_rest(&self) -> Held {
         Held::settled(&self.id().to_string())
     }
@@ -77,7 +77,7 @@ impl Serve {
             let offset = live["session"]["offset"].as_u64().expect("an offset") as usize;
             match self.server.put(id, offset, &sample.bytes[offset..]).status {
                 200 => Some(self.reported(id, sample, Outcome::Resumed)),
-                // Busy with what is left of the broken one, or further than it was.
+                // Busy with the rest of the broken one, or further than it was.
                 409 => None,
                 status => Some(Outcome::wrong(format!("PUT of the rest answers {status}"), sample)),
             }

@@ -1,4 +1,4 @@
-//! The operations: which there are, who runs them, and how each one ended.
+//! The operations: their list, the workers that run them, and their outcomes.
 
 mod count;
 mod fetch;
@@ -32,7 +32,7 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 /// Wrong answers that are told; one is too many.
 const WRONG_MAX: usize = 5;
 
-/// How one ended.
+/// Outcome of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     Done,
@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// What befalls an operation.
+/// Mishap that befalls an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mishap {
     None,
@@ -92,7 +92,7 @@ const OPERATIONS: [(&str, Operation); 6] = [
     ("store", store::once),
 ];
 
-/// How all operations so far have ended.
+/// Outcomes of all operations so far, counted by name.
 #[derive(Default)]
 pub(crate) struct Tallies {
     counts: Mutex<BTreeMap<&'static str, BTreeMap<&'static str, u64>>>,
@@ -122,14 +122,14 @@ impl Tallies {
         self.wrong.lock().unwrap().clone()
     }
 
-    /// Operations that did what they are for at least once.
+    /// Operations that succeeded at least once.
     pub(crate) fn done(&self) -> BTreeSet<&'static str> {
         let all = self.all();
         all.iter().filter(|(_, outcomes)| outcomes.contains_key("done")).map(|(name, _)| *name).collect()
     }
 }
 
-/// What all operations share.
+/// State that all operations share.
 pub(crate) struct Kit {
     seed: u64,
     folder: PathBuf,
@@ -184,7 +184,7 @@ impl Kit {
         }
     }
 
-    /// What is to be checked once nothing runs any more.
+    /// Checks for the time after the last operation.
     pub(crate) fn finish(&self) -> Vec<Check> {
         store::checks(&self.store, &self.pool)
     }
@@ -253,7 +253,7 @@ impl Read for Stopping {
     }
 }
 
-/// A writer whose reader is gone.
+/// A writer to a pipe without a reader.
 fn closed_pipe() -> std::io::PipeWriter {
     std::io::pipe().expect("two more descriptors").1
 }

@@ -14,7 +14,7 @@ const SIZE_BYTES_MAX: usize = 3 << 20;
 const TIME_MAX: Duration = Duration::from_secs(60);
 const RETRIES: u32 = 2;
 
-/// How the server is.
+/// Behaviour of the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Honest,
@@ -89,7 +89,7 @@ fn settings(url: String, path: &Path) -> Fetch {
     }
 }
 
-/// The file, or what a fetch keeps to go on from.
+/// Removes the file, and the parts that a fetch keeps to resume from.
 fn clear(path: &Path) {
     for suffix in ["", ".part", ".part.json"] {
         let mut name = path.as_os_str().to_owned();

@@ -64,7 +64,7 @@ fn pattern(text: &str) -> SearchPattern {
     }
 }
 
-/// Counts what it is shown.
+/// Counts the lines that it is shown.
 struct Listener {
     pipe: Option<PipeWriter>,
     lines: u64,

@@ -13,7 +13,7 @@ pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     if random.below(ALGORITHMS.len() + 1) == ALGORITHMS.len() { blake3(kit, random) } else { known(kit, random) }
 }
 
-/// Against what `sha256sum` and its like say of the file.
+/// Compares a digest with that of `sha256sum` and its like.
 fn known(kit: &Kit, random: &mut Rng) -> Outcome {
     let (sample, control) = (kit.sample(random), Control::default());
     let mishap = match Kit::mishap(random) {
@@ -22,7 +22,7 @@ fn known(kit: &Kit, random: &mut Rng) -> Outcome {
         other => other,
     };
     let which = random.below(ALGORITHMS.len());
-    // As it is stored: a digest is never of what is in an encoding.
+    // In its stored form: a digest is never of decoded bytes.
     let input = stored(sample, mishap, &control, random);
     let result = digest(input, ALGORITHMS[which], &kit.pool, &control, 1 + random.below(THREADS));
     let right = result.as_ref().is_ok_and(|digest| digest.encode(DigestForm::Hex) == sample.digests[which]);

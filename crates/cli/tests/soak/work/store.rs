@@ -11,12 +11,12 @@ use rorqual_testkit::generate::Rng;
 use std::path::Path;
 use std::time::Duration;
 
-/// Where entries are; which of them are there at the end is nobody's fault.
+/// Folder of the entries; any of them may be missing at the end.
 pub(crate) const BLOBS: &str = "blobs";
 
 const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: Duration::from_secs(600), holder: "soak" };
 
-/// With room for what each worker may hold at a time, and one more.
+/// Opens a store with room for one entry per worker, and one more.
 pub(super) fn open(folder: &Path, samples: &[Sample]) -> Store {
     let largest = samples.iter().map(|sample| sample.bytes.len() as u64).max().expect("there are samples");
     let bytes_max = (super::OPERATIONS_MAX as u64 + 1) * largest;
@@ -35,7 +35,7 @@ pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     result.unwrap_or_else(|error| Outcome::wrong(error, sample))
 }
 
-/// It may have been evicted; what is there is whole.
+/// Reads an entry. It may have been evicted; if it is there, it is whole.
 fn read(kit: &Kit, digest: &Digest, sample: &Sample) -> Result<Outcome, Error> {
     match kit.store.get(digest, None)? {
         Some(reader) if !kit.store.verify_reader(&reader, &kit.pool, &Control::default())? => {
