@@ -62,12 +62,12 @@ pub struct Formats {
     pub candidates: Vec<LogFormat>,
 }
 
-/// Memory of one analysis: what it shares out, and to whom.
+/// Memory of one analysis, and its shares.
 #[derive(Debug, Clone, Copy)]
 pub struct AnalysisShares {
     /// Worker threads.
     pub threads: usize,
-    /// For the tables of distinct values, or what is kept instead.
+    /// For the tables of distinct values, or the store instead of them.
     pub tables_bytes: u64,
     line_bytes_max: usize,
     buffers: usize,

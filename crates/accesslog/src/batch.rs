@@ -35,7 +35,7 @@ pub struct LogBatch {
     pub(crate) texts: [Option<CodedColumn>; TEXT_FIELDS.len()],
 }
 
-/// Codes of one text field, and what they stand for.
+/// Codes of one text field, and their values.
 #[derive(Debug)]
 pub(crate) struct CodedColumn {
     pub(crate) codes: Vec<u32>,

@@ -93,7 +93,7 @@ impl RecordedChunk {
         Self { recorder, zones_seconds: Vec::new(), repaired: Vec::new(), rejected: Vec::new() }
     }
 
-    /// Gives the recorder what was gathered of `chunk`.
+    /// Gives the recorder the rows of `chunk`.
     pub(crate) fn hand_over(&mut self, batch: &LogBatch, chunk: &Chunk) {
         let Self { recorder, zones_seconds, repaired, rejected } = self;
         recorder.take(&RecordedRows { batch, zones_seconds, repaired, rejected, chunk });

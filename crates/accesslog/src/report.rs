@@ -1,4 +1,4 @@
-//! The report: what `rorqual logs --json` prints and what the page shows, from one place.
+//! The report, which `rorqual logs --json` prints and the page shows, from one place.
 //!
 //! The fields are the schema `rorqual.logs/1`, which is described in `docs/api.md`.
 
@@ -77,7 +77,7 @@ pub struct LogReport {
     pub complete: bool,
     /// The inputs, in order.
     pub sources: Vec<InputReport>,
-    /// Lines by what became of them.
+    /// Lines by their outcome.
     pub lines: LineCounts,
     /// Rows that had no room: everything below but rejects and repairs is of the others then.
     #[serde(skip_serializing_if = "is_zero")]
@@ -258,7 +258,7 @@ pub const PANELS: [(&str, &str); 14] = [
 ];
 
 impl LogReport {
-    /// The report of what `analysis` holds now, with `top` rows in each table.
+    /// The report of the present state of `analysis`, with `top` rows in each table.
     #[must_use]
     pub fn new(analysis: &Analysis, sources: Vec<InputReport>, complete: bool, top: usize, stats: RunStats) -> Self {
         let totals = analysis.totals().clone();

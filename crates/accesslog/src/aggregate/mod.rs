@@ -1,4 +1,4 @@
-//! An analysis: what all workers together know of a log, in a fixed amount of memory.
+//! An analysis: the sums of all workers for a log, in a fixed amount of memory.
 //!
 //! Each worker has a [`LogWorker`] stage with small dictionaries of its own, which stay in its
 //! core's cache. When one of them is full, its sums go to the [`FieldTally`](tally::Tally) of the
@@ -185,7 +185,7 @@ impl Analysis {
         (*rejects, *repairs) = (counts.rejects, counts.repairs);
     }
 
-    /// Lines by what became of them.
+    /// Lines by their outcome.
     #[must_use]
     pub fn lines(&self) -> LineCounts {
         lock(&self.totals).lines

@@ -6,7 +6,7 @@ use crate::log_histogram::LogHistogram;
 /// Status codes have three digits.
 pub(crate) const STATUSES: usize = 1000;
 
-/// Counts of lines by what became of them.
+/// Counts of lines by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct LineCounts {

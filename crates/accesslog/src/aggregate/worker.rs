@@ -35,7 +35,7 @@ pub(crate) const WORKER_BYTES: u64 = 12 << 20;
 pub struct LogWorker {
     analysis: Arc<Analysis>,
     parser: LogParser,
-    /// Tells what a chunk begins with, where a line may say other columns.
+    /// Tells the columns that a chunk begins with, where a line may say other columns.
     relay: Option<Arc<ColumnRelay>>,
     batch: LogBatch,
     /// Hits and bytes for each code, in the order of [`TEXT_FIELDS`].
@@ -106,7 +106,7 @@ impl LogWorker {
         Self { parser: LogParser::new(format), relay: Some(Arc::clone(relay)), ..self }
     }
 
-    /// The format of what comes after the lines so far, where they said another one.
+    /// The format of the next lines, where the lines so far named another one.
     pub(crate) fn format_behind(&self) -> Option<LogFormat> {
         self.relay.as_ref().map(|relay| relay.format())
     }

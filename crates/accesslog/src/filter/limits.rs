@@ -1,4 +1,4 @@
-//! The limits of filters, and what they cost.
+//! The limits of filters, and their costs.
 
 /// Longest text that is read as a filter, in bytes.
 pub const FILTER_BYTES_MAX: usize = 64 << 10;

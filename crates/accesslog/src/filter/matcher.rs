@@ -19,7 +19,7 @@ pub struct Subject<'a> {
     pub flaw: &'a str,
 }
 
-/// A filter, and what was found out about agents; each thread has its own.
+/// A filter, and the classes of agents so far; each thread has its own.
 #[derive(Debug, Clone)]
 pub struct Matcher {
     filter: Arc<Filter>,
@@ -41,7 +41,7 @@ impl Matcher {
         Self { filter, known: LineContext::default() }
     }
 
-    /// The same, with what it takes to tell countries.
+    /// The same, with a database of countries.
     #[must_use]
     pub fn with_countries(mut self, countries: Option<Arc<Countries>>) -> Self {
         self.known.countries = countries;

@@ -32,15 +32,15 @@ pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 pub enum Filter {
     /// Rows that all of these mean; without any, all rows.
     All(Vec<Filter>),
-    /// Those that at least one of these means.
+    /// Rows that at least one of these means.
     Any(Vec<Filter>),
-    /// Those that it does not mean.
+    /// Rows that it does not mean.
     Not(Box<Filter>),
     /// Rows whose text passes the test.
     Text(TextColumn, TextTest),
     /// Rows whose number passes the test.
     Number(NumberColumn, NumberTest),
-    /// Those that are so.
+    /// Rows that are so.
     Is(Flag),
 }
 
@@ -60,7 +60,7 @@ impl Filter {
         parse::parse(text)
     }
 
-    /// True if it asks for lines that were rejected, or for what is wrong with lines.
+    /// True if it asks for lines that were rejected, or for flaws of lines.
     #[must_use]
     pub fn names_flaws(&self) -> bool {
         match self {
@@ -111,7 +111,7 @@ fn is_pattern(condition: &Filter) -> bool {
     matches!(condition, Filter::Text(_, TextTest::Matches(_)))
 }
 
-/// True if it asks what agents are, which a matcher remembers.
+/// True if it asks for classes of agents, which a matcher remembers.
 fn is_agent(condition: &Filter) -> bool {
     matches!(condition, Filter::Is(Flag::Bot) | Filter::Text(TextColumn::Browser | TextColumn::Os | TextColumn::Bot, _))
 }

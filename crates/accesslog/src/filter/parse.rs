@@ -10,9 +10,9 @@ use std::fmt;
 /// Why a text is no filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// Where in the text, in characters from 1.
+    /// The place in the text, in characters from 1.
     pub column: usize,
-    /// What is wrong there, for people.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -51,7 +51,7 @@ const KINDS: &str = "a kind of content: page, style, script, image, font, media,
 
 /// The name that somebody may have meant who wrote `name`.
 fn nearest(name: &str) -> Option<&'static str> {
-    /// As alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
+    /// Names as alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
     const LIKE_MIN: f64 = 0.8;
     let name = name.to_ascii_lowercase();
     let texts = TextColumn::ALL.into_iter().map(TextColumn::name);

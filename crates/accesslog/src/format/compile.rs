@@ -1,4 +1,4 @@
-//! From the pieces of a format string to a [`Program`]: what nginx's and Apache's languages share.
+//! From the pieces of a format string to a [`Program`]: the parts that nginx and Apache share.
 
 use super::error::FormatError;
 use super::program::{FastPath, FieldEnd, FieldPart, Op, Program};

@@ -95,7 +95,7 @@ fn nginx_statements(text: &str) -> Vec<Vec<ConfigWord>> {
     statements
 }
 
-/// The text up to an unescaped `quote`, and what follows it; it begins at `start`.
+/// The text up to an unescaped `quote`, and the text after it; it begins at `start`.
 fn nginx_quoted(text: &str, quote: char, start: usize) -> (ConfigWord, &str) {
     let mut word = ConfigWord::default();
     let mut chars = text.char_indices();

@@ -5,7 +5,7 @@ use std::fmt;
 /// A format string that could not be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
-    /// Byte of what was given, from 0.
+    /// Byte of the text that was given, from 0.
     at: usize,
     line: usize,
     column: usize,

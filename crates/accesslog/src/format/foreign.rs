@@ -21,7 +21,7 @@ pub enum ForeignContent {
         /// True if there are, or may be, more.
         more: bool,
     },
-    /// Data that is no text, by what it is.
+    /// Data that is no text, by its kind.
     Binary(&'static str),
     /// Lines that are no requests.
     Text(TextKind),
@@ -32,7 +32,7 @@ pub enum ForeignContent {
 pub enum Archive {
     /// Of tar, compressed or not.
     Tar,
-    /// Of zip, and what is built on it.
+    /// Of zip, and formats built on it.
     Zip,
     /// Of 7-Zip.
     SevenZip,
@@ -179,7 +179,7 @@ impl fmt::Display for ForeignContent {
     }
 }
 
-/// First bytes of what is no text.
+/// First bytes of files that are no text.
 const BINARY: &[(&[u8], &str)] = &[
     (b"\x1f\x8b\x08", TWICE),
     (b"\x28\xb5\x2f\xfd", TWICE),
@@ -219,7 +219,7 @@ const KINDS: [(TextKind, IsKind); 5] = [
     (TextKind::Logfmt, is_logfmt),
 ];
 
-/// True if a line has what texts do not: a zero, or more than a few control characters.
+/// True if a line has bytes that texts have not: a zero, or more than a few control characters.
 fn is_binary(line: &[u8]) -> bool {
     let controls = line.iter().filter(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127)).count();
     line.contains(&0) || controls * 20 > line.len()
@@ -333,7 +333,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     is_octal.then(|| digits.iter().fold(0, |value, byte| value * 8 + u64::from(byte - b'0')))
 }
 
-/// The name in a tar header, with what ustar puts before it.
+/// The name in a tar header, with the prefix that ustar puts before it.
 fn tar_name(header: &[u8]) -> String {
     let (name, prefix) = (text_of(&header[..100]), text_of(&header[345..500]));
     if &header[257..262] == b"ustar" && header[263] == b'0' && !prefix.is_empty() { format!("{prefix}/{name}") } else { name }

@@ -169,7 +169,7 @@ impl JsonKeys {
         let key: &[u8] = match key {
             // Traefik
             b"Duration" => b"duration_ns",
-            // pino-http and what else writes JavaScript's objects
+            // pino-http and others that write JavaScript's objects
             b"responseTime" => b"response_time_ms",
             // Serilog
             b"Elapsed" => b"elapsed_ms",

@@ -22,7 +22,7 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<FormatPiece>, FormatError> {
     Ok(pieces)
 }
 
-/// The name at the start of `text`, which follows a `$`, and what comes after it.
+/// The name at the start of `text`, which follows a `$`, and the text after it.
 fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
     let braced = text.strip_prefix('{');
     let body = braced.unwrap_or(text);

@@ -128,7 +128,7 @@ impl LinePrefix {
     }
 }
 
-/// The first word, and what is after the blank after it.
+/// The first word, and the text after the blank that ends it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = memchr::memchr(b' ', text).filter(|space| *space > 0)?;
     Some((&text[..space], &text[space + 1..]))

@@ -30,13 +30,13 @@ pub(crate) enum FastPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) part: FieldPart,
-    /// Literal text after the field; for the last field, what the line ends with.
+    /// Literal text after the field; for the last field, the end of the line.
     pub(crate) end: Box<[u8]>,
     pub(crate) stop: FieldEnd,
     /// True if another field of the line says the same better, so that this one is only stepped
     /// over.
     pub(crate) is_skipped: bool,
-    /// True if a backslash in the field escapes what follows it.
+    /// True if a backslash in the field escapes the byte after it.
     pub(crate) escaped: bool,
     /// True if it stands between blanks, so that a server that fills columns up may write several.
     pub(crate) is_bare: bool,

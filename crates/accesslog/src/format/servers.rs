@@ -33,7 +33,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "haproxy",
         r#"$remote_addr [$time_local_ms] $frontend $backend $request_wait/$queue_wait/$connect_wait/$upstream_response_time_ms/$request_time_ms $status $bytes_sent $request_cookie $response_cookie $termination $connections $queues_and_captured "$request""#,
     ),
-    // Envoy's default, and what Istio makes of it; DURATION is milliseconds.
+    // Envoy's default, and Istio's, which is longer; DURATION is milliseconds.
     (
         "istio",
         r#"[$time_iso8601] "$request" $status $response_flags $response_details $connection_details "$transport_failure" $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$forwarded_for" "$http_user_agent" "$request_id" "$host" "$authority_host" $cluster $local_upstream $local_downstream $remote_addr $requested_server_name $route_name"#,

@@ -17,7 +17,7 @@ const NAME: &str = "combined_times";
 /// Name of the one that reads nothing of it.
 pub(super) const EXTRA: &str = "combined_extra";
 
-/// Begins the names of what is stepped over.
+/// Begins the names of fields that are stepped over.
 pub(super) const UNREAD: &str = "behind_agent_";
 
 /// Two readings of nginx's clock differ so much.

@@ -186,7 +186,7 @@ fn clock_item(item: ClockItem, civil: &Civil, time_us: i64, zone_seconds: i32) -
     }
 }
 
-/// `label:value` of what the record has.
+/// `label:value` of the record's fields.
 fn labels_line<'k>(labels: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &LogRecord<'_>) -> Vec<u8> {
     let member = |(label, part): (&str, &FieldPart)| {
         let text = part_text(part, record);

@@ -44,7 +44,7 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
     is_name(text) || is_ipv6(text) || text.starts_with(b"unix:")
 }
 
-/// Letters, digits and what stands between them; so are IPv4 addresses, and the numbers of
+/// Letters, digits and the marks between them; so are IPv4 addresses, and the numbers of
 /// anonymised logs.
 fn is_name(text: &[u8]) -> bool {
     const NAME_BYTES_MAX: usize = 253;

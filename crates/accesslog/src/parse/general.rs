@@ -47,7 +47,7 @@ fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: boo
     (draft.outcome(needed(program.fields)), has_gap)
 }
 
-/// True if what was taken for client or user has a field of the line in it that stands further on:
+/// True if the text taken for client or user has a field of the line in it that stands further on:
 /// lines of several formats stand in one log, and between blanks any word can be read as a client.
 /// A user may have blanks in its name, but after the `-` for the identity, which nothing but
 /// another format's line has elsewhere.
@@ -367,7 +367,7 @@ pub(crate) fn present(text: &[u8]) -> &[u8] {
     if text == b"-" { &[] } else { text }
 }
 
-/// True if the text is what a number of bytes is.
+/// True if the text can be a number of bytes.
 fn is_count(text: &[u8]) -> bool {
     text == b"-" || (!text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
@@ -388,7 +388,7 @@ pub(crate) fn status(text: &[u8]) -> Result<u16, LineFlaw> {
 
 pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, LineFlaw> {
     let text = present(text);
-    // HAProxy puts a plus before what it did not see the end of.
+    // HAProxy puts a plus before a value that it did not see the end of.
     if text.is_empty() || text.starts_with(b"+") {
         return Ok(None);
     }
@@ -396,8 +396,8 @@ pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, LineFlaw> {
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, LineFlaw> {
-    // -1 is what proxies write where there was none; HAProxy puts a plus before what it did not see
-    // the end of.
+    // -1 is what proxies write where there was none; HAProxy puts a plus before a value that it did
+    // not see the end of.
     if text == b"-1" || text.starts_with(b"+") {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Remembers what keys mean, so that a line costs no look-up in the table of all key paths.
+//! Remembers the meaning of keys, so that a line costs no look-up in the table of all key paths.
 
 use crate::format::json::{JsonKeys, KEY_BYTES_MAX, KeyMeaning};
 

@@ -40,7 +40,7 @@ pub struct LogParser {
     clock: ClfClock,
     /// Only for JSON formats.
     json: Option<JsonState>,
-    /// Only where the format has a prefix: reads what is after it.
+    /// Only where the format has a prefix: reads the text after it.
     behind: Option<Box<LogParser>>,
     /// Only for W3C's format.
     w3c: Option<W3cState>,
@@ -125,7 +125,7 @@ impl LogParser {
     }
 }
 
-/// Takes a prefix off a line, and reads what is after it.
+/// Takes a prefix off a line, and reads the text after it.
 #[inline(never)]
 fn parse_behind<'a>(
     prefix: LinePrefix,

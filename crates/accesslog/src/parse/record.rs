@@ -121,7 +121,7 @@ pub enum LineFlaw {
     NoAccess,
     /// The line is no `label:value` with tabs between, or has neither a status nor a request.
     NoLabels,
-    /// No `#Fields:` line before it says what its columns are.
+    /// No `#Fields:` line before it names its columns.
     NoColumns,
     /// A `#Fields:` line says other columns from here on, where nobody else would know.
     OtherColumns,

@@ -63,7 +63,7 @@ impl ColumnRelay {
         }
     }
 
-    /// The format of what comes after the last stretch.
+    /// The format of the lines after the last stretch.
     pub(crate) fn format(&self) -> LogFormat {
         LogFormat::w3c(Arc::clone(&self.lock().columns))
     }

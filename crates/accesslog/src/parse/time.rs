@@ -214,7 +214,7 @@ fn instant(days: i64, whole_us: i64, fraction_us: i64, zone: &[u8]) -> Result<In
     Ok(Instant { time_us: local_us - i64::from(zone_seconds) * SECOND_US, zone_seconds })
 }
 
-/// A leading `.678` in microseconds, and what follows it.
+/// A leading `.678` in microseconds, and the text after it.
 fn fraction_us(text: &[u8]) -> Result<(i64, &[u8]), LineFlaw> {
     let [b'.' | b',', rest @ ..] = text else {
         return Ok((0, text));

@@ -19,7 +19,7 @@ pub(crate) struct W3cState {
     columns: Arc<W3cColumns>,
     /// The agent of the current line, with its escapes undone.
     scratch: Vec<u8>,
-    /// True if another `#Fields:` line is a flaw: nobody else would know what it says.
+    /// True if another `#Fields:` line is a flaw: no other parser would know its columns.
     is_strict: bool,
 }
 
