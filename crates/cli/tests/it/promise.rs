@@ -258,8 +258,8 @@ fn push_combined(out: &mut Vec<u8>, client: &str, time: &str, path: &str, referr
 
 const TIME: &str = "02/Jan/2025:00:00:00 +0000";
 
-/// Columns that change with every sixth line, of names that are nowhere else: what workers hand on
-/// to each other is no more at the end of a long log than at its start.
+/// Columns that change with every sixth line, of names that are nowhere else: the state that
+/// workers pass on to each other is no larger at the end of a long log than at its start.
 #[test]
 fn columns_that_change_all_along_a_log() {
     const MORE: usize = 200;

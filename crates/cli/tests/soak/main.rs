@@ -2,8 +2,8 @@
 //! among them, and a real `rorqual serve` beside it. Afterwards nothing may be left: no descriptor,
 //! thread, temporary file, buffer, or memory.
 //!
-//! A test of its own, and not one of `it`: what it counts belongs to its process. Run by `cargo
-//! test` it takes seconds; `make soak` gives it minutes or hours and keeps what it saw as a plot.
+//! A test of its own, and not one of `it`: its counts are of the whole process. Run by `cargo
+//! test` it takes seconds; `make soak` gives it minutes or hours and keeps its samples as a plot.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
