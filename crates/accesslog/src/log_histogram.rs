@@ -61,17 +61,17 @@ impl LogHistogram {
         (self.count, self.sum, self.max) = (0, 0, 0);
     }
 
-    /// The percentiles, each number times `scale`; `None` where there is no number.
+    /// The percentiles, each number by `divisor`, as 0.4 s is written in microseconds; `None` where there is no number.
     #[must_use]
-    pub fn percentiles(&self, scale: f64) -> Option<Percentiles> {
+    pub fn percentiles(&self, divisor: f64) -> Option<Percentiles> {
         (self.count > 0).then(|| Percentiles {
             count: self.count,
-            mean: self.sum as f64 / self.count as f64 * scale,
-            p50: self.quantile(0.50) as f64 * scale,
-            p90: self.quantile(0.90) as f64 * scale,
-            p95: self.quantile(0.95) as f64 * scale,
-            p99: self.quantile(0.99) as f64 * scale,
-            max: self.max as f64 * scale,
+            mean: self.sum as f64 / self.count as f64 / divisor,
+            p50: self.quantile(0.50) as f64 / divisor,
+            p90: self.quantile(0.90) as f64 / divisor,
+            p95: self.quantile(0.95) as f64 / divisor,
+            p99: self.quantile(0.99) as f64 / divisor,
+            max: self.max as f64 / divisor,
         })
     }
 
@@ -140,6 +140,13 @@ fn largest(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_are_those_of_the_log() {
+        let mut durations = LogHistogram::default();
+        durations.add(400_000);
+        assert_eq!(durations.percentiles(1e6).map(|percentiles| percentiles.max), Some(0.4));
+    }
 
     #[test]
     fn percentiles_hold_for_any_number() {

@@ -283,8 +283,8 @@ impl LogReport {
             panels,
             percentiles: PercentileSet {
                 bytes: totals.bytes.percentiles(1.0),
-                request_time: totals.request_time_us.percentiles(1e-6),
-                upstream_time: totals.upstream_time_us.percentiles(1e-6),
+                request_time: totals.request_time_us.percentiles(1e6),
+                upstream_time: totals.upstream_time_us.percentiles(1e6),
             },
             rejects: ReportSamples { count: totals.lines.rejected, samples: rejects },
             repairs: ReportSamples { count: totals.lines.repaired, samples: repairs },

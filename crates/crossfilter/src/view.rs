@@ -278,8 +278,8 @@ impl RowStore {
             panels,
             percentiles: PercentileSet {
                 bytes: spreads.bytes.percentiles(1.0),
-                request_time: spreads.request_time.percentiles(1e-6),
-                upstream_time: spreads.upstream_time.percentiles(1e-6),
+                request_time: spreads.request_time.percentiles(1e6),
+                upstream_time: spreads.upstream_time.percentiles(1e6),
             },
             week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
             latency: latency(counted),

@@ -223,6 +223,7 @@ pub(crate) async fn guard(State(gate): State<Arc<RequestGate>>, mut request: Req
 /// Admits a request; returns the answer itself where the request opens the page.
 async fn admit(gate: &RequestGate, request: &mut Request) -> Result<Option<Response>, ApiError> {
     let Some(pass) = gate.guard.check(request)? else { return Ok(None) };
+    check_transfer_coding(request.headers())?;
     if let Some(place) = request.extensions().get::<Arc<ConnectionSlot>>().cloned() {
         place.show(pass.clone());
         gate.connections.welcome(&place).await;
@@ -233,6 +234,17 @@ async fn admit(gate: &RequestGate, request: &mut Request) -> Result<Option<Respo
     }
     request.extensions_mut().insert(pass);
     Ok(gate.guard.sign_in(request))
+}
+
+/// Refuses a body in a transfer coding beside chunks (RFC 9112, 6.1): its bytes would be taken for
+/// the body itself.
+fn check_transfer_coding(headers: &HeaderMap) -> Result<(), ApiError> {
+    let other = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if headers.get_all(header::TRANSFER_ENCODING).iter().any(other) {
+        let message = "the only transfer coding that is understood is chunked; send the body itself, or name its coding in Content-Encoding";
+        return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "unsupported_transfer_coding", message));
+    }
+    Ok(())
 }
 
 fn no_token() -> ApiError {

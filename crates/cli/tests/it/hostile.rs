@@ -52,6 +52,10 @@ fn a_request_has_one_end_whatever_is_said_of_it() {
     ] {
         assert_eq!(with(headers, "5\r\nhello\r\n0\r\n\r\n"), [404], "{headers:?}");
     }
+    // A coding that nobody undoes is not taken for the body.
+    for headers in ["Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"] {
+        assert_eq!(with(headers, "1\r\nx\r\n0\r\n\r\n"), [501], "{headers:?}");
+    }
     for (headers, body) in [
         ("Content-Length: 5\r\nContent-Length: 6\r\n", "hello"),
         ("Content-Length: 5, 6\r\n", "hello"),
