@@ -35,21 +35,39 @@ pub(crate) struct JsonKeys {
 pub(crate) enum JsonWriterKind {
     /// Envoy, and Istio and Envoy Gateway, which run it.
     Envoy,
+    /// Envoy, if the line has both this and its other half.
+    EnvoyStart,
+    EnvoyCode,
     /// Rails by its gem lograge.
     Lograge,
+    /// Any program: messages with a level. Some servers write their requests so.
+    Application,
 }
 
 impl JsonWriterKind {
     /// The unit of its `duration`.
-    pub(crate) fn unit(self) -> Unit {
+    pub(crate) fn unit(self) -> Option<Unit> {
         match self {
-            JsonWriterKind::Envoy | JsonWriterKind::Lograge => Unit::Millis,
+            JsonWriterKind::Envoy | JsonWriterKind::Lograge => Some(Unit::Millis),
+            JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode | JsonWriterKind::Application => None,
+        }
+    }
+
+    /// The writer of a line with keys of both.
+    pub(crate) fn and(self, other: JsonWriterKind) -> JsonWriterKind {
+        match (self, other) {
+            (JsonWriterKind::EnvoyStart, JsonWriterKind::EnvoyCode) => JsonWriterKind::Envoy,
+            (JsonWriterKind::EnvoyCode, JsonWriterKind::EnvoyStart) => JsonWriterKind::Envoy,
+            (JsonWriterKind::Application, other) => other,
+            (known, JsonWriterKind::Application) => known,
+            (JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode, other) => other,
+            (known, _) => known,
         }
     }
 }
 
 /// Keys by which a writer is known, by its documentation.
-const WRITERS: [(&str, JsonWriterKind); 10] = [
+const WRITERS: [(&str, JsonWriterKind); 17] = [
     ("response_flags", JsonWriterKind::Envoy),
     ("response_code_details", JsonWriterKind::Envoy),
     ("upstream_cluster", JsonWriterKind::Envoy),
@@ -59,7 +77,14 @@ const WRITERS: [(&str, JsonWriterKind); 10] = [
     ("requested_server_name", JsonWriterKind::Envoy),
     ("x-envoy-upstream-service-time", JsonWriterKind::Envoy),
     ("upstream_service_time", JsonWriterKind::Envoy),
+    ("start_time", JsonWriterKind::EnvoyStart),
+    ("response_code", JsonWriterKind::EnvoyCode),
     ("controller", JsonWriterKind::Lograge),
+    ("level", JsonWriterKind::Application),
+    ("severity", JsonWriterKind::Application),
+    ("msg", JsonWriterKind::Application),
+    ("message", JsonWriterKind::Application),
+    ("logger", JsonWriterKind::Application),
 ];
 
 /// A field of a JSON format.

@@ -52,6 +52,15 @@ fn is_name(text: &[u8]) -> bool {
     text.len() <= NAME_BYTES_MAX
         && text.iter().all(of_names)
         && text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && !is_after_line_number(text)
+}
+
+/// True for `access.log-12-203.0.113.7`: a line of context as grep prints it.
+fn is_after_line_number(text: &[u8]) -> bool {
+    let mut parts = text.rsplitn(3, |byte| *byte == b'-');
+    let (Some(last), Some(number), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let is_ipv4 = str::from_utf8(last).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok());
+    is_ipv4 && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
 }
 
 fn is_ipv6(text: &[u8]) -> bool {
@@ -73,6 +82,12 @@ mod tests {
         for other in [&b"[::1"[..], b"unix:", b"::ffff:10.0.0.1", b"[pod/a/b]x", b"access.log:10.0.0.1", b"a:123456"] {
             assert_eq!(client(other), other);
         }
+    }
+
+    #[test]
+    fn a_line_number_before_an_address_is_no_host() {
+        assert!(!is_host(b"access.log-12-203.0.113.7"));
+        assert!(is_host(b"ec2-203-0-113-7.compute.example") && is_host(b"ip-10.0.0.1") && is_host(b"web-1"));
     }
 
     #[test]

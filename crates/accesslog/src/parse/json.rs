@@ -58,6 +58,7 @@ struct BestValue<'a> {
 }
 
 const KINDS: usize = 16;
+const CLIENT: usize = 1;
 const REQUEST: usize = 4;
 const METHOD: usize = 5;
 const TARGET: usize = 6;
@@ -65,12 +66,13 @@ const PATH: usize = 7;
 const QUERY: usize = 8;
 const PROTOCOL: usize = 9;
 const STATUS: usize = 10;
+const AGENT: usize = 13;
 
 /// Parts of one kind compete for one place.
 fn kind(part: &FieldPart) -> Option<usize> {
     Some(match part {
         FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => 0,
-        FieldPart::Client => 1,
+        FieldPart::Client => CLIENT,
         FieldPart::User => 2,
         FieldPart::Host => 3,
         FieldPart::Request => REQUEST,
@@ -82,7 +84,7 @@ fn kind(part: &FieldPart) -> Option<usize> {
         FieldPart::Status => STATUS,
         FieldPart::Bytes => 11,
         FieldPart::Referrer => 12,
-        FieldPart::Agent => 13,
+        FieldPart::Agent => AGENT,
         FieldPart::RequestTime(_) => 14,
         FieldPart::UpstreamTime(_) => 15,
         FieldPart::Skip | FieldPart::AbsoluteRequest | FieldPart::Clock(_) => return None,
@@ -108,9 +110,13 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
         Err(Stopped::TextAfter) => fill.draft.note(LineFlaw::TextAfter),
     }
     // Much else that is logged has a path.
-    let telling: &[usize] =
-        if keys.is_well_known() { &[STATUS, METHOD, REQUEST] } else { &[STATUS, METHOD, TARGET, PATH, REQUEST] };
-    let is_access = telling.iter().any(|kind| held[*kind].is_some());
+    let has = |kinds: &[usize]| kinds.iter().any(|kind| held[*kind].is_some());
+    let is_access = match (keys.is_well_known(), writer) {
+        // A process that ends has a status, too.
+        (true, Some(JsonWriterKind::Application)) => has(&[METHOD, REQUEST, CLIENT, AGENT]),
+        (true, _) => has(&[STATUS, METHOD, REQUEST]),
+        (false, _) => has(&[STATUS, METHOD, TARGET, PATH, REQUEST]),
+    };
     if !is_access && scanned.is_ok() {
         return LineOutcome::Rejected(LineFlaw::NoAccess);
     }
@@ -200,7 +206,10 @@ impl<'a> LineScan<'_, 'a> {
             self.expect(b':')?;
             self.space();
             let meaning = self.state.memo.meaning(self.keys, object, key.text);
-            self.writer = self.writer.or(meaning.writer);
+            self.writer = match (self.writer, meaning.writer) {
+                (Some(known), Some(other)) => Some(known.and(other)),
+                (known, other) => known.or(other),
+            };
             self.value(meaning)?;
             self.space();
             if self.take(b'}') {
@@ -402,8 +411,8 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
     /// The part that a slot is, in this line.
     fn part_of(&self, slot: u16) -> Cow<'p, FieldPart> {
         let slot = self.keys.slot(slot);
-        match self.writer {
-            Some(writer) if slot.is_unit_of_writer => Cow::Owned(FieldPart::RequestTime(writer.unit())),
+        match self.writer.and_then(JsonWriterKind::unit) {
+            Some(unit) if slot.is_unit_of_writer => Cow::Owned(FieldPart::RequestTime(unit)),
             _ => Cow::Borrowed(&slot.part),
         }
     }

@@ -94,6 +94,7 @@ impl LogParser {
     #[inline]
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = if line.first() == Some(&0) { after_nuls(line) } else { line };
         match self.format.kind() {
             LineSyntax::Text(program) => parse_text(program, &mut self.clock, self.numbers_only, line),
             LineSyntax::Json(keys) => {
@@ -118,11 +119,19 @@ impl LogParser {
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         match self.format.kind() {
-            LineSyntax::Text(program) => general::parse(program, &mut self.clock, line.strip_suffix(b"\r").unwrap_or(line)),
+            LineSyntax::Text(program) => {
+                general::parse(program, &mut self.clock, after_nuls(line.strip_suffix(b"\r").unwrap_or(line)))
+            }
             LineSyntax::Json(_) | LineSyntax::Labels(_) | LineSyntax::W3c(_) | LineSyntax::Docker(_) => self.parse(line),
             LineSyntax::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, LogParser::parse_slow),
         }
     }
+}
+
+/// The line after the NUL bytes that it begins with: a log that was cut while its writer had it
+/// open (logrotate's `copytruncate`) goes on after a hole. A line of nothing else stays.
+fn after_nuls(line: &[u8]) -> &[u8] {
+    line.iter().position(|byte| *byte != 0).map_or(line, |start| &line[start..])
 }
 
 /// Takes a prefix off a line, and reads the text after it.

@@ -286,3 +286,32 @@ fn the_unit_of_a_duration_is_its_writers() {
         assert_eq!((record.request_time_us, record.upstream_time_us), (Some(request_us), upstream_us), "{line}");
     }
 }
+
+#[test]
+fn a_status_among_messages_of_programs_is_no_request() {
+    let ended = r#"{"level":"info","time":"2024-10-10T13:55:36Z","msg":"container exited","path":"/usr/bin/x","status":137}"#;
+    assert_eq!(said(ended), "rejected: the JSON object has neither a status nor a request");
+    let asked = r#"{"level":"info","ts":1646861401.5,"msg":"handled request","request":{"method":"GET","uri":"/"},"status":200}"#;
+    assert!(said(asked).contains(r#""method":"GET""#), "{}", said(asked));
+}
+
+#[test]
+fn envoy_is_known_by_the_names_of_its_start_and_its_code() {
+    let line = r#"{"start_time":"2024-10-10T13:55:36.123Z","method":"GET","path":"/a","response_code":200,"duration":1500}"#;
+    let mut parser = json_parser();
+    let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("not parsed") };
+    assert_eq!(record.request_time_us, Some(1_500_000));
+}
+
+#[test]
+fn a_line_after_a_hole_is_the_line() {
+    for (format, line) in [
+        ("json", r#"{"ts":1,"client_ip":"203.0.113.1","method":"GET","status":200}"#),
+        ("combined", r#"203.0.113.1 - - [10/Oct/2024:13:55:36 +0000] "GET /a HTTP/1.1" 200 5 "-" "c""#),
+    ] {
+        let hole = [&[0; 5_000][..], line.as_bytes()].concat();
+        let mut parser = LogParser::new(&LogFormat::parse(format).expect("a name"));
+        let LineOutcome::Parsed(record) = parser.parse(&hole) else { panic!("{format}: not parsed") };
+        assert_eq!(record.client, b"203.0.113.1", "{format}");
+    }
+}
