@@ -63,7 +63,7 @@ fn the_manual_page_is_one() {
         assert!(told > 0, "{flag}");
     }
     // Flags of every verb are told once.
-    assert_eq!(page.text().matches("Most memory the whole process may take").count(), 1);
+    assert_eq!(page.text().matches("Limit on the resident memory of the whole process").count(), 1);
 }
 
 #[test]
