@@ -23,6 +23,7 @@ packages := web/node_modules/.package-lock.json
 clients := crates/serve/tests/clients/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
+rg := $(target)/tools/bin/rg
 
 .PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz differential bench soak chaos ci clean
 
@@ -104,9 +105,9 @@ fmt: $(packages) ## Format everything
 fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes for FUZZ_SECONDS (6)
 	fuzz/run $(FUZZ_SECONDS)
 
-differential: /usr/bin/rg ## Compare grep with GNU grep and ripgrep on random cases (CASES=5000, SEED=1)
+differential: $(rg) ## Compare grep with GNU grep and ripgrep on random cases (CASES=5000, SEED=1)
 	cargo build --locked -p rorqual
-	tools/differential.py --cases $(or $(CASES),5000) --seed $(or $(SEED),1)
+	PATH="$(dir $(rg)):$$PATH" tools/differential.py --cases $(or $(CASES),5000) --seed $(or $(SEED),1)
 
 bench: $(page) ## Measure beside the other tools (an hour; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
@@ -155,8 +156,10 @@ $(page): $(packages) $(page_sources)
 /usr/sbin/nginx:
 	@tools/debian nginx 'the tests of uploads need a proxy'
 
-/usr/bin/rg:
-	@tools/debian ripgrep 'grep is compared with ripgrep'
+# A distribution's is years behind.
+$(rg):
+	cargo install ripgrep@15.2.0 --locked --root $(target)/tools --target-dir $(target)/tools/build
+	rm -rf $(target)/tools/build
 
 /usr/bin/curl:
 	@tools/debian curl 'the tests of clients need curl'

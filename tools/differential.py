@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compares `rorqual grep` with GNU grep and ripgrep on random cases: tools/differential.py [--cases 5000] [--seed N] [--program PATH]
 
-A case is a pattern, flags and inputs, all made from its own seed; each peer that knows its flags is run in the same folder, and output and exit code
-are compared, of the same input by name and by pipe. What differs is printed with the seed that makes it again (--seed N --cases 1), unless a
-rule in EXPLAINED says why. Exit code 0: nothing unexplained.
+A case is a pattern, flags and inputs, all made from its own seed. A peer that knows the flags is run in the same folder, and output and
+exit code are compared. A difference is printed with the seed that makes it again (--seed N --cases 1), unless EXPLAINED has its reason: a
+rule there changes the case, or both outputs, so that nothing but the explained part is taken away, and compares again.
+Exit code 0: nothing unexplained.
 """
 
 import argparse
+import copy
 import os
 import random
 import re
@@ -20,7 +22,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 
-# A block of the program is 256 KiB; --line-max takes less, so that most cases have lines that are not held whole.
+# A block of the program; --line-max takes less, so that most cases have lines that are not held whole.
+BLOCK = 256 << 10
 WIDE = 300_000
 
 ATOMS = [b"a", b"b", b"ab", b"[ab]", b"[^a]", b".", b"0", b" ", b"_", b"x", b"[0-9]", b"foo", b"\\.", b"(a|b)", b"(ab|a)", b"(foo|bar)"]
@@ -37,6 +40,18 @@ FLAGS = [
 ]
 
 
+# Flags that go with a value of their own.
+VALUED = ("-m", "-A", "-B", "-C")
+CONTEXT = ("-A", "-B", "-C", "-A0", "-2")
+
+# ripgrep's name for a flag of GNU grep, where it is another one.
+OF_RIPGREP = {"-h": ["--no-filename"], "-s": ["--no-messages"], "-Z": ["--null"], "-z": ["--null-data"], "-L": ["--files-without-match"],
+              "-2": ["-C2"], "--no-ignore-case": ["--case-sensitive"], "-I": []}
+
+# The least version of ripgrep that is compared with.
+RIPGREP_MIN = 14
+
+
 class Case:
     """Everything of one case, from its seed."""
 
@@ -51,6 +66,9 @@ class Case:
         self.in_file = r.random() < 0.15
         self.missing = not self.piped and r.random() < 0.05
         self.settings = r.choice([[], [], ["--threads", "1"], ["--threads", "3", "--line-max", "1"], ["--threads", "2", "--line-max", "64"]])
+        self.names = [f"f{index}" for index in range(len(self.files))]
+        if self.missing:
+            self.names.insert(r.randrange(len(self.names) + 1), "missing")
 
     def text(self):
         r = self.random
@@ -77,7 +95,7 @@ class Case:
             # ripgrep counts matches with -o, and prints counts instead of names with -l.
             chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]
         if self.peer == "r" and ["-x"] in chosen:
-            # ripgrep 13 takes -w for -x where both are given.
+            # ripgrep takes the last of -x and -w.
             chosen = [flags for flags in chosen if flags != ["-w"]]
         if self.peer == "r" and ["-o"] in chosen:
             # ripgrep prints the lines around matches, and lines without one, whole.
@@ -96,18 +114,59 @@ class Case:
             pattern = pattern + b"|" + r.choice(ATOMS)
         return pattern
 
-    def args(self):
-        """What all programs are given."""
-        args = list(self.flags) + (["-F"] if self.fixed else [])
+    def args(self, flags):
+        """The arguments that all programs are given."""
+        args = flags + (["-F"] if self.fixed else [])
         if self.in_file:
             args += ["-f", "patterns"]
         else:
             for pattern in self.patterns:
                 args += ["-e", os.fsdecode(pattern)]
-        names = [f"f{index}" for index in range(len(self.files))]
-        if self.missing:
-            names.insert(self.random.randrange(len(names) + 1), "missing")
-        return args + ([] if self.piped else names)
+        return args + ([] if self.piped else self.names)
+
+    def peer_command(self):
+        if self.peer == "r":
+            flags = [name for flag in self.flags for name in OF_RIPGREP.get(flag, [flag])]
+            return ["rg", "--no-config", "--no-heading", "--color=never", "-a", "-j1", "--sort=path", *self.args(flags)]
+        return ["grep", *([] if "-I" in self.flags else ["-a"]), *([] if self.fixed else ["-E"]), *self.args(list(self.flags))]
+
+    def has(self, *flags):
+        return any(flag in self.flags for flag in flags)
+
+    def may_be_empty(self):
+        """Whether a pattern matches where there is nothing."""
+        return any(pattern == b"" if self.fixed else re.fullmatch(pattern, b"") for pattern in self.patterns)
+
+
+class Answers:
+    """A case and both answers to it; `why` has the reasons that were taken away so far."""
+
+    def __init__(self, case, program):
+        self.case, self.program, self.why = copy.copy(case), program, []
+        self.ask()
+
+    def ask(self):
+        case = self.case
+        with tempfile.TemporaryDirectory() as folder:
+            for index, text in enumerate(case.files):
+                Path(folder, f"f{index}").write_bytes(text)
+            Path(folder, "patterns").write_bytes(b"".join(pattern + b"\n" for pattern in case.patterns))
+            feed = case.files[0] if case.piped else None
+            self.ours = run([self.program, "grep", *case.settings, *case.args(list(case.flags))], folder, feed)
+            theirs = run(case.peer_command(), folder, feed)
+        self.theirs = (theirs[0].replace(b"<stdin>", b"(standard input)"), *theirs[1:])
+
+    def are_equal(self):
+        return self.ours[:2] == self.theirs[:2]
+
+    def without(self, rule):
+        """The answers once a rule's reason is taken away; None where it is not one here."""
+        if not rule.holds(self):
+            return None
+        changed = copy.copy(self)
+        changed.case, changed.why = copy.copy(self.case), [*self.why, rule.why]
+        rule.change(changed)
+        return changed
 
 
 def main():
@@ -116,9 +175,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the first case's; each has the next")
     parser.add_argument("--program", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target")) / "debug/rorqual")
     args = parser.parse_args()
-    missing = [name for name in (str(args.program), "grep", "rg") if not shutil.which(name)]
-    if missing:
-        print(f"differential: not there: {', '.join(missing)} (cargo build --bin rorqual; Debian's packages grep and ripgrep)")
+    lacking = missing(args.program)
+    if lacking:
+        print(f"differential: not there: {', '.join(lacking)}")
         return 2
     program = str(args.program.resolve())
     explained, unexplained = Counter(), 0
@@ -135,38 +194,46 @@ def main():
     return 1 if unexplained else 0
 
 
+def missing(program):
+    """The programs that are not there, each with how to get it."""
+    said = subprocess.run(["rg", "--version"], capture_output=True, text=True).stdout if shutil.which("rg") else ""
+    version = re.match(r"ripgrep (\d+)", said)
+    there = {
+        f"{program} (cargo build --bin rorqual)": shutil.which(str(program)),
+        "grep (Debian's package grep)": shutil.which("grep"),
+        f"ripgrep {RIPGREP_MIN} or later as rg (cargo install ripgrep --locked)": version and int(version[1]) >= RIPGREP_MIN,
+    }
+    return [name for name, found in there.items() if not found]
+
+
 def one(seed, program):
     """Runs a case; why it differs, or else how."""
-    case = Case(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        for index, text in enumerate(case.files):
-            Path(folder, f"f{index}").write_bytes(text)
-        Path(folder, "patterns").write_bytes(b"".join(pattern + b"\n" for pattern in case.patterns))
-        args = case.args()
-        feed = case.files[0] if case.piped else None
-        ours = run([program, "grep", *case.settings, *args], folder, feed)
-        theirs = run([*peer(case), *args], folder, feed)
-        theirs = (theirs[0].replace(b"<stdin>", b"(standard input)"), *theirs[1:])
-        if ours[:2] == theirs[:2]:
-            return seed, None, None
-        why = explanation(case, ours, theirs)
-        if not why and {"-w", "-I"} & set(case.flags) and replace_odd(case, folder):
-            feed = case.files[0] if case.piped else None
-            again, wanted = run([program, "grep", *case.settings, *args], folder, feed), run([*peer(case), *args], folder, feed)
-            if again[:2] == wanted[:2]:
-                why = "beside bytes that are not UTF-8 no word begins or ends, as ripgrep has it; GNU grep -I takes them for a sign of binary data"
-        if not why and case.peer == "g" and "-o" in case.flags:
-            # The same lines are selected.
-            counted = [arg if arg != "-o" else "-c" for arg in args]
-            if run([program, "grep", *case.settings, *counted], folder, feed)[:2] == run([*peer(case), *counted], folder, feed)[:2]:
-                why = "of alternatives that match at one place -o prints the first, as ripgrep; GNU grep the longest"
-    return seed, why, why or describe(case, args, ours, theirs)
+    answers = Answers(Case(seed), program)
+    if answers.are_equal():
+        return seed, None, None
+    why = explanation(answers)
+    return seed, why, why or describe(answers)
 
 
-def peer(case):
-    if case.peer == "r":
-        return ["rg", "--no-config", "--no-heading", "--color=never", "-a", "-j1", "--sort=path"]
-    return ["grep"] + ([] if "-I" in case.flags else ["-a"]) + ([] if case.fixed else ["-E"])
+def explanation(answers):
+    """The fewest reasons without which the answers are equal, as a text."""
+    for count in range(1, REASONS_MAX + 1):
+        found = without(answers, EXPLAINED, count)
+        if found:
+            return "; and ".join(found.why)
+    return None
+
+
+def without(answers, rules, count):
+    """The answers once `count` of the rules, in their order, are taken away, if they are equal then."""
+    if not count:
+        return answers if answers.are_equal() else None
+    for place, rule in enumerate(rules):
+        left = answers.without(rule)
+        found = left and without(left, rules[place + 1 :], count - 1)
+        if found:
+            return found
+    return None
 
 
 def run(command, folder, feed):
@@ -179,59 +246,175 @@ def run(command, folder, feed):
     return ran.stdout, ran.returncode, ran.stderr
 
 
-def replace_odd(case, folder):
-    """Puts a blank in place of each byte that is not UTF-8; whether there were any."""
-    plain = [text.decode("utf-8", "surrogateescape").encode("utf-8", "replace").replace(b"?", b" ") for text in case.files]
-    changed = plain != case.files
-    case.files = plain
-    for index, text in enumerate(plain):
-        Path(folder, f"f{index}").write_bytes(text)
-    return changed
+# At most so many reasons explain one case together.
+REASONS_MAX = 5
+
+
+class Rule:
+    """A reason for different answers: where it holds, and how it is taken away."""
+
+    def __init__(self, why, holds, change):
+        self.why, self.holds, self.change = why, holds, change
+
+
+def in_case(change):
+    """Changes the case, and asks again."""
+    def apply(answers):
+        change(answers.case)
+        answers.ask()
+    return apply
+
+
+def in_outputs(change):
+    """Changes both outputs in the same way."""
+    def apply(answers):
+        answers.ours = (change(answers.case, answers.ours[0]), *answers.ours[1:])
+        answers.theirs = (change(answers.case, answers.theirs[0]), *answers.theirs[1:])
+    return apply
+
+
+def drop(*dropped):
+    return in_case(lambda case: drop_flags(case, dropped))
+
+
+def drop_flags(case, dropped):
+    """Takes flags, with their values, from the case."""
+    flags = iter(case.flags)
+    case.flags = []
+    for flag in flags:
+        taken = [flag, next(flags)] if flag in VALUED else [flag]
+        case.flags += [] if flag in dropped else taken
+
+
+def each_text(change):
+    def apply(case):
+        case.files = [change(text) for text in case.files]
+    return in_case(apply)
+
+
+def plain(text):
+    """A text with a blank in place of each byte that is not UTF-8."""
+    return text.decode("utf-8", "surrogateescape").encode("utf-8", "replace").replace(b"?", b" ")
+
+
+def is_as_ripgrep(case):
+    """Whether ripgrep has all flags of a case of GNU grep. It has -I only in so far as files with a NUL may be taken for empty ones."""
+    return case.peer == "g" and not (case.has("-I") and has_odd(case))
+
+
+def ask_ripgrep(case):
+    case.peer = "r"
+    if case.has("-I"):
+        case.files = [b"" if b"\0" in text else text for text in case.files]
+
+
+def end_by_newlines(case):
+    drop_flags(case, ["-z"])
+    case.files = [text.replace(b"\n", b" ").replace(b"\0", b"\n") for text in case.files]
+
+
+def drop_missing(case):
+    case.names = [name for name in case.names if name != "missing"]
+
+
+def hold_lines(case):
+    longest = max(len(line) for text in case.files for line in text.split(line_end(case)))
+    case.settings = [*case.settings, "--line-max", str(longest + 1)]
 
 
 def without_empty(case, out):
-    """Without the lines of matches that are empty."""
-    prefix = (rb"(f\d:|\(standard input\):)?" if "-H" in case.flags or len(case.files) > 1 else b"") + rb"(\d+:)*"
-    return b"".join(line for line in out.splitlines(True) if not re.fullmatch(prefix + rb"\n", line))
+    """Leaves out the matches that are empty, with the name and numbers before them."""
+    name = rb"(f\d[:\0]|\(standard input\)[:\0])?" if case.has("-H") or len(case.names) > 1 else b""
+    end = line_end(case)
+    return re.sub(rb"(\A|(?<=" + end + rb"))" + name + rb"(\d+:)*" + end, b"", out)
 
 
-def without_zeros(out):
-    return b"".join(line for line in out.splitlines(True) if not re.fullmatch(rb"(f\d:|\(standard input\):)?0\r?\n", line))
+def without_zeros(case, out):
+    return b"".join(line for line in out.splitlines(True) if not re.fullmatch(rb"((f\d|\(standard input\))[:\0])?0\r?\n", line))
 
 
-def as_around(out):
-    """All lines as if none were selected."""
-    return re.sub(rb"(?m)^((?:f\d)?)[:-]?((?:\d+[:-]){0,3})", lambda match: match[1] + re.sub(rb"[:-]", b"", match[2]), out)
+def as_around(case, out):
+    """Writes all lines as if none were selected."""
+    return re.sub(rb"(?m)^((?:f\d|\(standard input\))?)[:-]?((?:\d+[:-]){0,3})", lambda match: match[1] + re.sub(rb"[:-]", b"", match[2]), out)
 
 
-def is_limited(case):
-    return "-m" in case.flags and any(flag in case.flags for flag in ("-A", "-B", "-C"))
+def has_odd(case):
+    return any(plain(text) != text for text in case.files)
 
 
-# Why an answer may differ, as (reason, whether it is so of a case and both answers).
+def line_end(case):
+    return b"\0" if case.has("-z") else b"\n"
+
+
+def lacks_end(case):
+    return any(text and not text.endswith(line_end(case)) for text in case.files)
+
+
+def add_end(case):
+    case.files = [text + line_end(case) if text and not text.endswith(line_end(case)) else text for text in case.files]
+
+
+def is_cut(answers):
+    """The program said of a line that it was printed in part, and the option that mends it."""
+    return answers.ours[1] == 2 and re.search(rb"a larger --line-max( holds more)?\)", answers.ours[2])
+
+
+# Why answers may differ. GNU grep beside ripgrep is told before ripgrep's own reasons, which may then be needed too; what changes
+# the outputs comes last, as they are made anew when the case changes.
 EXPLAINED = [
-    ("ripgrep counts nothing of files without a selected line", lambda case, ours, theirs: case.peer == "r" and "-c" in case.flags and without_zeros(ours[0]) == theirs[0]),
-    ("ripgrep ends what it prints with CRLF where lines do", lambda case, ours, theirs: "--crlf" in case.flags and ours[0].replace(b"\r\n", b"\n") == theirs[0].replace(b"\r\n", b"\n")),
-    ("ripgrep's --crlf takes one carriage return of several for the end", lambda case, ours, theirs: "--crlf" in case.flags and any(b"\r\r" in text for text in case.files)),
-    ("ripgrep prints a column of lines around with -v", lambda case, ours, theirs: "--column" in case.flags and "-v" in case.flags),
-    ("ripgrep 13 takes the last of -A, -B and -C", lambda case, ours, theirs: case.peer == "r" and "-C" in case.flags and ("-A" in case.flags or "-B" in case.flags)),
-    ("GNU grep prints no counts where an empty pattern and -v select nothing", lambda case, ours, theirs: case.peer == "g" and "-v" in case.flags and theirs[:2] == (b"", 1) and not without_zeros(ours[0])),
-    ("ripgrep prints empty matches with -o", lambda case, ours, theirs: case.peer == "r" and "-o" in case.flags and ours[0] == without_empty(case, theirs[0])),
-    ("ripgrep marks lines that match behind the last one of -m as selected", lambda case, ours, theirs: case.peer == "r" and is_limited(case) and as_around(ours[0]) == as_around(theirs[0])),
-    ("GNU grep prints matches of lines around with -v -o", lambda case, ours, theirs: case.peer == "g" and "-v" in case.flags and "-o" in case.flags and not ours[0].replace(b"--\n", b"")),
+    Rule("a line or match that is not held whole was printed in part, and said to be; it is right with a larger --line-max",
+         is_cut, in_case(hold_lines)),
+    Rule("beside bytes that are not UTF-8 no word begins or ends, as ripgrep has it; GNU grep -I takes them for a sign of binary data",
+         lambda a: a.case.has("-w", "-I") and has_odd(a.case), each_text(plain)),
+    Rule("with -v no match is left to print; GNU grep prints matches of lines around with -v -o",
+         lambda a: a.case.peer == "g" and a.case.has("-v") and a.case.has("-o") and a.case.has(*CONTEXT), drop(*CONTEXT)),
+    Rule("-I goes by NULs in the first 256 KiB; GNU grep's by all that it reads",
+         lambda a: a.case.peer == "g" and a.case.has("-I") and any(b"\0" in text[BLOCK:] for text in a.case.files),
+         each_text(lambda text: text[:BLOCK] + text[BLOCK:].replace(b"\0", b" "))),
+    Rule("of alternatives that match at one place -o prints the first, as ripgrep; GNU grep the longest",
+         lambda a: is_as_ripgrep(a.case) and a.case.has("-o") and (len(a.case.patterns) > 1 or any(b"|" in pattern for pattern in a.case.patterns)), in_case(ask_ripgrep)),
+    Rule("with -w a match may be empty where no word is near, as in ripgrep; GNU grep takes no empty one at a place where a longer one was no word",
+         lambda a: is_as_ripgrep(a.case) and a.case.has("-w") and a.case.may_be_empty(), in_case(ask_ripgrep)),
+    Rule("GNU grep opens no file where an empty pattern and -v select nothing, so that none is missing",
+         lambda a: a.case.peer == "g" and a.case.has("-v") and b"" in a.case.patterns and a.theirs == (b"", 1, b""), in_case(drop_missing)),
+    Rule("ripgrep's --crlf takes one carriage return of several for the end",
+         lambda a: a.case.peer == "r" and a.case.has("--crlf") and any(b"\r\r" in text for text in a.case.files),
+         each_text(lambda text: re.sub(rb"\r+", b"\r", text))),
+    Rule("ripgrep prints the lines around matches whole with -o",
+         lambda a: a.case.peer == "r" and a.case.has("-o") and a.case.has(*CONTEXT), drop(*CONTEXT)),
+    Rule("ripgrep does not print an empty match at the end of a file whose last line has no end, but that line",
+         lambda a: a.case.peer == "r" and a.case.has("-o", "--column") and a.case.may_be_empty() and lacks_end(a.case),
+         in_case(add_end)),
+    Rule("ripgrep prints a column of lines around with -v, and of those after the last one of -m",
+         lambda a: a.case.peer == "r" and a.case.has("--column") and a.case.has("-v", "-m"), drop("--column")),
+    Rule("where a NUL ends a line, ^ and $ of ripgrep, and of GNU grep -o, go by newlines",
+         lambda a: a.case.has("-z") and (a.case.peer == "r" or a.case.has("-o")) and any(re.search(rb"[$^]", pattern) for pattern in a.case.patterns),
+         in_case(end_by_newlines)),
+    Rule("ripgrep counts matches with -c -o", lambda a: a.case.peer == "r" and a.case.has("-c") and a.case.has("-o"), drop("-o")),
+    Rule("ripgrep counts lines that match after the last one of -m, where lines around are asked for",
+         lambda a: a.case.peer == "r" and a.case.has("-m") and a.case.has("-c") and a.case.has(*CONTEXT), drop(*CONTEXT)),
+    Rule("with -x and -w GNU grep prints an empty match after each with -o",
+         lambda a: a.case.peer == "g" and a.case.has("-x") and a.case.has("-w") and a.case.has("-o"), in_outputs(without_empty)),
+    Rule("GNU grep prints no counts where an empty pattern and -v select nothing",
+         lambda a: a.case.peer == "g" and a.case.has("-v") and a.case.has("-c") and a.theirs[:2] == (b"", 1), in_outputs(without_zeros)),
+    Rule("ripgrep ends what it prints with CRLF where lines do",
+         lambda a: a.case.peer == "r" and a.case.has("--crlf"), in_outputs(lambda case, out: re.sub(rb"\r+\n", b"\n", out))),
+    Rule("ripgrep prints empty matches with -o",
+         lambda a: a.case.peer == "r" and a.case.has("-o") and a.case.may_be_empty(), in_outputs(without_empty)),
+    Rule("ripgrep marks lines that match after the last one of -m as selected",
+         lambda a: a.case.peer == "r" and a.case.has("-m") and a.case.has(*CONTEXT), in_outputs(as_around)),
+    Rule("ripgrep counts nothing of files without a selected line",
+         lambda a: a.case.peer == "r" and a.case.has("-c"), in_outputs(without_zeros)),
 ]
 
 
-def explanation(case, ours, theirs):
-    return next((why for why, holds in EXPLAINED if holds(case, ours, theirs)), None)
-
-
-def describe(case, args, ours, theirs):
+def describe(answers):
+    case, ours, theirs = answers.case, answers.ours, answers.theirs
     sizes = [len(text) for text in case.files]
     at = next((i for i, (a, b) in enumerate(zip(ours[0], theirs[0])) if a != b), min(len(ours[0]), len(theirs[0])))
     near = lambda text: text[max(0, at - 60) : at + 60]
     return (
-        f"{'ripgrep' if case.peer == 'r' else 'GNU grep'} {case.settings} {args} files of {sizes} bytes{', piped' if case.piped else ''}\n"
+        f"{'ripgrep' if case.peer == 'r' else 'GNU grep'} {case.settings} {case.args(list(case.flags))} files of {sizes} bytes{', piped' if case.piped else ''}\n"
         f"  ours:   exit {ours[1]}, {len(ours[0])} bytes, at {at}: {near(ours[0])!r} {ours[2][:200]!r}\n"
         f"  theirs: exit {theirs[1]}, {len(theirs[0])} bytes, at {at}: {near(theirs[0])!r} {theirs[2][:200]!r}"
     )

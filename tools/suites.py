@@ -41,7 +41,7 @@ class Suite:
     get: str
     # Gives a verdict for each case of a checkout.
     run: Callable[[Path, Programs], Iterator[Verdict]]
-    # Why a case differs: its name, or the start of it with a * behind.
+    # Why a case differs: its name, or the start of it with a * after it.
     reasons: dict = field(default_factory=dict)
 
     def reason(self, case):
@@ -68,7 +68,11 @@ def main():
             print(f"{suite.name}: not there; get it into FOLDER/{suite.name}, and give FOLDER as --suites or RORQUAL_SUITES:\n    {suite.get}")
             continue
         ran += 1
-        failed += one(suite, folder, programs, args.verbose)
+        try:
+            failed += one(suite, folder, programs, args.verbose)
+        except FileNotFoundError as error:
+            failed += 1
+            print(f"{suite.name}: {error.filename} is missing: the checkout is not whole; get it anew:\n    {suite.get}")
     if not ran:
         return 2
     return 1 if failed else 0
@@ -108,6 +112,9 @@ def one(suite, folder, programs, verbose):
             unexplained += 1
             print(f"{suite.name}: {verdict.case}: DIFFERS\n{verdict.detail}")
     print(f"{suite.name}: {same} as the suite says, {explained} differ for a reason, {unexplained} differ; {sum(map(len, left.values()))} do not apply")
+    if not same + explained + unexplained + sum(map(len, left.values())):
+        print(f"    no case was found: the checkout is not whole; get it anew:\n    {suite.get}")
+        return 1
     for reason in sorted(known):
         print(f"    differs: {reason}")
     for detail, cases in sorted(left.items(), key=lambda item: -len(item[1])):

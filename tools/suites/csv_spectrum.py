@@ -10,7 +10,13 @@ from suites import Suite, Verdict
 
 def run(folder, programs):
     for path in sorted((folder / "csvs").glob("*.csv")):
-        expected = json.loads((folder / "json" / f"{path.stem}.json").read_text())
+        truth = folder / "json" / f"{path.stem}.json"
+        if not truth.is_file():
+            yield Verdict(path.stem, False, f"    the checkout has no {truth.relative_to(folder)}")
+            continue
+        # One of them is not UTF-8, and has its one row without a list.
+        expected = json.loads(truth.read_bytes().decode("utf-8", "replace"))
+        expected = expected if isinstance(expected, list) else [expected]
         with tempfile.TemporaryDirectory() as place:
             # Every field is a text there.
             schema = Path(place) / "schema.json"
@@ -21,4 +27,8 @@ def run(folder, programs):
         yield Verdict(path.stem, ran.returncode == 0 and rows == expected, f"    {rows}\n    for {expected}\n    {ran.stderr.decode()}")
 
 
-SUITE = Suite("csv-spectrum", "npm pack csv-spectrum && tar xf csv-spectrum-*.tgz && mv package csv-spectrum", run)
+REASONS = {
+    "location_coordinates": "the suite's JSON has another telephone number than its CSV",
+}
+
+SUITE = Suite("csv-spectrum", "git clone --depth 1 https://github.com/max-mapper/csv-spectrum csv-spectrum", run, REASONS)

@@ -29,7 +29,7 @@ VALUED = {
 }
 
 REASONS = {
-    "feature::f129_*": "a line behind -M is cut, with how much is missing, instead of being left out",
+    "feature::f129_*": "a line beyond -M is cut, with how much is missing, instead of being left out",
     "feature::f416_crlf_only_matching": "what -o prints ends with a newline",
     "feature::f1207_auto_encoding": "UTF-32 is searched as the bytes it is",
     "misc::count_matches_via_only": "-c counts lines, as grep's does, also with -o",
