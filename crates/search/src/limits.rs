@@ -5,7 +5,8 @@
 pub const HITS_MAX: usize = 16 << 10;
 
 /// Share of the budget that the patterns may take when compiled, and that a worker's automaton may
-/// keep of its states. Each is a 64th: 4 MiB of 256 MiB.
+/// keep of its states. Each is a 64th: 4 MiB of 256 MiB. Patterns that are larger have twice as
+/// much, and twice that, as long as there is memory for it with fewer threads.
 pub const PATTERN_SHARE: u64 = 64;
 
 /// Least memory for compiled patterns, in bytes; enough for every pattern that a person types.

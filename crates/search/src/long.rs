@@ -25,6 +25,8 @@ static ZEROS: [u8; 4 << 10] = [0; 4 << 10];
 /// Goes through one line after another, piece by piece.
 pub(crate) struct LongMatcher {
     automaton: Automaton,
+    /// A carriage return belongs to the newline after it.
+    crlf: bool,
     matched: bool,
 }
 
@@ -34,8 +36,8 @@ enum Automaton {
 }
 
 impl LongMatcher {
-    pub(crate) fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
-        Ok(Self { automaton: Automaton::new(hir, size_max)?, matched: false })
+    pub(crate) fn new(hir: &Hir, size_max: usize, crlf: bool) -> Result<Self, String> {
+        Ok(Self { automaton: Automaton::new(hir, size_max)?, crlf, matched: false })
     }
 
     /// Starts with a new line.
@@ -71,11 +73,15 @@ impl LongMatcher {
         self.matched
     }
 
-    /// The line is over; whether it matches.
-    pub(crate) fn finish(&mut self) -> bool {
+    /// The line is over, at a newline or at the end of the input; whether it matches.
+    pub(crate) fn finish(&mut self, newline: bool) -> bool {
+        // Only the newline tells whether a carriage return before it is an end of its own.
+        let before_newline = newline && self.crlf;
         self.matched = self.matched
             || match &mut self.automaton {
+                Automaton::Dfa(dfa) if before_newline => dfa.feed(b"\n"),
                 Automaton::Dfa(dfa) => dfa.finish(),
+                Automaton::Nfa(nfa) if before_newline => nfa.finish_before_newline(),
                 Automaton::Nfa(nfa) => nfa.finish(),
             };
         self.matched
@@ -229,6 +235,11 @@ impl Simulation {
         self.forgotten += past as u64;
     }
 
+    fn finish_before_newline(&mut self) -> bool {
+        self.window.push(b'\n');
+        self.run_to(self.window.len())
+    }
+
     fn finish(&mut self) -> bool {
         let end = self.window.len();
         self.run_to(end) || self.reach()
@@ -342,22 +353,18 @@ impl StateSet {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::{CaseMatching, Expression, LineEnd, SearchPattern};
+    use crate::hits::HitBatch;
+    use crate::{CaseMatching, Expression, LineEnd, SearchMode, SearchPattern, Searcher};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
     fn expression(pattern: &str, word: bool, whole_line: bool, case: CaseMatching) -> Expression {
+        expression_of(pattern, word, whole_line, case, LineEnd::Newline)
+    }
+
+    fn expression_of(pattern: &str, word: bool, whole_line: bool, case: CaseMatching, line_end: LineEnd) -> Expression {
         let patterns = vec![pattern.as_bytes().to_vec()];
-        Expression::new(SearchPattern {
-            patterns,
-            fixed: false,
-            case,
-            word,
-            whole_line,
-            line_end: LineEnd::Newline,
-            bytes_max: 1 << 20,
-        })
-        .unwrap()
+        Expression::new(SearchPattern { patterns, fixed: false, case, word, whole_line, line_end, bytes_max: 1 << 20 }).unwrap()
     }
 
     /// What the automaton says of a line that comes in pieces, a stretch of zeros as such.
@@ -371,7 +378,7 @@ mod tests {
                 long.feed(part);
             }
         }
-        long.finish()
+        long.finish(true)
     }
 
     const PATTERNS: [&str; 16] = [
@@ -411,6 +418,37 @@ mod tests {
         }
     }
 
+    const CRLF_PATTERNS: [&str; 12] =
+        ["0*", "a", "^$", "b$", "[^a]", "[^a]b?$", "a.", "a*", r"\s", r"(?-u)\W", r"\bab?$", "^(a|b)*$"];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn with_crlf_the_automaton_says_what_a_search_of_whole_lines_says(
+            pattern in prop::sample::select(&CRLF_PATTERNS[..]),
+            parts in prop::collection::vec(prop::sample::select(vec!["a", "b", "\r", " ", "é", "bbbbbbbbbbbb"]), 0..12),
+            piece in 1_usize..20,
+            whole_line in any::<bool>(),
+        ) {
+            let mut expression = expression_of(pattern, false, whole_line, CaseMatching::Sensitive, LineEnd::Crlf);
+            let searcher = Searcher {
+                matcher: expression.matcher(),
+                mode: SearchMode::Count,
+                invert: false,
+                numbered: false,
+                around: false,
+                terminator: b'\n',
+                skip_binary: false,
+            };
+            let lines = [parts.concat().as_str(), "\r\n"].concat().into_bytes();
+            let mut batch = HitBatch::default();
+            searcher.search(&lines, &mut batch);
+            let line = lines.strip_suffix(b"\n").unwrap();
+            prop_assert_eq!(in_pieces(&mut expression, line, piece), batch.selected == 1, "{} in {:?}", pattern, line);
+        }
+    }
+
     #[test]
     fn smart_case_is_the_same_for_both() {
         for (pattern, line) in [("ab", "AB"), ("aB", "AB"), (r"\pL", "AB"), ("[a-c]b", "AB"), ("[A-C]b", "AB")] {
@@ -431,6 +469,6 @@ mod tests {
         assert!(!long.feed_zeros(u64::MAX >> 1));
         assert!(!long.feed(b" "));
         long.feed(b"\0x");
-        assert!(long.finish());
+        assert!(long.finish(true));
     }
 }

@@ -4,7 +4,8 @@ use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
 use crate::long::{LongMatcher, MatchFollower};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{self, Ast, ClassSetItem};
-use regex_syntax::hir::{Hir, Look, translate::TranslatorBuilder};
+use regex_syntax::hir::translate::TranslatorBuilder;
+use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Literal, Look};
 use std::fmt;
 use std::sync::Arc;
 
@@ -58,6 +59,8 @@ pub struct SearchPattern {
 pub struct PatternError {
     /// The place of the bad one among the patterns, where one of them is.
     pub index: Option<usize>,
+    /// They are larger than [`SearchPattern::bytes_max`] when compiled.
+    pub is_too_large: bool,
     text: String,
 }
 
@@ -208,7 +211,7 @@ impl Syntax {
     }
 
     fn long_matcher(&self) -> Result<LongMatcher, PatternError> {
-        LongMatcher::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
+        LongMatcher::new(&self.hir()?, self.size_max(), self.line_end == LineEnd::Crlf).map_err(|error| self.explain(&error))
     }
 
     pub(crate) fn extent(&self) -> Result<MatchFollower, PatternError> {
@@ -238,6 +241,7 @@ impl Syntax {
         translator.utf8(false).multi_line(!nul).dot_matches_new_line(nul).crlf(crlf).case_insensitive(self.insensitive);
         let hir = translator.build().translate(&joined, &ast).map_err(|error| self.explain(&error.to_string()))?;
         let hir = if self.patterns.is_empty() { Hir::fail() } else { hir };
+        let hir = if crlf { without_return(hir) } else { hir };
         let around = |start, hir, end| Hir::concat(vec![Hir::look(start), hir, Hir::look(end)]);
         Ok(match (self.whole_line, self.word) {
             (true, _) if crlf => around(Look::StartCRLF, hir, Look::EndCRLF),
@@ -251,12 +255,40 @@ impl Syntax {
         let megabytes = self.bytes_max >> 20;
         let text = match &self.patterns[..] {
             _ if is_of_size(cause) => format!(
-                "the compiled pattern is larger than {megabytes} MiB, a 64th of the memory given (a larger --memory moves the limit)"
+                "the compiled pattern is larger than {megabytes} MiB, and there is no memory for more (a larger --memory moves the limit)"
             ),
             [pattern] => return bad_pattern(0, pattern.as_bytes(), cause),
             _ => format!("the patterns can't be used together: {}", reason(cause)),
         };
-        PatternError { index: None, text }
+        PatternError { index: None, is_too_large: is_of_size(cause), text }
+    }
+}
+
+/// An expression whose classes leave out the carriage return, as no match has one where it belongs to the end of a line.
+fn without_return(hir: Hir) -> Hir {
+    let all = |parts: Vec<Hir>| parts.into_iter().map(without_return).collect();
+    match hir.into_kind() {
+        HirKind::Class(Class::Unicode(mut class)) => {
+            class.difference(&ClassUnicode::new([ClassUnicodeRange::new('\r', '\r')]));
+            Hir::class(Class::Unicode(class))
+        }
+        HirKind::Class(Class::Bytes(mut class)) => {
+            class.difference(&ClassBytes::new([ClassBytesRange::new(b'\r', b'\r')]));
+            Hir::class(Class::Bytes(class))
+        }
+        HirKind::Repetition(mut repetition) => {
+            repetition.sub = Box::new(without_return(*repetition.sub));
+            Hir::repetition(repetition)
+        }
+        HirKind::Capture(mut capture) => {
+            capture.sub = Box::new(without_return(*capture.sub));
+            Hir::capture(capture)
+        }
+        HirKind::Concat(parts) => Hir::concat(all(parts)),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
+        HirKind::Literal(Literal(bytes)) => Hir::literal(bytes),
+        HirKind::Look(look) => Hir::look(look),
+        HirKind::Empty => Hir::empty(),
     }
 }
 
@@ -266,7 +298,8 @@ fn is_of_size(cause: &str) -> bool {
 
 fn bad_pattern(index: usize, pattern: &[u8], cause: &str) -> PatternError {
     let shown: String = String::from_utf8_lossy(pattern).chars().take(PATTERN_CHARS_SHOWN).collect();
-    PatternError { index: Some(index), text: format!("the pattern {shown:?} is no regular expression: {}", reason(cause)) }
+    let text = format!("the pattern {shown:?} is no regular expression: {}", reason(cause));
+    PatternError { index: Some(index), is_too_large: false, text }
 }
 
 /// The reason without the parser's drawing of the pattern.

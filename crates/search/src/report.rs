@@ -2,7 +2,6 @@
 
 use crate::context_buffer::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::hits::{ChunkHits, HitBatch, HitRange};
-use crate::long::LongMatcher;
 use crate::pattern::Expression;
 use crate::searcher::{SearchMode, Searcher, count_lines, start_of_text};
 use bytes::Bytes;
@@ -425,7 +424,7 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
 
     fn long_ends(&mut self, newline: bool) -> Result<(), Error> {
         let Some(long) = self.long.take() else { return Ok(()) };
-        let matched = self.expression.long().is_ok_and(LongMatcher::finish);
+        let matched = self.expression.long().is_ok_and(|matcher| matcher.finish(newline));
         // Of the lines after the last one that is wanted, none is selected any more.
         let selected = matched != self.searcher.invert && !self.has_enough();
         let lines = self.searcher.mode == SearchMode::Lines;

@@ -127,7 +127,9 @@ impl Searcher {
     }
 
     fn is_match(&self, line: &[u8]) -> bool {
-        self.matcher.is_match(content(line, self.terminator)).unwrap_or(false)
+        let content = content(line, self.terminator);
+        let crlf = self.matcher.line_terminator().is_some_and(|end| end.is_crlf());
+        self.matcher.is_match(if crlf { content.strip_suffix(b"\r").unwrap_or(content) } else { content }).unwrap_or(false)
     }
 }
 

@@ -69,7 +69,8 @@ pub(crate) struct GrepArgs {
     /// Print line numbers
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
-    /// Print the column of the first match (with -o, of each) in bytes, from 1, and line numbers
+    /// Print the column of the first match (with -o, of each) in bytes, from 1, and line numbers; a line that is not held whole
+    /// (--line-max) is printed without it, which is said
     #[arg(long)]
     pub(crate) column: bool,
     /// Print where each line (with -o, match) starts, in bytes

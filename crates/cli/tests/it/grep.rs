@@ -405,6 +405,24 @@ fn patterns_have_a_holder_too() {
     assert!(ran.stderr.contains("--line-max"), "{}", ran.stderr);
 }
 
+/// By the sum of its terms, 128 MiB have room for 8 MiB of compiled pattern and one thread.
+#[test]
+fn a_pattern_larger_than_its_share_costs_threads_and_not_the_search() {
+    let folder = TestFolder::new();
+    let file = folder.file("file", format!("{}\nshort\n", "é".repeat(120)).repeat(2_000));
+    let run = |pattern: &str, flags: &[&str]| {
+        rorqual(&["grep", "-c", "--memory", "128MiB", "--stats"]).args(flags).args([pattern, &file]).run()
+    };
+    let ran = run(r"\w{100}", &[]).exits(0);
+    assert_eq!(ran.text(), "2000\n");
+    assert!(ran.peak_bytes <= 128 * MIB, "{} bytes", ran.peak_bytes);
+    // Of threads that were asked for none is taken away.
+    run(r"\w{100}", &["--threads", "8"]).exits(2).says(&["the compiled pattern is larger than 2 MiB", "--memory"]);
+    let ran = run(r"\w{600}", &[]).exits(2);
+    ran.says(&["the compiled pattern is larger than 8 MiB", "a larger --memory moves the limit"]);
+    assert!(ran.peak_bytes <= 128 * MIB, "{} bytes", ran.peak_bytes);
+}
+
 #[test]
 fn names_are_bytes_outside_of_a_terminal() {
     let folder = TestFolder::new();

@@ -214,6 +214,22 @@ fn matches_are_replaced() {
     assert!(ran.peak_bytes <= 64 * MIB, "{} bytes", ran.peak_bytes);
     let said = refused(&["--replace", "b", "--line-max", "1", "a", &folder.file("long", "a".repeat(600_000))]);
     assert!(said.contains("its matches are not replaced"), "{said}");
+    // There is no place between a carriage return and the newline that it belongs to.
+    let crlf = folder.file("crlf", "ab\r\n\r\n");
+    assert_eq!(printed(&["--crlf", "--replace", "X", "$", &crlf]), "abX\r\nX\r\n");
+}
+
+#[test]
+fn a_line_that_is_printed_without_its_column_is_told() {
+    let folder = TestFolder::new();
+    let long = folder.file("long", format!("{}foo", "a".repeat(600_000)));
+    let ran = rorqual(&["grep", "--column", "foo", &long, "--line-max", "1"]).run().exits(2);
+    assert!(ran.text().starts_with("1:aaa"), "{:?}", &ran.text()[..20]);
+    ran.says(&["the line at byte 0", "is printed without its column (a larger --line-max holds more)"]);
+    assert!(printed(&["--column", "foo", &long, "--line-max", "1MiB"]).starts_with("1:600001:aaa"));
+    // A line around another has none anyway.
+    let around = folder.file("around", format!("foo\n{}\n", "a".repeat(600_000)));
+    assert!(printed(&["--column", "-A1", "foo", &around, "--line-max", "1"]).starts_with("1:1:foo\n2-aaa"));
 }
 
 #[test]

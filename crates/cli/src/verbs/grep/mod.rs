@@ -149,12 +149,8 @@ impl SearchPlan {
         let pattern = pattern(args, std::mem::take(&mut operands.patterns), memory_bytes);
         let window = args.only_matching || args.json;
         let sorted = args.sort == Sort::Path;
-        let needs = Needs { pattern: &pattern, memory_bytes, line_bytes_max, before, window, dressed, sorted };
-        let threads = fitting::threads(common, |threads| needs.budget(threads)).map_err(|error| error.to_string())?;
-        let expression = Expression::new(pattern).map_err(|error| match error.index.and_then(|index| operands.place(index)) {
-            Some(place) => format!("{place}: {error}"),
-            None => error.to_string(),
-        })?;
+        let needs = Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, dressed, sorted };
+        let (expression, threads) = compile(common, needs, &operands)?;
         let searcher = Searcher {
             matcher: expression.matcher(),
             mode,
@@ -465,9 +461,31 @@ fn progress(common: &Common, output: GrepOutput) -> TerminalWhen {
     if common.progress == TerminalWhen::Auto && lines_on_terminal { TerminalWhen::Never } else { common.progress }
 }
 
+/// The compiled pattern, and the threads for which there is memory beside it. A pattern that does
+/// not fit its share is tried with twice as much, which may cost threads, while there is memory.
+fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<(Expression, usize), String> {
+    let threads = |needs: &Needs| fitting::threads(common, |threads| needs.budget(threads));
+    let mut fitting = threads(&needs).map_err(|error| error.to_string())?;
+    loop {
+        match Expression::new(needs.pattern.clone()) {
+            Ok(expression) => return Ok((expression, fitting)),
+            Err(error) if error.is_too_large => {
+                needs.double();
+                fitting = threads(&needs).map_err(|_| error.to_string())?;
+            }
+            Err(error) => {
+                let place = error.index.and_then(|index| operands.place(index));
+                return Err(place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}")));
+            }
+        }
+    }
+}
+
 /// What the memory has to hold.
-struct Needs<'a> {
-    pattern: &'a SearchPattern,
+struct Needs {
+    pattern: SearchPattern,
+    /// How many times its share the compiled pattern may take.
+    pattern_shares: u64,
     memory_bytes: u64,
     line_bytes_max: usize,
     before: usize,
@@ -477,14 +495,19 @@ struct Needs<'a> {
     sorted: bool,
 }
 
-impl Needs<'_> {
+impl Needs {
+    fn double(&mut self) {
+        self.pattern_shares *= 2;
+        self.pattern.bytes_max *= 2;
+    }
+
     fn budget(&self, threads: usize) -> Budget {
         fitting::least(self.memory_bytes, |memory_bytes| self.terms(threads, memory_bytes))
     }
 
     fn terms(&self, threads: usize, memory_bytes: u64) -> Budget {
         let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
-        let pattern_bytes = pattern_bytes_max(memory_bytes);
+        let pattern_bytes = self.pattern_shares * pattern_bytes_max(memory_bytes);
         let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);

@@ -20,6 +20,7 @@ const COLUMNS_MAX_TERMINAL: usize = 4096;
 
 /// What is wrong with a line of which only pieces are held.
 const NOT_REPLACED: &str = "is longer than --line-max, and its matches are not replaced (a larger --line-max holds more)";
+const WITHOUT_COLUMN: &str = "is longer than --line-max, and is printed without its column (a larger --line-max holds more)";
 
 /// As much of a replaced line as waits before it is printed.
 const REPLACED_BYTES: usize = 64 << 10;
@@ -132,8 +133,8 @@ struct TextLongLine {
     given: u64,
     printed: u64,
     lost: u64,
-    /// Its matches were to be replaced, which takes the whole line.
-    replaced: bool,
+    /// What was asked for takes the whole line.
+    lacks: Option<&'static str>,
 }
 
 impl TextPrinter {
@@ -290,8 +291,11 @@ impl TextPrinter {
         if !alone {
             self.prefix(&mut pieces.out, LinePosition { number, offset, column: self.column(line) }, b':');
         }
+        // Where a carriage return belongs to the end of the line, there is no place after it.
+        let crlf = matcher.line_terminator().is_some_and(|end| end.is_crlf());
+        let text = if crlf { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
         let mut end = 0;
-        let _ = matcher.captures_iter(line, &mut groups, |groups| {
+        let _ = matcher.captures_iter(text, &mut groups, |groups| {
             let Some(found) = groups.get(0) else { return true };
             if alone && found.is_empty() {
                 return true;
@@ -382,7 +386,7 @@ impl TextPrinter {
         }
         match piece {
             LongPiece::Start { selected, number, offset } => {
-                self.long = TextLongLine { number, offset, replaced: selected && self.replaces(), ..TextLongLine::default() };
+                self.long = TextLongLine { number, offset, lacks: self.lacks().filter(|_| selected), ..TextLongLine::default() };
                 if self.style.only_matching { Ok(()) } else { self.long_prefix(number, offset, selected) }
             }
             LongPiece::Bytes(bytes) if self.style.only_matching => self.long_only(bytes),
@@ -405,8 +409,14 @@ impl TextPrinter {
         pushed
     }
 
-    fn replaces(&self) -> bool {
-        self.style.replaces && !self.style.invert
+    /// What is missing of a selected line that is printed in pieces.
+    fn lacks(&self) -> Option<&'static str> {
+        match &self.style {
+            PrintStyle { invert: true, .. } => None,
+            PrintStyle { replaces: true, .. } => Some(NOT_REPLACED),
+            PrintStyle { columns: true, only_matching: false, .. } => Some(WITHOUT_COLUMN),
+            _ => None,
+        }
     }
 
     fn long_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -435,9 +445,9 @@ impl TextPrinter {
 
     fn long_end(&mut self, matched: bool) -> io::Result<()> {
         let missing = if self.style.only_matching { self.matches_end(matched)? } else { self.long_line_end()? };
-        let missing = if self.long.replaced && matched { Some(NOT_REPLACED) } else { missing };
+        let missing = self.long.lacks.filter(|_| matched).or(missing);
         // Who asked for cut lines has them.
-        if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX || self.long.replaced) {
+        if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX || self.long.lacks.is_some()) {
             self.lost_something = true;
             let (name, offset) = (String::from_utf8_lossy(&self.name), self.long.offset);
             message::error(&one_line(&format!("{name}: the line at byte {offset} {missing}")));
