@@ -2,9 +2,12 @@
 //! nothing beside it however the process ends; or a stream (standard output, a pipe, a device),
 //! which is written as it comes.
 
+use crate::control::Control;
 use crate::error::reason;
 use crate::escape::escaped_path;
+use crate::limits::STOP_CHECK;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::{File, FileType, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -80,8 +83,8 @@ impl OutputPath<'_> {
     ///
     /// # Errors
     /// A sentence for people, where it can't be created.
-    pub fn create(&self) -> Result<(File, PendingFile), String> {
-        create(self.path).map_err(|cause| self.said(&format!("cannot create it: {}", reason(&cause))))
+    pub fn create(&self, control: &Control) -> Result<(File, PendingFile), String> {
+        create(self.path, control).map_err(|cause| self.said(&format!("cannot create it: {}", reason(&cause))))
     }
 
     /// The error of a failed write to it.
@@ -110,17 +113,16 @@ enum FileEnd {
 }
 
 /// Makes an empty file, which [`PendingFile::put`] puts at `path` when it is written; a stream is
-/// opened as it is.
+/// opened as it is. A pipe that nobody reads yet is waited for until a stop.
 ///
 /// # Errors
 /// When it can't be created.
-pub fn create(path: &Path) -> io::Result<(File, PendingFile)> {
+pub fn create(path: &Path, control: &Control) -> io::Result<(File, PendingFile)> {
     if is_dash(path) {
         return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), PendingFile(FileEnd::Stream)));
     }
     if is_stream(path) {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-        return Ok((rustix::fs::open(path, flags, Mode::empty())?.into(), PendingFile(FileEnd::Stream)));
+        return Ok((open_stream(path, control)?, PendingFile(FileEnd::Stream)));
     }
     // A link stays one, and its target is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -130,6 +132,25 @@ pub fn create(path: &Path) -> io::Result<(File, PendingFile)> {
             let builder = Builder::new().permissions(Permissions::from_mode(MODE)).tempfile_in(folder_of(&path));
             let (file, named) = builder?.into_parts();
             Ok((file, PendingFile(FileEnd::Named(named, path))))
+        }
+    }
+}
+
+fn open_stream(path: &Path, control: &Control) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    if !std::fs::metadata(path)?.file_type().is_fifo() {
+        return Ok(rustix::fs::open(path, flags, Mode::empty())?.into());
+    }
+    // Opening one that blocks would wait for a reader, and hear no stop.
+    loop {
+        match rustix::fs::open(path, flags | OFlags::NONBLOCK, Mode::empty()) {
+            Err(Errno::NXIO) if control.stopped() => return Err(io::Error::other("nobody reads it")),
+            Err(Errno::NXIO) => std::thread::sleep(STOP_CHECK),
+            opened => {
+                let file = opened?;
+                rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+                return Ok(file.into());
+            }
         }
     }
 }

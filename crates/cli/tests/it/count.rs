@@ -1,9 +1,10 @@
 //! `rorqual count`'s words, characters, lists of names and totals, beside `wc`'s.
 
-use crate::common::{PROGRAM, TestFolder, log, rorqual};
+use crate::common::{MIB, PROGRAM, TestFolder, log, rorqual};
 use rorqual_testkit::paths::on_every_path;
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
+use std::io::Write;
 use std::path::Path;
 
 /// White space of every kind, characters of every length, and bytes of none; as `wc` (coreutils
@@ -71,7 +72,7 @@ fn a_hole_is_one_word_of_nuls() {
     let path = folder.file("sparse", "ab ");
     let file = std::fs::File::options().append(true).open(&path).expect("it is there");
     file.set_len(3 + (64 << 20)).expect("a hole");
-    std::io::Write::write_all(&mut &file, b" c").expect("room");
+    (&file).write_all(b" c").expect("room");
     let total = rorqual(&["count", "-wm", "--json", &path]).run().exits(0).json()["total"].clone();
     assert_eq!(
         total,
@@ -112,6 +113,24 @@ fn names_come_from_a_list() {
     assert_eq!((&json["files"][1]["name"], &json["total"]["lines"]), (&json!("b c"), &json!(3)));
     ours(folder.path(), &["--files0-from=list", "a"]).exits(2).says(&["cannot be used with"]);
     ours(folder.path(), &["--files0-from=missing"]).exits(2).says(&["--files0-from missing: No such file"]);
+}
+
+#[test]
+fn a_list_of_names_far_above_the_memory_is_not_held() {
+    const NAMES: usize = 25_000;
+    let folder = TestFolder::new();
+    folder.file("a", "1\n2\n");
+    // Nearly as long as a name may be: 95 MiB in all.
+    let name = [&b"./".repeat(1_996)[..], b"a\0"].concat();
+    let feed = move |stdin: &mut std::process::ChildStdin| (0..NAMES).try_for_each(|_| stdin.write_all(&name));
+    let here = folder.path().to_owned();
+    let set = move |command: &mut std::process::Command| {
+        command.current_dir(here);
+    };
+    let count = ["count", "-l", "--files0-from=-", "--total=only", "--threads", "1", "--memory", "32MiB"];
+    let ran = rorqual(&count).with(set).feed(feed).run().exits(0);
+    assert_eq!(ran.text(), format!("{}\n", 2 * NAMES));
+    ran.within(32 * MIB);
 }
 
 /// The documented behaviour of `wc --total` of coreutils 9.2 and later.

@@ -138,6 +138,36 @@ fn the_algorithm_follows_from_the_tag_or_the_length() {
 }
 
 #[test]
+fn a_length_that_several_algorithms_have_is_told_to_be_a_guess() {
+    let folder = files();
+    let guess = "was taken for the usual one of digests that long";
+    for (algorithm, is_told) in [
+        ("md5", true),
+        ("sha1", true),
+        ("sha224", true),
+        ("sha256", true),
+        ("sha384", true),
+        ("sha512", true),
+        ("blake3", false),
+        ("sha512-256", false),
+        ("blake2b", false),
+    ] {
+        let list = at(folder.path(), rorqual(&["hash", "-a", algorithm, "a"])).exits(0).text().to_owned();
+        folder.file("list", &list);
+        let ran = at(folder.path(), rorqual(&["hash", "--check", "list"])).exits(if is_told { 0 } else { 1 });
+        assert_eq!(ran.text(), if is_told { "a: OK\n" } else { "a: FAILED\n" }, "{algorithm}");
+        assert_eq!(ran.stderr.contains(guess), !is_told, "{algorithm}: {}", ran.stderr);
+        let _ = at(folder.path(), rorqual(&["hash", "--check", "-a", algorithm, "list"])).exits(0);
+        // A digest that is wrong by itself is no fault of a guess where nothing else is that long.
+        let digits = list.find(' ').expect("a name follows");
+        folder.file("list", format!("{}{}", "0".repeat(digits), &list[digits..]));
+        let ran = at(folder.path(), rorqual(&["hash", "--check", "list"])).exits(1);
+        let is_guess = !is_told || matches!(algorithm, "sha256" | "sha512");
+        assert_eq!(ran.stderr.contains(guess), is_guess, "{algorithm}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn json_of_a_check() {
     let folder = files();
     folder.file("list", format!("{ABC}  a\n{WRONG}  a\n{ABC}  missing\nnonsense\n"));

@@ -2,7 +2,9 @@
 
 use crate::common::{PROGRAM, TestFolder, eventually, line};
 use rorqual_testkit::process::ProcessRun;
-use std::io::PipeReader;
+use std::fs::File;
+use std::io::{PipeReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -15,15 +17,20 @@ fn unread(args: &[String]) -> (Child, PipeReader) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let child = Command::new(PROGRAM).args(args).stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).spawn();
     let child = child.expect("it starts");
-    eventually("something in the pipe", || (rustix::io::ioctl_fionread(&reader).expect("a pipe") > 0).then_some(()));
+    is_filled(&reader);
+    (child, reader)
+}
+
+/// Waits until nothing more comes into a pipe that nobody reads.
+fn is_filled(reader: &impl AsFd) {
+    eventually("something in the pipe", || (rustix::io::ioctl_fionread(reader).expect("a pipe") > 0).then_some(()));
     // Where it writes on, it does so until the pipe is full.
     let mut before = 0;
     eventually("a full pipe", || {
         std::thread::sleep(Duration::from_millis(50));
-        let now = rustix::io::ioctl_fionread(&reader).expect("a pipe");
+        let now = rustix::io::ioctl_fionread(reader).expect("a pipe");
         (std::mem::replace(&mut before, now) == now).then_some(())
     });
-    (child, reader)
 }
 
 fn ended(mut child: Child, signal: &str) -> ExitStatus {
@@ -77,5 +84,61 @@ fn a_reader_that_takes_nothing_does_not_keep_it() {
         let (child, _reader) = unread(&args);
         let status = ended(child, "TERM");
         assert!(status.signal() == Some(15), "{shown}: {status}");
+    }
+}
+
+#[test]
+fn rejects_that_nobody_reads_do_not_keep_it() {
+    let folder = TestFolder::new();
+    let bad = "x".repeat(200);
+    let rows = folder.file("rows.ndjson", format!("{{\"a\":1}}\n{{\"a\":{bad}}}\n").repeat(20_000));
+    let log = folder.file("access.log", format!("{}\n{bad}\n", line(1)).repeat(20_000));
+    let (rejects, out) = (folder.text("rejects"), folder.text("out.parquet"));
+    let _ = ProcessRun::new("mkfifo").arg(&rejects).run().exits(0);
+    let start = |args: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).args(["--rejects", &rejects]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("it starts")
+    };
+    let convert = ["convert", &rows, "-o", &out];
+    for args in [&convert[..], &["logs", &log]] {
+        let reader = File::options().read(true).write(true).open(&rejects).expect("a pipe");
+        let child = start(args);
+        is_filled(&reader);
+        assert_eq!(ended(child, "INT").code(), Some(130), "{args:?}");
+    }
+    // Nobody has opened it: that is waited for once the output is there, which has no name yet.
+    let child = start(&convert);
+    let open = format!("/proc/{}/fd", child.id());
+    let is_unnamed = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_link(entry.ok()?.path()).ok()?.to_str()?.ends_with("(deleted)").then_some(())
+    };
+    eventually("an output without a name", || std::fs::read_dir(&open).ok()?.find_map(is_unnamed));
+    assert_eq!(ended(child, "INT").code(), Some(130));
+    assert!(!std::path::Path::new(&out).exists(), "nothing was converted");
+}
+
+#[test]
+fn a_list_that_stalls_does_not_keep_it() {
+    let folder = TestFolder::new();
+    let file = folder.file("file", "abc");
+    let entry = format!("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  {file}\n");
+    for (args, list) in [
+        (&["count", "--files0-from=-"][..], format!("{file}\0")),
+        (&["count", "--files0-from=-", "--json"], format!("{file}\0half of a na")),
+        (&["hash", "--check"], entry.clone()),
+        (&["hash", "--check", "--json", "-"], entry.repeat(3)),
+        (&["hash", "-"], "half of it".to_owned()),
+        (&["grep", "-f", "-", &file], "abc\n".to_owned()),
+    ] {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(list.as_bytes()).expect("room in the pipe");
+        let is_read = || (rustix::io::ioctl_fionread(&stdin).expect("a pipe") == 0).then_some(());
+        eventually("a list that was read so far", is_read);
+        let status = ended(child, "INT");
+        assert!(status.code() == Some(130) || status.signal() == Some(2), "{args:?}: {status}");
     }
 }

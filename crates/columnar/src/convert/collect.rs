@@ -5,9 +5,8 @@ use crate::bad_records::long_offset;
 use crate::decode::{BadRecord, Decode, DecodedRecords, Inferred, Notes};
 use crate::write::{BatchWriter, PreparedBatch};
 use bytes::Bytes;
-use rorqual_pipe::gather::Gather;
+use rorqual_pipe::gather::{Gather, OutputFd};
 use rorqual_pipe::{Chunk, Error, ErrorClass};
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fate of a record that is no row, or is longer than one may be.
@@ -37,7 +36,7 @@ impl OnBad {
 }
 
 /// File of bad records, each with a newline at its end.
-pub type Rejects = Gather<File>;
+pub type Rejects = Gather<OutputFd>;
 
 /// Output of a worker for a chunk.
 pub(super) struct WorkerOutput {

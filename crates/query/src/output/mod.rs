@@ -12,7 +12,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
 use rorqual_pipe::whole_file::{OutputPath, PendingFile};
-use rorqual_pipe::{Error, ErrorClass, escaped_path};
+use rorqual_pipe::{Control, Error, ErrorClass, escaped_path};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -48,7 +48,7 @@ impl QuerySink {
     pub(crate) fn create(args: &Args, plan: &LogicalPlan) -> io::Result<Self> {
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let format = format(args, is_plan)?;
-        let place = output(args).map(|output| output.create().map_err(io::Error::other)).transpose()?;
+        let place = output(args).map(|output| output.create(&Control::default()).map_err(io::Error::other)).transpose()?;
         let out: Box<dyn Write + Send> = match &place {
             Some((file, _)) => Box::new(file.try_clone()?),
             None => Box::new(io::stdout()),

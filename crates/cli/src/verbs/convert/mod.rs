@@ -41,7 +41,7 @@ pub(crate) fn run(common: &Common, args: &ConvertArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     interrupt::stop_on_interrupt(&convert.scan.control);
-    let exit = convert.all().unwrap_or_else(|error| message::error(&error));
+    let exit = convert.all().unwrap_or_else(|error| interrupt::exit_of_nothing(&convert.scan.control, message::error(&error)));
     if common.stats {
         crate::stats::print(start, convert.memory_bytes, convert.threads, &convert.scan.control, &convert.scan.pool);
     }

@@ -77,9 +77,9 @@ impl ConvertOutput {
         if self.path.as_os_str() == "-" { "standard output".to_owned() } else { escaped_path(&self.path) }
     }
 
-    pub(super) fn create(&self) -> Result<ConvertFile, String> {
+    pub(super) fn create(&self, control: &Control) -> Result<ConvertFile, String> {
         let failed = |error: io::Error| format!("{}: cannot create it: {}", self.name(), reason(&error));
-        let (file, place) = whole_file::create(&self.path).map_err(failed)?;
+        let (file, place) = whole_file::create(&self.path, control).map_err(failed)?;
         Ok(ConvertFile { file, place, name: self.name() })
     }
 }

@@ -46,14 +46,19 @@ pub(super) enum PassEnd {
 
 impl<'a> ConvertPass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
-        let file = convert.output.create()?;
+        let file = convert.output.create(&convert.scan.control)?;
         let writer = BatchWriter::new(
             file.writer(&convert.scan.control)?,
             &convert.output.name(),
             schema,
             &convert.output.settings(convert.memory_bytes),
         );
-        let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
+        let rejects = convert
+            .args
+            .rejects
+            .as_deref()
+            .map(|path| RejectFile::create(path, &convert.scan.pool, &convert.scan.control))
+            .transpose()?;
         Ok(Self {
             convert,
             schema: SchemaRef::clone(schema),

@@ -53,12 +53,12 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if let Err(error) = refuse_lost_files(args, &files) {
         return message::error(&error);
     }
-    let page = match args.html.as_deref().map(|path| HtmlPage::create(path, args.template.as_deref())).transpose() {
+    let control = Control::with_rate_limit(common.limit_rate);
+    let page = match args.html.as_deref().map(|path| HtmlPage::create(path, args.template.as_deref(), &control)).transpose() {
         Ok(page) => page,
         Err(error) => return message::error(&error),
     };
-    let control = Control::with_rate_limit(common.limit_rate);
-    let rejects = args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose();
+    let rejects = args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool(), &control)).transpose();
     let mut rejects = match rejects {
         Ok(rejects) => rejects,
         Err(error) => return message::error(&error),

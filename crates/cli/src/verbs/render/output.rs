@@ -88,7 +88,7 @@ impl RenderOutput {
             |cause: io::Error| RenderFailure::Said(format!("{}: cannot create it: {}", self.name(number), reason(&cause)));
         let path = self.path(number);
         path.as_deref().map_or(Ok(()), |path| self.refuse(path))?;
-        let (file, place) = whole_file::create(path.as_deref().unwrap_or(Path::new("-"))).map_err(failed)?;
+        let (file, place) = whole_file::create(path.as_deref().unwrap_or(Path::new("-")), control).map_err(failed)?;
         let gather = Gather::new(gather::OutputFd::new(file, control), pool).map_err(failed)?;
         Ok(RenderedFile { gather, place, name: self.name(number) })
     }

@@ -96,7 +96,7 @@ fn write_stdout(session: &StoreContext, reader: &EntryReader) -> Result<(), Erro
 fn write_file(session: &StoreContext, reader: &EntryReader, path: &Path) -> Result<(), Error> {
     let name = path.to_string_lossy();
     let failed = |cause| Error::io(&*name, "cannot write", cause);
-    let (mut file, place) = whole_file::create(path).map_err(failed)?;
+    let (mut file, place) = whole_file::create(path, &session.control).map_err(failed)?;
     if reader.reflink(&file) {
         session.control.stored(reader.bytes);
         session.control.decoded(reader.bytes);

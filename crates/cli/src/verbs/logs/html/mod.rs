@@ -54,9 +54,9 @@ pub(crate) struct HtmlPage {
 
 impl HtmlPage {
     /// A page for `path`, `-` for standard output, by the template at `given` or our own.
-    pub(crate) fn create(path: &Path, given: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn create(path: &Path, given: Option<&Path>, control: &Control) -> Result<Self, String> {
         let (templates, template) = templates(given)?;
-        let (file, place) = output(path, true).create()?;
+        let (file, place) = output(path, true).create(control)?;
         Ok(Self { templates, template, given: given.map(Path::to_owned), file, place, path: path.to_owned() })
     }
 
