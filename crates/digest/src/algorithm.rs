@@ -1,4 +1,4 @@
-//! The algorithms, and what they are called.
+//! The algorithms, and their names.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The longest digest of BLAKE2b, in bytes.
 const BLAKE2B_BYTES_MAX: u8 = 64;
 
-/// How a digest is computed.
+/// Algorithm of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
     /// FIPS 180-4, 32 bytes.

@@ -18,7 +18,7 @@ static BASE32: LazyLock<data_encoding::Encoding> = LazyLock::new(|| {
     specification.encoding().unwrap_or(data_encoding::BASE32_NOPAD)
 });
 
-/// How a digest is written.
+/// Text form of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DigestForm {
     /// Lower-case hexadecimal.
@@ -42,7 +42,7 @@ impl DigestForm {
     }
 }
 
-/// What an algorithm gives for a stretch of bytes.
+/// Result of an algorithm for a run of bytes.
 #[derive(Clone, Copy)]
 pub struct Digest {
     algorithm: Algorithm,

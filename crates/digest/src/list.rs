@@ -34,7 +34,7 @@ pub enum ListLine {
 #[derive(Debug, Clone)]
 pub struct ListParser {
     algorithm: Option<Algorithm>,
-    /// Whether one blank stands between digest and name; unknown until a line has shown it.
+    /// True where one blank stands between digest and name; unknown until a line has shown it.
     one_blank: Option<bool>,
     guessed: bool,
 }
@@ -184,7 +184,7 @@ impl<R: BufRead> ListLines<R> {
         Self { input, parser, number: 0, buffer: Vec::new() }
     }
 
-    /// Whether the algorithm of some line was taken for one of several by the length of its digest.
+    /// True once the algorithm of some line was chosen of several by the length of its digest.
     pub fn has_guessed(&self) -> bool {
         self.parser.guessed
     }

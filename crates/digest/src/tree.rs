@@ -19,7 +19,7 @@ pub(crate) struct Subtree {
     value: ChainingValue,
 }
 
-/// What is left of a chunk: its subtrees, at most two of each size.
+/// Remainder of a chunk: its subtrees, at most two of each size.
 pub(crate) type Subtrees = Vec<Subtree>;
 
 /// Hashes the blocks that one worker reads.
@@ -56,7 +56,7 @@ impl Subtree {
         Self { offset, length, value: hasher.finalize_non_root() }
     }
 
-    /// Whether `self` and `right`, which comes behind it, are the two halves of a larger complete
+    /// True where `self` and `right`, which comes after it, are the two halves of a larger complete
     /// subtree.
     fn is_sibling_of(&self, right: &Self) -> bool {
         self.length == right.length && self.length.is_power_of_two() && self.offset.is_multiple_of(2 * self.length)
@@ -82,7 +82,7 @@ fn join_siblings(stack: &mut Subtrees) {
 pub(crate) struct Tree(Subtrees);
 
 impl Tree {
-    /// Adds what comes next.
+    /// Adds the next bytes.
     pub(crate) fn add(&mut self, subtrees: Subtrees) {
         for subtree in subtrees {
             join_siblings(&mut self.0);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
 
-/// How much is kept of an over-long line that the input can't be read again for.
+/// Bytes kept of an over-long line where the input can't be read again.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 
 /// Lines that followed one another, or one that was not held whole.
@@ -101,8 +101,8 @@ impl ContextBuffer {
         }
     }
 
-    /// Adds a piece, and lets go of what is before the last lines that may be asked for, and of
-    /// what there is no memory for.
+    /// Adds a piece, and drops lines before the last that may be asked for, and those for which
+    /// there is no memory.
     fn add(&mut self, piece: ContextPiece) {
         self.lines += piece.lines();
         self.bytes += piece.held_bytes();
@@ -121,7 +121,7 @@ impl ContextBuffer {
         }
     }
 
-    /// The last `wanted` lines before `end`, as far as they lie behind `shown_to`; without what is
+    /// The last `wanted` lines before `end`, as far as they lie after `shown_to`; without what is
     /// missing in between.
     pub(crate) fn last_lines(&mut self, wanted: usize, shown_to: u64, end: u64) -> Vec<ContextPiece> {
         let (mut left, mut end) = (wanted, end);

@@ -1,19 +1,19 @@
-//! What a worker found in one chunk.
+//! The hits of one chunk, as a worker found them.
 
 use rorqual_pipe::Chunk;
 
 /// A stretch of a chunk: selected lines that follow one another, or one match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HitRange {
-    /// Where it starts in the chunk's bytes.
+    /// Its start in the chunk's bytes.
     pub start: u32,
-    /// Where it ends: behind the last line's newline, or behind the match.
+    /// Its end: after the last line's newline, or after the match.
     pub end: u32,
     /// Lines of the chunk before the one in which it starts; 0 where lines are not numbered.
     pub line: u32,
 }
 
-/// What was found in a chunk.
+/// The hits of a chunk, with the chunk.
 #[derive(Debug)]
 pub struct ChunkHits {
     /// The chunk, which keeps its buffer.
@@ -27,7 +27,7 @@ pub(crate) struct HitBatch {
     pub(crate) hits: Vec<HitRange>,
     /// Selected lines.
     pub(crate) selected: u64,
-    /// Where to go on; the end of the chunk's whole lines when it was searched to its end.
+    /// The place to go on at; the end of the chunk's whole lines when it was searched to its end.
     pub(crate) next: usize,
     /// Newlines before `next`, where lines are numbered.
     pub(crate) lines: u32,

@@ -1,11 +1,11 @@
 //! Lines that match, in any input, whatever the lines are like.
 //!
-//! * A [`SearchPattern`] says what is looked for; it compiles to one matcher for lines that are in
+//! * A [`SearchPattern`] has the patterns; it compiles to one matcher for lines that are in
 //!   memory ([`grep_regex`], which ripgrep searches with) and one for lines that are not (`long`:
 //!   an automaton that keeps its state over blocks).
 //! * A [`Searcher`] is the stage of a worker: it finds the selected lines of a chunk.
-//! * A [`SearchReport`] takes what all workers found, in the order of the input; it counts lines,
-//!   joins over-long ones, adds the lines around and hands what is to be shown to a [`LineSink`].
+//! * A [`SearchReport`] takes the hits of all workers, in the order of the input; it counts lines,
+//!   joins over-long ones, adds the lines around and hands the lines to show to a [`LineSink`].
 //!
 //! # Lines without a maximum
 //! A worker searches whole lines. Of a line that does not fit a buffer, the worker that owns its

@@ -12,7 +12,7 @@ pub const PATTERN_SHARE: u64 = 64;
 /// Least memory for compiled patterns, in bytes; enough for every pattern that a person types.
 pub const PATTERN_BYTES_MIN: u64 = 1 << 20;
 
-/// How many times the limit on compiled patterns is needed while they are compiled: syntax trees,
+/// Memory needed while patterns are compiled, as a multiple of their limit: syntax trees,
 /// the automaton for each direction, literals. Measured with the patterns of the tests.
 pub const COMPILE_FACTOR: u64 = 6;
 
@@ -20,7 +20,8 @@ pub const COMPILE_FACTOR: u64 = 6;
 /// meaning. Measured: up to 234 where case is folded, 210 for regular expressions.
 pub const TEXT_FACTOR: u64 = 256;
 
-/// The same for plain words, which need no trees. Measured: up to 56.
+/// Memory that compiling may take for each byte of plain words, which need no trees. Measured: up
+/// to 56.
 pub const WORD_FACTOR: u64 = 64;
 
 /// Automata that one worker may fill: forward, backward, and the one for candidate lines.
@@ -33,16 +34,16 @@ pub const CONTEXT_SHARE: u64 = 8;
 /// Share of the budget for names of files that are sorted (`--sort`): an 8th.
 pub const SORT_SHARE: u64 = 8;
 
-/// What one name of a folder takes while the folder is sorted: its path, twice, and its kind.
+/// Memory of one name of a folder while the folder is sorted: its path, twice, and its kind.
 pub const SORTED_ENTRY_BYTES: u64 = 512;
 
-/// How much of a line that is not held whole is looked at together for the places of its matches,
+/// Bytes of a line that is not held whole that are searched together for the places of its matches,
 /// in bytes. A match whose nearest end is further than half of it from its start is found where it
-/// starts with the line or behind another, and else late or not at all; whether the line matches is
+/// starts with the line or after another, and else late or not at all; whether the line matches is
 /// always exact.
 pub const WINDOW_BYTES: usize = 512 << 10;
 
-/// What is given of one match in such a line, in bytes: of a longer one the beginning.
+/// Most bytes given of one match in such a line; of a longer one the beginning.
 pub const MATCH_BYTES_MAX: usize = WINDOW_BYTES / 2;
 
 /// Memory that compiled patterns may take, of a budget of `memory_bytes`.

@@ -1,4 +1,4 @@
-//! Whether a line matches that is longer than the memory.
+//! Matching of lines that are longer than the memory.
 //!
 //! A lazy DFA keeps its state from block to block. What it can't express, Unicode's word boundaries
 //! (`\b`, `-w`), is simulated on the NFA instead: slower, and as exact. Both pass over a run of one
@@ -16,7 +16,7 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_syntax::hir::Hir;
 
-/// How many bytes on each side an assertion looks at: one character.
+/// Bytes that an assertion looks at on each side: one character.
 pub(crate) const LOOK_BYTES: usize = 4;
 
 /// Zeros that are stepped through at once where a hole has no bytes of its own.
@@ -98,7 +98,7 @@ impl Automaton {
         })
     }
 
-    /// Whether more of `byte` changes nothing.
+    /// True where more of `byte` changes nothing.
     fn is_settled_on(&self, byte: u8) -> bool {
         match self {
             Self::Dfa(dfa) => dfa.settled == Some(byte),
@@ -171,7 +171,7 @@ fn start_state(dfa: &DFA, cache: &mut Cache) -> LazyStateID {
     dfa.start_state(cache, &start::Config::new()).unwrap_or_default()
 }
 
-/// How many of the first bytes are `byte`; in strides, as this is where an accident of NULs is
+/// Number of the first bytes that are `byte`; in strides, as this is where an accident of NULs is
 /// passed over.
 fn run_length(bytes: &[u8], byte: u8) -> usize {
     let whole =
@@ -196,7 +196,7 @@ struct Simulation {
     anchored: bool,
     /// Bytes that left the window.
     forgotten: u64,
-    /// Where the match starts, in all bytes.
+    /// Start of the match, in all bytes.
     origin: u64,
 }
 
@@ -227,7 +227,7 @@ impl Simulation {
         })
     }
 
-    /// Lets go of what no assertion looks at any more.
+    /// Drops bytes that no assertion looks at any more.
     fn forget(&mut self) {
         let past = self.at.saturating_sub(LOOK_BYTES);
         self.window.drain(..past);
@@ -258,7 +258,7 @@ impl Simulation {
     fn advance(&mut self, end: usize) -> bool {
         let byte = self.window[self.at];
         if self.settled == Some(byte) {
-            // The last of a run see what comes behind it.
+            // The last of a run see the bytes after it.
             self.at += run_length(&self.window[self.at..end], byte).saturating_sub(LOOK_BYTES);
         }
         let matched = self.reach();
@@ -270,14 +270,14 @@ impl Simulation {
         matched
     }
 
-    /// What an assertion at the next position, or after a byte more of the same, could look at.
+    /// Bytes that an assertion at the next position, or after a byte more of the same, could see.
     fn around(&self) -> &[u8] {
         let end = (self.at + LOOK_BYTES).min(self.window.len());
         &self.window[self.at.saturating_sub(LOOK_BYTES + 1)..end]
     }
 
     /// Adds what is reached without a byte, from the states so far and from a match that would
-    /// start here; whether one has ended, which is preferred to the states behind it.
+    /// start here; whether one has ended, which is preferred to the states after it.
     fn reach(&mut self) -> bool {
         self.reached.clear();
         self.stack.extend(self.now.list.iter().rev());
@@ -367,7 +367,7 @@ mod tests {
         Expression::new(SearchPattern { patterns, fixed: false, case, word, whole_line, line_end, bytes_max: 1 << 20 }).unwrap()
     }
 
-    /// What the automaton says of a line that comes in pieces, a stretch of zeros as such.
+    /// The automaton's answer for a line that comes in pieces, a run of zeros as such.
     fn in_pieces(expression: &mut Expression, line: &[u8], piece: usize) -> bool {
         let long = expression.long().unwrap();
         long.start();

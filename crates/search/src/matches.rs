@@ -34,9 +34,9 @@ pub struct LongMatches {
     /// Made when the first match is met.
     extent: Option<MatchFollower>,
     window: Vec<u8>,
-    /// Where the window starts in the line.
+    /// Start of the window in the line.
     base: u64,
-    /// Where in the window to go on.
+    /// Place in the window to go on at.
     next: usize,
     /// The match whose end did not come yet.
     open: Option<OpenMatch>,
@@ -48,11 +48,11 @@ pub struct LongMatches {
 
 /// A match that goes on behind the window.
 struct OpenMatch {
-    /// Where it starts in the line.
+    /// Its start in the line.
     start: u64,
-    /// As much of it as will be given.
+    /// Its beginning, as far as it is given.
     head: Vec<u8>,
-    /// What left the window, and is behind its end as that is known so far, has a match.
+    /// Bytes that left the window, after its end as that is known so far, have a match.
     unsure: bool,
 }
 
@@ -147,7 +147,7 @@ impl LongMatches {
         Ok(())
     }
 
-    /// Whether the match at `start` may end behind the window.
+    /// True where the match at `start` may end after the window.
     fn goes_on(&mut self, start: usize) -> bool {
         if self.extent.is_none() {
             self.extent = self.syntax.extent().ok();
@@ -157,7 +157,7 @@ impl LongMatches {
         extent.feed(&self.window[start..])
     }
 
-    /// Passes over what is in the open match, and else over the first half of the window.
+    /// Passes over the open match, and else over the first half of the window.
     fn pass_open(&mut self) {
         self.pass_to_end();
         if let Some(open) = self.open.as_mut().filter(|_| self.next < WINDOW_BYTES / 2) {
@@ -166,12 +166,12 @@ impl LongMatches {
         }
     }
 
-    /// Goes on behind the open match, as far as it is known; gives its length.
+    /// Goes on after the open match, as far as it is known; gives its length.
     fn pass_to_end(&mut self) -> u64 {
         let length = self.extent.as_ref().and_then(MatchFollower::end).unwrap_or(0);
         if let Some(open) = &mut self.open {
             let end = (open.start + length).saturating_sub(self.base) as usize;
-            // What was passed over was in it.
+            // The bytes passed over were in it.
             open.unsure &= end < self.next;
             self.next = self.next.max(end);
         }
@@ -189,7 +189,7 @@ impl LongMatches {
     }
 }
 
-/// The first match at or behind `from` that is not empty.
+/// The first match at or after `from` that is not empty.
 fn find(matcher: &RegexMatcher, bytes: &[u8], mut from: usize) -> Option<Range<usize>> {
     while from <= bytes.len() {
         let found = matcher.find_at(bytes, from).ok().flatten()?;

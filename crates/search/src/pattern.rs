@@ -1,4 +1,4 @@
-//! What is looked for.
+//! Patterns to search for.
 
 use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
 use crate::long::{LongMatcher, MatchFollower};
@@ -9,21 +9,21 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassU
 use std::fmt;
 use std::sync::Arc;
 
-/// How much of a bad pattern an error quotes.
+/// Characters of a bad pattern that an error quotes.
 const PATTERN_CHARS_SHOWN: usize = 200;
 
-/// Whether letters match their other case.
+/// Matching of upper and lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseMatching {
-    /// They do not.
+    /// Letters match themselves only.
     Sensitive,
-    /// They do.
+    /// Letters match their other case.
     Insensitive,
-    /// They do unless a pattern has an upper-case letter.
+    /// Letters match their other case unless a pattern has an upper-case one.
     Smart,
 }
 
-/// Where lines end, and so what `^` and `$` stand for.
+/// End of a line, and so the meaning of `^` and `$`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnd {
     /// After a newline.
@@ -40,15 +40,15 @@ pub struct SearchPattern {
     /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has
     /// no end of a line.
     pub patterns: Vec<Vec<u8>>,
-    /// They are texts, not regular expressions.
+    /// Patterns are texts, not regular expressions.
     pub fixed: bool,
-    /// Whether letters match their other case.
+    /// Matching of upper and lower case.
     pub case: CaseMatching,
     /// A match starts and ends where a word does.
     pub word: bool,
     /// A match is a whole line.
     pub whole_line: bool,
-    /// Where lines end.
+    /// End of a line.
     pub line_end: LineEnd,
     /// Most memory of the compiled patterns, and of each automaton made from them, in bytes.
     pub bytes_max: u64,
@@ -59,7 +59,7 @@ pub struct SearchPattern {
 pub struct PatternError {
     /// The place of the bad one among the patterns, where one of them is.
     pub index: Option<usize>,
-    /// They are larger than [`SearchPattern::bytes_max`] when compiled.
+    /// The patterns are larger than [`SearchPattern::bytes_max`] when compiled.
     pub is_too_large: bool,
     text: String,
 }
@@ -113,7 +113,7 @@ impl Expression {
 }
 
 impl SearchPattern {
-    /// Most memory that compiling may take, in bytes, where what is compiled may take `bytes_max`.
+    /// Most memory that compiling may take, in bytes, where the result may take `bytes_max`.
     #[must_use]
     pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
         let as_it_is = self.case == CaseMatching::Sensitive && !self.word && !self.whole_line;
@@ -218,7 +218,7 @@ impl Syntax {
         MatchFollower::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
     }
 
-    /// Whether it matches where there is nothing.
+    /// True where it matches an empty text.
     pub(crate) fn may_be_empty(&self) -> bool {
         self.hir().is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
     }
@@ -227,7 +227,7 @@ impl Syntax {
         usize::try_from(self.bytes_max).unwrap_or(usize::MAX)
     }
 
-    /// The same expression that [`grep_regex`] makes of the patterns.
+    /// The expression that [`grep_regex`] makes of the patterns.
     fn hir(&self) -> Result<Hir, PatternError> {
         let part = |pattern: &String| match self.fixed {
             true => format!("(?:{})", regex_syntax::escape(pattern)),
@@ -264,7 +264,8 @@ impl Syntax {
     }
 }
 
-/// An expression whose classes leave out the carriage return, as no match has one where it belongs to the end of a line.
+/// An expression whose classes leave out the carriage return, as no match has one where it belongs
+/// to the end of a line.
 fn without_return(hir: Hir) -> Hir {
     let all = |parts: Vec<Hir>| parts.into_iter().map(without_return).collect();
     match hir.into_kind() {
@@ -327,7 +328,7 @@ fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, Patte
 fn of_bytes(bytes: &[u8], fixed: bool, index: usize) -> Result<String, PatternError> {
     let mut text = String::new();
     let mut marked = String::new();
-    // What no pattern has: a character that is none.
+    // A character that no pattern has, as it is none.
     const MARK: char = '\u{10ffff}';
     for chunk in bytes.utf8_chunks() {
         let valid = if fixed { regex_syntax::escape(chunk.valid()) } else { chunk.valid().to_owned() };
@@ -367,7 +368,7 @@ impl ast::Visitor for InClass {
     }
 }
 
-/// What letters a pattern has, for [`CaseMatching::Smart`].
+/// Letters of a pattern, for [`CaseMatching::Smart`].
 #[derive(Default)]
 struct Letters {
     any: bool,
@@ -375,7 +376,7 @@ struct Letters {
 }
 
 impl Letters {
-    /// Sees what a sound pattern has.
+    /// Sees the letters of a sound pattern.
     fn see_all(&mut self, pattern: &str) {
         let seen = ast::parse::Parser::new().parse(pattern).ok().and_then(|ast| ast::visit(&ast, Self::default()).ok());
         let Self { any, upper } = seen.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Joins what all workers found, in the order of the input.
+//! Joins the hits of all workers, in the order of the input.
 
 use crate::context_buffer::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::hits::{ChunkHits, HitBatch, HitRange};
@@ -9,15 +9,15 @@ use rorqual_pipe::{Chunk, Error, ErrorClass, Lease};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What is to be done with the selected lines.
+/// Use of the selected lines.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportSettings {
-    /// Lines around selected ones were asked for, so that what is left out between them is said;
+    /// Lines around selected ones were asked for, so that gaps between them are said;
     /// also where none are.
     pub around: bool,
     /// Lines shown before a selected one.
     pub before: usize,
-    /// Lines shown behind a selected one.
+    /// Lines shown after a selected one.
     pub after: usize,
     /// Stop after this many selected lines.
     pub selected_max: u64,
@@ -36,24 +36,24 @@ pub struct ShownLines<'a> {
     pub buffer: Option<(&'a Bytes, usize)>,
     /// The lines.
     pub lines: &'a [u8],
-    /// Whether they are selected, or around a selected one.
+    /// True for selected lines, false for lines around them.
     pub selected: bool,
     /// Number of the first line, from 1; meaningless where lines are not numbered.
     pub number: u64,
-    /// Where the first line starts in the decoded input.
+    /// Start of the first line in the decoded input.
     pub offset: u64,
 }
 
 /// An over-long line to show, in pieces.
 #[derive(Debug, Clone, Copy)]
 pub enum LongPiece<'a> {
-    /// It begins.
+    /// The line begins.
     Start {
-        /// Whether it is selected, or around a selected one.
+        /// True for a selected line, false for one around it.
         selected: bool,
         /// Its number, from 1.
         number: u64,
-        /// Where it starts in the decoded input.
+        /// Its start in the decoded input.
         offset: u64,
     },
     /// Its next bytes.
@@ -61,11 +61,11 @@ pub enum LongPiece<'a> {
     /// Its next bytes were not kept: the input can't be read again, and it was not known yet that
     /// the line is selected.
     Lost(u64),
-    /// It is over; with its newline, unless it is the input's last.
+    /// The line is over; with its newline, unless it is the input's last.
     End {
-        /// It had a newline.
+        /// True where it had a newline.
         newline: bool,
-        /// It matches; of one that is shown as it comes, this is known now.
+        /// True where it matches; of one that is shown as it comes, this is known now.
         matched: bool,
     },
 }
@@ -91,7 +91,7 @@ pub trait LineSink {
     fn long(&mut self, piece: LongPiece<'_>) -> Result<(), Error>;
 }
 
-/// What one input came to.
+/// Result of one input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Selected lines; at most `selected_max`.
@@ -115,7 +115,7 @@ pub struct RereadInput {
     pub buffer: Lease,
 }
 
-/// Takes what was found in one input, chunk after chunk.
+/// Takes the hits of one input, chunk after chunk.
 pub struct SearchReport<'a, S> {
     settings: ReportSettings,
     name: &'a str,
@@ -130,7 +130,7 @@ pub struct SearchReport<'a, S> {
     shown_to: u64,
     shown_lines: u64,
     shown_any: bool,
-    /// Lines still to be shown behind the last selected one.
+    /// Lines still to be shown after the last selected one.
     after_left: usize,
     passed: ContextBuffer,
     long: Option<LongLine>,
@@ -144,7 +144,7 @@ struct LongLine {
     fed_to: u64,
     /// Its first bytes, as long as they may have to be shown.
     head: Bytes,
-    /// It is being shown as it comes.
+    /// True while it is shown as it comes.
     shown: bool,
 }
 
@@ -178,7 +178,7 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
         }
     }
 
-    /// Takes what was found in the next chunk.
+    /// Takes the hits of the next chunk.
     ///
     /// # Errors
     /// When the sink fails, or a pattern can't be made fit for over-long lines; and
@@ -225,7 +225,7 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
         }
     }
 
-    /// Where lines are shown.
+    /// The sink that shows lines.
     pub fn sink(&mut self) -> &mut S {
         &mut self.sink
     }
@@ -303,7 +303,7 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
         (self.shown_to, self.shown_lines, self.shown_any) = (to, lines, true);
     }
 
-    /// Shows what is still owed behind the last selected line, up to `limit` of the chunk.
+    /// Shows the lines still owed after the last selected one, up to `limit` of the chunk.
     fn show_after(&mut self, chunk: &Chunk, limit: usize) -> Result<(), Error> {
         let start = self.shown_to.saturating_sub(chunk.offset) as usize;
         if self.after_left == 0 || start >= limit {
@@ -320,7 +320,7 @@ impl<'a, S: LineSink> SearchReport<'a, S> {
         let first = (self.shown_to.saturating_sub(chunk.offset) as usize).min(start);
         let (length, lines) = lines_backward(&chunk.bytes[first..start], self.settings.before, self.searcher.terminator);
         let from = start - length;
-        // What is before the chunk, where the lines reach up to its start.
+        // Lines before the chunk, where those in it reach up to its start.
         let wanted = if from == 0 { self.settings.before - lines } else { 0 };
         let earlier = self.passed.last_lines(wanted, self.shown_to, chunk.offset);
         let offset = earlier.first().map_or(chunk.offset + from as u64, ContextPiece::offset);

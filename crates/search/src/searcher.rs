@@ -9,21 +9,21 @@ use memchr::{memchr, memchr_iter, memrchr};
 use rorqual_pipe::{Chunk, Error, Stage};
 use std::ops::Range;
 
-/// What is wanted of the selected lines.
+/// Wanted of the selected lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchMode {
-    /// How many there are.
+    /// Their number.
     Count,
-    /// The lines.
+    /// The lines themselves.
     Lines,
 }
 
 /// Searches chunks of whole lines.
 #[derive(Debug, Clone)]
 pub struct Searcher {
-    /// What is looked for.
+    /// The compiled pattern.
     pub matcher: RegexMatcher,
-    /// What is wanted of the selected lines.
+    /// Wanted of the selected lines.
     pub mode: SearchMode,
     /// Lines that do not match are selected.
     pub invert: bool,
@@ -46,7 +46,7 @@ impl Stage for Searcher {
 }
 
 impl Searcher {
-    /// What is found in a chunk.
+    /// The hits of a chunk.
     #[must_use]
     pub fn found(&self, mut chunk: Chunk) -> ChunkHits {
         let mut batch = HitBatch::default();
@@ -114,7 +114,7 @@ impl Searcher {
         None
     }
 
-    /// The same, line by line: the expression looks at the borders of each line.
+    /// The next matching line, line by line: the expression looks at the borders of each line.
     fn next_slow(&self, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
         while from < lines.len() {
             let line = line_around(lines, from, from, self.terminator);
@@ -133,7 +133,7 @@ impl Searcher {
     }
 }
 
-/// Where the text starts in a chunk: after the mark that some programs begin UTF-8 with, which is
+/// Start of the text in a chunk: after the mark that some programs begin UTF-8 with, which is
 /// in no line.
 pub(crate) fn start_of_text(chunk: &Chunk) -> usize {
     const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -141,7 +141,7 @@ pub(crate) fn start_of_text(chunk: &Chunk) -> usize {
 }
 
 /// Gives a buffer back as early as possible, while it is still in its core's cache: nothing of it
-/// will be shown, and what it has of an earlier line is mostly short.
+/// will be shown, and its part of an earlier line is mostly short.
 fn let_go(chunk: &mut Chunk) {
     const COPY_BYTES_MAX: usize = 4 << 10;
     if chunk.before.len() <= COPY_BYTES_MAX {
@@ -167,7 +167,7 @@ fn line_around(lines: &[u8], from: usize, at: usize, terminator: u8) -> Range<us
     start..end
 }
 
-/// A line without what ends it.
+/// A line without its end.
 fn content(line: &[u8], terminator: u8) -> &[u8] {
     line.strip_suffix(&[terminator]).unwrap_or(line)
 }

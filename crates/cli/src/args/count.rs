@@ -1,4 +1,4 @@
-//! What `rorqual count` takes.
+//! Arguments of `rorqual count`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

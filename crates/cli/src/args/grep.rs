@@ -1,4 +1,4 @@
-//! What `rorqual grep` takes.
+//! Arguments of `rorqual grep`.
 
 use crate::args::{NameGlobs, size};
 use clap::{ArgAction, Args, ValueEnum};
@@ -69,8 +69,8 @@ pub(crate) struct GrepArgs {
     /// Print line numbers
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
-    /// Print the column of the first match (with -o, of each) in bytes, from 1, and line numbers; a line that is not held whole
-    /// (--line-max) is printed without it, which is said
+    /// Print the column of the first match (with -o, of each) in bytes, from 1, and line numbers; a
+    /// line that is not held whole (--line-max) is printed without it, which is said
     #[arg(long)]
     pub(crate) column: bool,
     /// Print where each line (with -o, match) starts, in bytes
@@ -111,7 +111,7 @@ pub(crate) struct GrepArgs {
     /// are not followed
     #[arg(short, long, overrides_with = "dereference_recursive")]
     pub(crate) recursive: bool,
-    /// As -r, and follow links
+    /// Search folders as -r does, and follow links
     #[arg(short = 'R', long, overrides_with = "recursive")]
     pub(crate) dereference_recursive: bool,
     #[command(flatten)]

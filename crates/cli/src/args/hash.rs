@@ -1,4 +1,4 @@
-//! What `rorqual hash` takes.
+//! Arguments of `rorqual hash`.
 
 use clap::{Args, ValueEnum};
 use rorqual_digest::{Algorithm, DigestForm};
@@ -30,7 +30,7 @@ pub(crate) struct HashArgs {
     /// Write a blank before names [default]
     #[arg(short, long, overrides_with = "binary", conflicts_with_all = ["check", "json", "tag"])]
     pub(crate) text: bool,
-    /// How digests are written
+    /// Text form of the digests
     #[arg(long, value_name = "ENCODING", default_value = "hex")]
     pub(crate) encoding: DigestEncoding,
     /// Write BSD's lines: `SHA256 (NAME) = DIGEST`
@@ -90,7 +90,7 @@ impl HashArgs {
     }
 }
 
-/// How digests are written.
+/// Text form of the digests.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum DigestEncoding {
     /// Lower-case hexadecimal

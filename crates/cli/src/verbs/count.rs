@@ -23,7 +23,7 @@ const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// Longest name in a list of `--files0-from`: Linux opens none that is longer.
 const NAME_BYTES_MAX: u64 = 4096;
 
-/// What is counted, in `wc`'s column order.
+/// Columns that are printed, in `wc`'s order.
 #[derive(Clone, Copy)]
 struct CountColumns {
     lines: bool,
@@ -145,7 +145,7 @@ impl Iterator for NameSource {
     }
 }
 
-/// What all files of one run share.
+/// Settings and memory that all files of one run share.
 struct Counting {
     columns: CountColumns,
     counter: Counter,

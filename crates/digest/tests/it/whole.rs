@@ -25,7 +25,7 @@ fn bytes(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// What one call to the algorithm's own crate says of all bytes at once.
+/// Digest by one call to the algorithm's own crate, of all bytes at once.
 fn expected(algorithm: Algorithm, bytes: &[u8]) -> String {
     if algorithm == Algorithm::Blake3 {
         return blake3::hash(bytes).to_hex().to_string();
@@ -155,7 +155,7 @@ fn a_file_that_shrank_gives_no_digest() {
 #[test]
 fn a_stop_gives_no_digest() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    // Beyond what could be hashed in a test: only a stop ends it.
+    // More than a test could hash: only a stop ends it.
     file.as_file().set_len(1 << 43).unwrap();
     for (algorithm, threads) in [(Algorithm::Blake3, 2), (Algorithm::Blake3, 1), (Algorithm::Sha256, 1), (Algorithm::Sha256, 2)] {
         let (pool, control) = (BufferPool::new(BLOCK, buffers_needed(threads)), Control::default());

@@ -1,11 +1,11 @@
-//! Where a match ends that goes on behind what is held.
+//! The end of a match that goes on after the bytes that are held.
 
 use super::{Automaton, Dfa, LOOK_BYTES, Simulation, run_length};
 use regex_automata::Anchored;
 use regex_automata::util::start;
 use regex_syntax::hir::Hir;
 
-/// What the simulation takes at once: most matches end within it.
+/// Bytes that the simulation takes at once: most matches end within them.
 const PIECE_BYTES: usize = 1 << 10;
 
 /// Follows one match after another from its start, however far it goes.
@@ -21,7 +21,7 @@ impl MatchFollower {
         Ok(Self { automaton: Automaton::new(hir, size_max)?, given: 0, end: None })
     }
 
-    /// A match starts here, behind `before`: a few bytes, or none where the line starts.
+    /// A match starts here, after `before`: a few bytes, or none where the line starts.
     pub(crate) fn start(&mut self, before: &[u8]) {
         (self.given, self.end) = (0, None);
         match &mut self.automaton {
@@ -30,7 +30,7 @@ impl MatchFollower {
         }
     }
 
-    /// The next bytes. Whether it may end behind them.
+    /// The next bytes. True while it may end after them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         let at = self.given;
         self.given += bytes.len() as u64;
@@ -48,7 +48,7 @@ impl MatchFollower {
         }
     }
 
-    /// Where it ends, counted from its start, by the bytes so far; `None` where nothing matches
+    /// Its end, counted from its start, by the bytes so far; `None` where nothing matches
     /// yet.
     pub(crate) fn end(&self) -> Option<u64> {
         self.end
@@ -69,7 +69,7 @@ impl Dfa {
                 position += run_length(&bytes[position..], byte) - 1;
             }
             self.advance(byte);
-            // A match is known at the byte behind it.
+            // A match is known at the byte after it.
             if self.state.is_match() {
                 *end = Some(at + position as u64);
             }
@@ -130,7 +130,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Where a match ends that is known to start somewhere: as the matcher says of the whole
+        /// The end of a match that is known to start somewhere: as the matcher says of the whole
         /// line, however the line comes.
         #[test]
         fn the_end_of_a_match_is_where_it_is_in_one_piece(

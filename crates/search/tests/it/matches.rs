@@ -59,7 +59,7 @@ fn a_match_longer_than_the_window_is_one_match_of_which_the_beginning_is_given()
         [b"ab", &b"xz".repeat(3 * WINDOW_BYTES)[..], b" ab z"].concat(),
         // It could have ended early.
         [b"abz", &long(b'-', 4 * most)[..], b"z-ab"].concat(),
-        // What looks like the end of the line at a window's end is none.
+        // The end of a window looks like the end of the line, and is none.
         [&long(b'x', 3 * most)[..], b"y abz", &long(0, 2_000_000), b"z"].concat(),
         ["é".repeat(2 * most).as_bytes(), b" ", &long(b'x', most), b"\xff", &long(b'x', most + 1)].concat(),
     ];

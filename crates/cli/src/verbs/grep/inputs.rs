@@ -106,7 +106,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// What the system says of an open file.
+/// Metadata of an open file.
 fn examined(file: &impl AsFd) -> Option<Metadata> {
     let file: File = file.as_fd().try_clone_to_owned().ok()?.into();
     file.metadata().ok()

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is given of a line that is not held whole.
+/// Bytes given of a line that is not held whole.
 const LONG_BYTES_MAX: usize = 64 << 10;
 
 /// Prints events.
@@ -65,7 +65,7 @@ fn count_match(submatches: &mut Vec<Range<usize>>, matches: &mut u64, at: u64, f
     Ok(())
 }
 
-/// What is not given of an over-long line.
+/// Bytes not given of an over-long line.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 struct OmittedParts {
     bytes: u64,

@@ -40,14 +40,14 @@ const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// The longest `--line-max`, in bytes.
 const LINE_BYTES_MAX: u64 = 1 << 30;
 
-/// How many times the length of a line its JSON may take: six where each byte is escaped, and a
+/// Length of a line's JSON as a multiple of the line's: six where each byte is escaped, and a
 /// copy.
 const JSON_FACTOR: u64 = 7;
 
 /// Buffers beside those of a run: output, an over-long line's head, and reading it again.
 const BUFFERS_BESIDE: usize = 3;
 
-/// What is printed of each input.
+/// Output for each input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrepOutput {
     Lines,
@@ -71,7 +71,7 @@ impl GrepOutput {
         }
     }
 
-    /// How inputs are searched. Where a count stops, it is to be known where.
+    /// Mode of the searchers. A count that stops early needs the place of its last line.
     fn mode_of(self, args: &GrepArgs, operands: &Operands) -> SearchMode {
         let stops = self == Self::Count && args.max_count.is_some() && operands.paths.iter().any(|path| path.as_os_str() == "-");
         if stops { SearchMode::Lines } else { self.mode() }
@@ -81,7 +81,7 @@ impl GrepOutput {
         if matches!(self, Self::Lines | Self::Json) { SearchMode::Lines } else { SearchMode::Count }
     }
 
-    /// One selected line tells all.
+    /// True where one selected line decides.
     fn is_yes_or_no(self) -> bool {
         matches!(self, Self::NamesWith | Self::NamesWithout | Self::Nothing)
     }
@@ -106,7 +106,7 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
     }
 }
 
-/// What was typed, as what is meant.
+/// A search as the arguments mean it.
 struct SearchPlan {
     output: GrepOutput,
     settings: ReportSettings,
@@ -307,7 +307,7 @@ impl SearchPlan {
         }
     }
 
-    /// What it takes to read a plain file's over-long line again, where lines are printed.
+    /// File and buffer to read a plain file's over-long line again, where lines are printed.
     fn again(&self, input: &Input) -> Result<Option<RereadInput>, Error> {
         if self.output.mode() == SearchMode::Count {
             return Ok(None);
@@ -318,7 +318,7 @@ impl SearchPlan {
     }
 }
 
-/// What all inputs came to so far, and where it is printed.
+/// Results of all inputs so far, and their printer.
 struct Results {
     output: GrepOutput,
     names: bool,
@@ -343,7 +343,7 @@ impl Results {
         SearchReport::new(search.settings, shown, &mut self.expression, search.searcher.clone(), again, &mut self.printer)
     }
 
-    /// One input is over. An error that is given back is one of the output.
+    /// Ends one input. An error that is returned is one of the output.
     fn end(
         &mut self,
         search: &SearchPlan,
@@ -403,7 +403,8 @@ impl Results {
         self.output == GrepOutput::Nothing && self.selected_any
     }
 
-    /// As grep: an error counts more than what was found, but for -q, which has its answer.
+    /// Exit code as of grep: an error counts more than a selected line, but for -q, which has its
+    /// answer.
     fn exit(&self) -> ExitStatus {
         match (self.failed || self.printer.lost_something(), self.is_decided(), self.selected_any) {
             (_, true, _) | (false, _, true) => ExitStatus::Done,
@@ -413,12 +414,12 @@ impl Results {
     }
 }
 
-/// What is said of an input, whose name may have newlines, as one line.
+/// A message about an input, whose name may have newlines, as one line.
 pub(crate) fn one_line(said: &dyn Display) -> String {
     said.to_string().replace('\n', "\\n")
 }
 
-/// What is known from other greps and is not here.
+/// Refuses flags of other greps that are not here, with the way on.
 fn refuse(args: &GrepArgs) -> Result<(), String> {
     match (args.perl_regexp, args.multiline) {
         (true, _) => Err("-P: patterns are regular expressions of Perl's kind anyway (\\d, \\w, \\b, lazy *?, named groups), so leave -P out; \
@@ -481,16 +482,16 @@ fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<(Ex
     }
 }
 
-/// What the memory has to hold.
+/// Holders of memory in a search.
 struct Needs {
     pattern: SearchPattern,
-    /// How many times its share the compiled pattern may take.
+    /// Shares of the memory that the compiled pattern may take.
     pattern_shares: u64,
     memory_bytes: u64,
     line_bytes_max: usize,
     before: usize,
     window: bool,
-    /// How many times its length a line may take that is being printed.
+    /// Memory of a line that is being printed, as a multiple of its length.
     dressed: u64,
     sorted: bool,
 }

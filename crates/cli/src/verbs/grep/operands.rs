@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// What to look for, and where.
+/// Patterns, and paths to search.
 pub(crate) struct Operands {
     pub(crate) patterns: Vec<Vec<u8>>,
     /// The files that patterns came from, each with the place of its first one.
@@ -47,7 +47,7 @@ impl Operands {
     }
 }
 
-/// As grep: a pattern of several lines is several patterns.
+/// Splits a pattern of several lines into several patterns, as grep does.
 fn lines(pattern: &OsStr) -> impl Iterator<Item = Vec<u8>> {
     pattern.as_bytes().split(|byte| *byte == b'\n').map(<[u8]>::to_vec)
 }

@@ -1,4 +1,4 @@
-//! Where found lines go.
+//! Printers of found lines.
 
 use crate::args::GrepArgs;
 use crate::verbs::grep::GrepOutput;

@@ -1,4 +1,4 @@
-//! What is printed in place of a match: text, and what groups of the pattern matched.
+//! Text printed in place of a match, with the matches of the pattern's groups.
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use walkdir::WalkDir;
 
-/// What is typed of it.
+/// Arguments that select files.
 pub(crate) struct SelectionFlags {
     pub(crate) recursive: bool,
     follow: bool,

@@ -1,4 +1,5 @@
-//! Where standard input is left for the next program that reads it, as POSIX asks of a file.
+//! The place at which standard input is left for the next program that reads it, as POSIX asks of
+//! a file.
 
 use rorqual_pipe::decode::{MAGIC_BYTES, is_encoded};
 use rustix::fs::SeekFrom;

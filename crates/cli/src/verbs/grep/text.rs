@@ -15,17 +15,17 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-/// A line on a terminal is cut behind this many bytes unless a flag says otherwise.
+/// A line on a terminal is cut after this many bytes unless a flag says otherwise.
 const COLUMNS_MAX_TERMINAL: usize = 4096;
 
-/// What is wrong with a line of which only pieces are held.
+/// Reasons why a line of which only pieces are held is not printed as asked for.
 const NOT_REPLACED: &str = "is longer than --line-max, and its matches are not replaced (a larger --line-max holds more)";
 const WITHOUT_COLUMN: &str = "is longer than --line-max, and is printed without its column (a larger --line-max holds more)";
 
-/// As much of a replaced line as waits before it is printed.
+/// Bytes of a replaced line that wait before they are printed.
 const REPLACED_BYTES: usize = 64 << 10;
 
-/// How lines are dressed.
+/// Style of printed lines.
 pub(crate) struct PrintStyle {
     names: bool,
     /// A NUL follows a name.
@@ -87,7 +87,7 @@ pub(crate) struct TextPrinter {
     /// Something was shown of this input, and of one before it.
     shown: bool,
     shown_before: bool,
-    /// What is printed in place of a match.
+    /// Parts printed in place of a match.
     replacement: Vec<Replacing>,
     /// One line with its dress; kept for its room.
     line: Vec<u8>,
@@ -100,7 +100,7 @@ pub(crate) struct TextPrinter {
     pub(crate) lost_something: bool,
 }
 
-/// Where a line or a match is.
+/// Place of a line or a match.
 #[derive(Clone, Copy)]
 struct LinePosition {
     number: u64,
@@ -133,7 +133,7 @@ struct TextLongLine {
     given: u64,
     printed: u64,
     lost: u64,
-    /// What was asked for takes the whole line.
+    /// Part of the output that takes the whole line, as a reason.
     lacks: Option<&'static str>,
 }
 
@@ -272,7 +272,7 @@ impl TextPrinter {
         pushed
     }
 
-    /// Where the first match starts, from 1.
+    /// Start of the first match, from 1.
     fn column(&self, line: &[u8]) -> Option<u64> {
         let wanted = self.style.columns && !self.style.invert;
         wanted.then(|| self.matcher.find(line).ok().flatten().map_or(1, |found| found.start() as u64 + 1))
@@ -409,7 +409,7 @@ impl TextPrinter {
         pushed
     }
 
-    /// What is missing of a selected line that is printed in pieces.
+    /// Reason why a selected line that is printed in pieces is not as asked for.
     fn lacks(&self) -> Option<&'static str> {
         match &self.style {
             PrintStyle { invert: true, .. } => None,
@@ -455,7 +455,7 @@ impl TextPrinter {
         Ok(())
     }
 
-    /// What is missing of the matches of a line that is over.
+    /// Reason why matches of a line that is over are missing.
     fn matches_end(&mut self, matched: bool) -> io::Result<Option<&'static str>> {
         let Some(mut matches) = self.long_matches.take() else { return Ok(None) };
         let TextLongLine { number, offset, .. } = self.long;
@@ -466,7 +466,7 @@ impl TextPrinter {
         ))
     }
 
-    /// What is missing of a line that is over.
+    /// Reason why a part of a line that is over is missing.
     fn long_line_end(&mut self) -> io::Result<Option<&'static str>> {
         let TextLongLine { given, printed, lost, .. } = self.long;
         let mut out = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs) -> ExitSt
     ended(report.end().map_err(print_failed), exit)
 }
 
-/// What became of the lines of a list.
+/// Counts of the lines of a list by outcome.
 #[derive(Debug, Default, Clone, Copy)]
 struct CheckCounts {
     ok: u64,
@@ -42,7 +42,7 @@ struct CheckCounts {
     improper: u64,
 }
 
-/// What became of one line.
+/// Outcome of one line.
 enum CheckOutcome {
     Ok,
     Failed,
@@ -51,7 +51,7 @@ enum CheckOutcome {
     Missing,
 }
 
-/// One line with what became of it; `None` of an improper one.
+/// One line with its outcome; `None` for an improper one.
 struct CheckedEntry {
     number: u64,
     entry: Option<(Vec<u8>, Digest, CheckOutcome)>,

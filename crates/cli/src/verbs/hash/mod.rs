@@ -45,7 +45,7 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> ExitStatus {
     exit
 }
 
-/// What all files of one run share.
+/// Settings and memory that all files of one run share.
 struct HashRun {
     memory_bytes: u64,
     threads: usize,
@@ -99,7 +99,7 @@ fn print_failed(cause: io::Error) -> Error {
     Error::io("standard output", "cannot write", cause)
 }
 
-/// How a run of files ended: a reader that closed the pipe has had enough.
+/// Exit status of a run of files: a reader that closed the pipe has had enough.
 fn ended(result: Result<(), Error>, exit: ExitStatus) -> ExitStatus {
     match result {
         Ok(()) => exit,

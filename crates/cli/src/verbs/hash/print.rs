@@ -42,7 +42,7 @@ fn total_bytes(files: &[PathBuf]) -> Option<u64> {
 
 #[derive(Clone, Copy)]
 enum HashForm {
-    /// As `sha256sum`; `terminal` keeps control characters from it.
+    /// Prints as `sha256sum` does; `terminal` keeps control characters from it.
     Gnu {
         terminal: bool,
     },
@@ -118,7 +118,7 @@ impl DigestPrinter {
         writeln!(io::stdout(), "{before}{file}")
     }
 
-    /// One document, printed as its parts come: what opens it before the first file, and a comma
+    /// One document, printed as its parts come: its opening before the first file, and a comma
     /// before the others.
     fn before_json(&mut self) -> String {
         if std::mem::take(&mut self.first) { format!("{{\"schema\":\"{SCHEMA}\",\"files\":[\n") } else { ",".to_owned() }
