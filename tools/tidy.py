@@ -39,13 +39,20 @@ PROSE_COLUMNS_MAX = 110
 # Documents that stay short: their lines, and the words of a paragraph, at most.
 SHORT = {"README.md": (130, 90), "ARCHITECTURE.md": (260, 90)}
 
+# Types of one name in the sources, columns of a comment line, and the share of "what" among the words of comments: the
+# habits of the best codebases (ripgrep, hyper, parquet), measured.
+NAMES_MAX = 1
+COMMENT_COLUMNS_MAX = 100
+WHAT_SHARE_MAX = 0.003
+RIDDLES = r"(What|Who|Whose|Whom|Those|Where|Whether|How|That|Which|When|Why|As|And)\b"
+
 BLOB_BYTES_MAX = 1 << 20
 BLOBS = {"samples/apache_combined.log"}
 
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths), *query_flags()]
+    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths), *query_flags()]
     problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
@@ -76,6 +83,43 @@ def lines(paths):
             for pattern, _, _, instead in rules:
                 if re.search(pattern, code):
                     yield f"{path}:{number}: {instead}: {line.strip()}"
+
+
+def names(paths):
+    """A type's name stands for one thing in the workspace; tests name theirs as they like."""
+    places = {}
+    for path in paths:
+        if path.startswith("crates/") and "/src/" in path and path.endswith(".rs"):
+            for name in re.findall(r"^\s*(?:pub(?:\([a-z ]+\))? )?(?:struct|enum|trait|union) ([A-Z]\w*)", (TOP / path).read_text(), re.MULTILINE):
+                places.setdefault(name, []).append(path)
+    for name, found in places.items():
+        if len(found) > NAMES_MAX:
+            yield f"{found[0]}: {name} is also in {', '.join(found[1:])}: a type's name stands for one thing"
+
+
+def comments(paths):
+    """Comments in short lines and plain words; a doc comment begins with the thing itself."""
+    words, whats = 0, []
+    for path in paths:
+        if not path.endswith(".rs") or not path.startswith(("crates/", "fuzz/")):
+            continue
+        within = False
+        for number, line in enumerate((TOP / path).read_text().splitlines(), 1):
+            text = re.match(r"\s*(//[/!]?)(?!/)\s?(.*)", line)
+            if not text:
+                within = False
+                continue
+            is_table = text[2].startswith("|")
+            if len(line) > COMMENT_COLUMNS_MAX and not is_table:
+                yield f"{path}:{number}: {len(line)} columns; a comment line has at most {COMMENT_COLUMNS_MAX}"
+            if text[1] != "//" and not within and re.match(RIDDLES, text[2]):
+                yield f"{path}:{number}: a doc comment begins with the thing itself, a noun or a verb: {text[2].strip()}"
+            within = text[1] != "//" and bool(text[2].strip())
+            found = re.findall(r"[A-Za-z']+", text[2])
+            words += len(found)
+            whats += [f"{path}:{number}"] * sum(word.lower() == "what" for word in found)
+    if len(whats) > words * WHAT_SHARE_MAX:
+        yield f"{len(whats)} times \"what\" in {words} words of comments; name the thing: {' '.join(whats[:8])} …"
 
 
 def limits(paths):

@@ -237,7 +237,7 @@ pub fn framing(data: &[u8]) {
     assert_eq!(pool.lent(), 0, "a buffer did not come home");
 }
 
-/// What a compressed file may start with.
+/// First bytes of compressed files.
 fn looks_encoded(head: &[u8]) -> bool {
     rorqual_pipe::decode::Encoding::detect(head) != rorqual_pipe::decode::Encoding::Plain
 }
@@ -311,7 +311,7 @@ pub fn decode(data: &[u8]) {
     }
 }
 
-/// What an input counts as, and what it broke off with; `None` when it was stopped as too long.
+/// Counts of an input, and the error that ended it; `None` when it was stopped as too long.
 fn count(input: Input, pool: &BufferPool) -> Option<((u64, u64, u64), Option<String>)> {
     let plan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 20 };
     let control = Control::default();
@@ -405,7 +405,7 @@ fn count_sound(data: &[u8]) -> (usize, usize) {
     (sound.len(), bad.len())
 }
 
-/// Where the records start and end, and how the input ends.
+/// Starts and ends of the records, and the end of the input.
 fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, usize, Result<(), SplitError>) {
     let mut splitter = JsonSplitter::new(layout);
     let (mut first, mut end, mut start) = (None, 0, 0);
@@ -438,7 +438,7 @@ pub fn csv(data: &[u8]) {
     assert_eq!(csv_rows(&format, data, whole), csv_rows(&format, data, cut));
 }
 
-/// Where the last record of each block ends, and the input.
+/// End of the last record of each block, and of the input.
 fn ends(format: &RecordFormat, data: &[u8], block_bytes: usize) -> Result<Vec<usize>, SplitError> {
     let mut splitter = format.splitter().expect("records of CSV are no lines");
     let (mut ends, mut start) = (Vec::new(), 0);

@@ -204,7 +204,7 @@ impl AnalysisShares {
     }
 }
 
-/// Why an input could not be analysed at all.
+/// Reason for which an input could not be analysed at all.
 #[derive(Debug)]
 pub enum AnalyzeError {
     /// Nobody knows its format.

@@ -11,7 +11,7 @@ pub struct Countries {
     bytes: u64,
 }
 
-/// Why there are no countries: it is no MaxMind database.
+/// The file is no MaxMind database, so there are no countries.
 #[derive(Debug)]
 pub struct CountriesError(String);
 

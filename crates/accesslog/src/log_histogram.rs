@@ -61,7 +61,8 @@ impl LogHistogram {
         (self.count, self.sum, self.max) = (0, 0, 0);
     }
 
-    /// The percentiles, each number by `divisor`, as 0.4 s is written in microseconds; `None` where there is no number.
+    /// The percentiles, each number divided by `divisor` (1e6 for seconds of microseconds); `None`
+    /// where there is no number.
     #[must_use]
     pub fn percentiles(&self, divisor: f64) -> Option<Percentiles> {
         (self.count > 0).then(|| Percentiles {

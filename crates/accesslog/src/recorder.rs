@@ -60,7 +60,7 @@ pub struct RecordedRows<'a> {
 pub struct Rejected {
     /// Row of the batch that it comes before.
     pub before_row: u32,
-    /// Why it was rejected.
+    /// Reason for rejecting it.
     pub reason: NoteReason,
     pub(crate) start: usize,
     pub(crate) end: usize,

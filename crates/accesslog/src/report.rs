@@ -84,7 +84,7 @@ pub struct LogReport {
     pub rows_dropped: u64,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more, here and below.
     pub bytes_sent: u64,
-    /// When the lines are from.
+    /// Times of the lines.
     pub time: Option<TimeSpan>,
     /// Lines over time.
     pub histogram: Option<TimeHistogram>,

@@ -54,7 +54,7 @@ pub struct SearchPattern {
     pub bytes_max: u64,
 }
 
-/// Why patterns can't be compiled.
+/// Reason for which patterns can't be compiled.
 #[derive(Debug)]
 pub struct PatternError {
     /// The place of the bad one among the patterns, where one of them is.

@@ -98,7 +98,7 @@ pub struct Summary {
     pub selected: u64,
     /// Lines before a selected one were left out: there was no memory to keep that many.
     pub context_cut: bool,
-    /// As many lines as were wanted were found, and the rest of the input was left.
+    /// The wanted number of lines was found, and the rest of the input was left.
     pub enough: bool,
     /// After the last selected line, in the decoded input; meaningless where lines are counted
     /// only.

@@ -21,7 +21,7 @@ struct FuzzServer {
 
 thread_local!(static SERVER: RefCell<FuzzServer> = RefCell::new(FuzzServer::new()));
 
-/// As long as a token, and none.
+/// A text as long as a token, and none.
 const NO_TOKEN: &str = "000000000000000000000000000000000000000000000000";
 
 const NAME: &str = "fixture.log";
@@ -212,7 +212,7 @@ fn check_head(answer: &FuzzAnswer, shown: &dyn Fn() -> String) {
     assert!(bare || answer.head.contains("x-content-type-options: nosniff"), "{}", shown());
 }
 
-/// What a WebSocket of the server says is whole frames, or the start of one.
+/// Messages of the server's WebSocket are whole frames, or the start of one.
 fn check_frames(mut bytes: &[u8]) {
     while let [first, second, rest @ ..] = bytes {
         assert!(first & 0x70 == 0 && second & 0x80 == 0, "{}", bytes.escape_ascii());

@@ -46,8 +46,7 @@ fn header(line: &[u8], token: &str, key: &str) -> Option<(HeaderName, HeaderValu
     Some((HeaderName::from_bytes(&line[..colon]).ok()?, HeaderValue::from_bytes(&value).ok()?))
 }
 
-/// What has to be so of every request that is let through: one host of ours, and no origin or site
-/// but ours.
+/// True for every request that is let through: one host of ours, and no origin or site but ours.
 fn is_ours(method: &Method, target: &str, headers: &HeaderMap) -> bool {
     let all = |name: &str| -> Vec<&[u8]> { headers.get_all(name).iter().map(HeaderValue::as_bytes).collect() };
     let hosts: [&[u8]; 2] = [b"127.0.0.1:8080", b"localhost:8080"];
@@ -148,7 +147,7 @@ fn tus(headers: &HeaderMap) {
     }
 }
 
-/// Whether this is what stands behind a key.
+/// True if these bytes follow a key.
 fn is_value(rest: &&str) -> bool {
     rest.is_empty() || rest.starts_with(' ')
 }

@@ -1,6 +1,5 @@
-//! What `--state` reads back: files of any bytes, and damage to real ones whose checksums were made
-//! right again. Either a file is refused, or there is a session with the counts that were kept, of
-//! which anything can be asked.
+//! Files of `--state`: any bytes, and damage to real ones whose checksums were made right again.
+//! Either a file is refused, or there is a session with its counts, of which anything can be asked.
 
 use super::{Choices, config, log};
 use rorqual_digest::{Algorithm, Hasher};
@@ -61,7 +60,7 @@ fn serve(folder: &Path) -> Result<Surface, String> {
     Surface::new(Config { state: Some(folder.to_owned()), spill, ..config() })
 }
 
-/// What a server keeps of a log of 300 lines, which was all of it or not.
+/// Checkpoint of a log of 300 lines, which was all of it or not.
 fn real(whole: bool) -> Kept {
     let folder = tempfile::tempdir().expect("a folder");
     let surface = serve(folder.path()).expect("enough memory");
@@ -148,14 +147,14 @@ fn make_right(kept: &mut Kept) {
     }
 }
 
-/// As of IEEE 802.3, a bit at a time.
+/// The checksum of IEEE 802.3, a bit at a time.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 })
     })
 }
 
-/// What the session says of itself is what its file says.
+/// The session's description is that of its file.
 fn check_counts(session: &Value, file: &[u8]) {
     let line = file.split(|byte| *byte == b'\n').nth(1).expect("it was read");
     let saved: Value = serde_json::from_slice(line).expect("it was read");

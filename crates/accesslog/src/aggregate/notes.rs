@@ -19,7 +19,7 @@ const SAMPLES_PER_REASON_MAX: usize = 3;
 /// Bytes of a line that a sample shows.
 const SAMPLE_TEXT_BYTES_MAX: usize = 500;
 
-/// Why a line was rejected or repaired.
+/// Reason for rejecting or repairing a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoteReason {
     /// The flaw.
@@ -71,7 +71,7 @@ pub struct NoteSample {
     pub line: u64,
     /// Byte offset of the line in the (decoded) input.
     pub offset: u64,
-    /// Why it is here, for people.
+    /// The reason, for people.
     pub reason: String,
     /// The start of the line, invalid UTF-8 replaced by U+FFFD.
     pub text: String,

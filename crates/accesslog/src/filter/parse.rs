@@ -7,7 +7,7 @@ use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Ne
 use super::{FilterRegex, TextColumn, TextTest, TextValue};
 use std::fmt;
 
-/// Why a text is no filter.
+/// Reason for which a text is no filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     /// The place in the text, in characters from 1.

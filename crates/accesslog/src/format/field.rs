@@ -3,7 +3,7 @@
 /// A field of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
-    /// When the request was made (or answered: servers differ).
+    /// Time of the request (or of the answer: servers differ).
     Time,
     /// Client address.
     Client,

@@ -147,7 +147,7 @@ pub(crate) fn parse_labels<'a>(
     fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
 
-/// Why the scan of a line ended before its end.
+/// Reason for which the scan of a line ended before its end.
 #[derive(Clone, Copy)]
 enum Stopped {
     Broken,

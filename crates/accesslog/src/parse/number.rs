@@ -1,6 +1,6 @@
 //! Numbers as logs write them: no sign, no white space, exact to the unit asked for.
 
-/// Why digits are not a number.
+/// Reason for which digits are not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberError {
     NotDigits,

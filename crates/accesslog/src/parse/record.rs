@@ -92,7 +92,7 @@ impl fmt::Display for FlawPosition {
     }
 }
 
-/// Why a line is not sound. `Display` gives the sentence to show to people.
+/// Reason for which a line is not sound. `Display` gives the sentence to show to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFlaw {
     /// The line does not begin with the text that the format begins with.

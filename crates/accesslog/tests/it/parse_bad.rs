@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rorqual_accesslog::format::{Field, LogFormat, detect, formats_in_config, preview};
 use rorqual_accesslog::parse::{LineOutcome, LogParser, LogRecord};
 
-/// What a combined line of these pieces becomes: `ok`, `repaired: why` or `rejected: why`, and the
+/// Outcome of a combined line of these pieces (`ok`, `repaired: why` or `rejected: why`), and the
 /// record.
 fn outcome<'a>(parser: &'a mut LogParser, line: &'a str) -> (String, LogRecord<'a>) {
     match parser.parse(line.as_bytes()) {
@@ -72,7 +72,8 @@ fn what_is_said_about_bad_lines() {
     assert_outcome(&at("-"), "ok");
 }
 
-/// Lines of other formats among combined ones: never is a word before the address taken for the client in silence.
+/// Lines of other formats among combined ones: never is a word before the address taken for the
+/// client in silence.
 #[test]
 fn words_before_the_client() {
     const HOST: &str = "repaired: a host stands before the client, where the format has none";

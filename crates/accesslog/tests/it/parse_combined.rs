@@ -122,7 +122,7 @@ fn fast_and_slow_agree_on_the_sample() {
     sample_lines().for_each(|line| parsers.agree_on(line));
 }
 
-/// What mutations put into lines: bytes that mean something to the format, and some that never do.
+/// Tokens of mutations: bytes that mean something to the format, and some that never do.
 const TOKENS: &[&[u8]] = &[
     b"\"",
     b"\\",

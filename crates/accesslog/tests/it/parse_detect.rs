@@ -78,7 +78,7 @@ fn lines_of_gos_log_package() {
     assert_eq!(read(&[line]), ("timestamps+zoraxy".to_owned(), true, vec!["203.0.113.9".to_owned()]));
 }
 
-/// What is read by default columns is by no means any line with so many words.
+/// A line of as many words as the default columns need not be read by them.
 #[test]
 fn columns_are_not_guessed_from_their_number() {
     let words = |count: usize| vec!["word"; count].join(" ") + "\n";

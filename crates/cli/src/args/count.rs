@@ -38,7 +38,7 @@ pub(crate) struct CountArgs {
     /// Count the files whose names are in FILE, each ended by a NUL; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub(crate) files0_from: Option<PathBuf>,
-    /// When to print the sum of all files: where there are several, always, nothing else, or never
+    /// Condition for the sum of all files: where there are several, always, nothing else, or never
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) total: TotalWhen,
     /// Print JSON: one object with every file and the total
@@ -49,7 +49,7 @@ pub(crate) struct CountArgs {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// When the sum of all files is printed.
+/// Condition for the sum of all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TotalWhen {
     Auto,

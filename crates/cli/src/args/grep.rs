@@ -172,7 +172,7 @@ pub(crate) struct GrepArgs {
 /// The order of the files of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// As the system lists them
+    /// The order of the system
     None,
     /// By name within each folder
     Path,

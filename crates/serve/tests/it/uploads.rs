@@ -290,7 +290,7 @@ fn kernel_bytes() -> usize {
     max("tcp_rmem") + max("tcp_wmem")
 }
 
-/// How many bytes a sender gets rid of before it has to wait, and how many of them the session
+/// Number of bytes that a sender gets rid of before it has to wait, and of those that the session
 /// took.
 fn pushed(server: &Server, id: &str, mut stream: std::net::TcpStream, mut piece: impl FnMut() -> Vec<u8>) -> (usize, Value) {
     stream.set_write_timeout(Some(std::time::Duration::from_secs(2))).expect("a valid time");

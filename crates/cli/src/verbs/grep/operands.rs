@@ -1,4 +1,4 @@
-//! Which of the operands is the pattern, and which are files.
+//! Operands: the pattern, and the files.
 
 use crate::args::GrepArgs;
 use rorqual_pipe::escaped_path;

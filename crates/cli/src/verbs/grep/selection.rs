@@ -1,4 +1,4 @@
-//! Which files are searched: by their names, by globs, by what git ignores.
+//! Selection of the searched files: by their names, by globs, by git's rules.
 
 use crate::args::{GrepArgs, NameGlob, Sort};
 use globset::{Glob, GlobBuilder, GlobMatcher};
