@@ -161,7 +161,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let seconds = begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
-            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows))
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };
         Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };
@@ -262,7 +262,7 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester,
         let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
         let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
         let cut = |value: &mut AnswerWithHint<CompareAnswer>, rows| {
-            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows))
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };
         Ok(capped_json(&mut AnswerWithHint { answer: CompareAnswer::from(compared), hint }, top, cut))
     };

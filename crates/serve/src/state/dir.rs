@@ -80,7 +80,7 @@ impl StateDir {
         for id in ids {
             match self.latest(&id, Ok) {
                 Ok((StoredSession { saved, .. }, _)) => {
-                    known.push(SessionCandidate { id, created: saved.created, ended: saved.ended.is_some() })
+                    known.push(SessionCandidate { id, created: saved.created, ended: saved.ended.is_some() });
                 }
                 Err(why) => wrong.push(why),
             }
