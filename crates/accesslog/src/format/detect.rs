@@ -291,13 +291,15 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
 
 /// W3C's format, where a line says the columns of others and most of them have these.
 fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
-    let format = LogFormat::w3c(Arc::new(W3cColumns::of_sample(lines)?));
+    let columns = W3cColumns::of_sample(lines)?;
+    let unread = columns.unread();
+    let format = LogFormat::w3c(Arc::new(columns));
     let lines = &lines[..lines.len().min(WINDOW_LINES)];
     // A site that nobody visited yet has none.
     let requests = lines.iter().filter(|line| !is_directive(line)).count();
     let sound = tally(&format, lines).fit.sound;
     let sure = is_sure(sound, requests);
-    (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread: None })
+    (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread })
 }
 
 /// W3C's format without a line that says the columns, where nearly all lines have those that a

@@ -131,6 +131,14 @@ impl W3cColumns {
         self.names.split(' ')
     }
 
+    /// The name of a time that is not read, as no column tells the server and so the unit.
+    pub(crate) fn unread(&self) -> Option<String> {
+        let mut columns = self.names().zip(&*self.columns);
+        let is_unread =
+            |(name, column): &(&str, &W3cColumn)| **column == W3cColumn::Skip && name.eq_ignore_ascii_case("time-taken");
+        columns.find(is_unread).map(|(name, _)| name.to_owned())
+    }
+
     /// Bits of the fields that lines can have.
     pub(crate) fn fields(&self) -> u16 {
         let all = [
@@ -222,6 +230,9 @@ mod tests {
         assert_eq!(taken("#Fields: date time x-edge-location time-taken"), Some(W3cColumn::TakenSeconds));
         assert_eq!(taken("#Fields: date time time-taken"), Some(W3cColumn::Skip));
         assert_eq!(taken("#Software: x"), None);
+        let unread = |line: &str| W3cColumns::of_line(line.as_bytes()).and_then(|columns| columns.unread());
+        assert_eq!(unread("#Fields: date time time-taken sc-status").as_deref(), Some("time-taken"));
+        assert_eq!(unread("#Fields: date time sc-win32-status time-taken"), None);
     }
 
     #[test]

@@ -338,7 +338,7 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
 fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
         message::note(&format!(
-            "{}: what stands after the agent is not read: {}. A --format that names it reads it, such as one that ends in %D or $request_time",
+            "{}: this of each line is not read, as nothing tells its unit: {}. A --format that names it reads it, such as one that ends in %D or $request_time",
             escaped_path(path),
             escaped(unread)
         ));
