@@ -116,18 +116,19 @@ impl Sessions {
         let held = || all.iter().filter(|session| session.state().ended() && session.rows().held());
         let goes_first = |session: &Arc<Session>| session.state().ended() && !session.rows().held();
         let is_crowded = all.len() >= self.all_max() && !all.iter().any(goes_first);
-        if !is_crowded && self.rows_fit(&all) {
+        if !is_crowded && self.rows_fit(&all, 1) {
             return None;
         }
         held().max_by_key(|session| session.idle()).map(Arc::clone)
     }
 
-    /// True if the memory and the files have room for the rows of one session more. Rows of ended
-    /// ones count with their present size.
-    fn rows_fit(&self, all: &[Arc<Session>]) -> bool {
+    /// True if the memory and the files have room for the rows of `all`, and of `more` sessions
+    /// with a whole share each. Rows of ended ones count with their present size.
+    fn rows_fit(&self, all: &[Arc<Session>], more: u64) -> bool {
         let (share, sessions) = ([self.shares.tables_bytes, self.rows_bytes_max()], self.sessions_max as u64);
         let claims = all.iter().filter_map(|session| session.rows().claim(share));
-        let sum = claims.fold(share, |sum, claim| [0, 1].map(|at| sum[at].saturating_add(claim[at])));
+        let further = share.map(|bytes| bytes.saturating_mul(more));
+        let sum = claims.fold(further, |sum, claim| [0, 1].map(|at| sum[at].saturating_add(claim[at])));
         (0..2).all(|at| sum[at] <= share[at].saturating_mul(sessions))
     }
 
@@ -180,7 +181,7 @@ impl Sessions {
 
     fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
         let open = all.iter().filter(|session| !session.state().ended()).count();
-        if open < self.sessions_max && self.rows_fit(all) {
+        if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
         }
         let message = format!("{open} sessions are open, which is the limit (--sessions); cancel one, or try again later");
@@ -259,9 +260,10 @@ impl Sessions {
         let mut all = Vec::new();
         for known in known {
             let open = all.iter().filter(|session: &&Arc<Session>| !session.state().ended()).count();
+            let no_place = format!("{}: its session {} found no place (--sessions)", state.folder(), known.id);
             let is_full = all.len() >= self.all_max() || (!known.ended && open >= self.sessions_max);
-            if is_full || !self.rows_fit(&all) {
-                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), known.id));
+            if is_full || !self.rows_fit(&all, u64::from(!known.ended)) {
+                wrong.push(no_place);
                 continue;
             }
             match state.take(&known.id, |found| self.restored(found)) {
@@ -270,6 +272,11 @@ impl Sessions {
                         session.complete_rows();
                     }
                     all.push(Arc::new(session));
+                    // Rows of an ended session take their own size, as before, and not a share.
+                    if !self.rows_fit(&all, 0) {
+                        wrong.push(no_place);
+                        all.pop();
+                    }
                 }
                 Err(why) => wrong.push(why),
             }

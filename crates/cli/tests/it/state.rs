@@ -192,6 +192,34 @@ fn what_may_go_on_comes_before_what_has_ended() {
     assert_eq!((sessions.len(), &sessions[0]["id"]), (1, &id.as_str().into()));
 }
 
+/// Ended sessions keep their rows in the memory that these need, beside open ones with a whole
+/// share: as many must be there again.
+#[test]
+fn as_many_sessions_are_offered_again_as_there_were() {
+    let folder = TestFolder::new();
+    let args = ["--state", &folder.text(""), "--sessions", "2", "--grace", "1"];
+    let server = Server::start(&args);
+    let body = log(2_000);
+    for _ in 0..3 {
+        let id = server.session_of(body.len());
+        assert_eq!(server.put(&id, 0, &body).status, 200);
+        server.when_state(&id, "finished");
+    }
+    let open = server.session_of(body.len());
+    assert_eq!(server.put(&open, 0, &body[..body.len() / 2]).status, 200);
+    let before = listed(&server).len();
+    server.running.terminate();
+    drop(server.running.wait());
+    let server = Server::start(&args);
+    let rows = |id: &str| server.request("POST", &format!("/api/sessions/{id}/rows"), b"{}").status;
+    let sessions = listed(&server);
+    assert_eq!((sessions.len(), before), (4, 4));
+    assert!(sessions.iter().filter_map(|session| session["id"].as_str()).all(|id| rows(id) == 200));
+    server.running.terminate();
+    let ran = server.running.wait();
+    assert!(!ran.stderr.contains("not offered again"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_format_that_was_given_is_kept_before_anything_came() {
     let folder = TestFolder::new();
