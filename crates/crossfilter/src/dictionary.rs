@@ -544,7 +544,7 @@ fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>)
         TextColumn::Browser => owned(classify(text).browser),
         TextColumn::Os => owned(classify(text).os),
         TextColumn::Bot => owned(classify(text).bot.unwrap_or_default()),
-        // Behind the kind of flaw.
+        // The first byte is the kind of flaw.
         TextColumn::Flaw => Cow::Borrowed(&text[1..]),
         _ => Cow::Borrowed(&[]),
     }

@@ -69,7 +69,7 @@ impl RowStore {
         self.head(journal, &written)
     }
 
-    /// Another handle on the journal: who waits for the disk to have it need not hold the store.
+    /// Another handle on the journal, to wait until the disk has it without holding the store.
     ///
     /// # Errors
     /// When the store has no journal, or there can be no other handle.
@@ -143,9 +143,9 @@ impl RowStore {
         Ok(head)
     }
 
-    /// The store of `head` and `journal`, as it was checkpointed; later records of the journal are
-    /// cut off. Of the memory it takes one record beside the store. The rows of the head's segments
-    /// that are not full are gone on with by the next run.
+    /// Restores the store of `head` and `journal` as it was checkpointed; later records of the
+    /// journal are cut off. Takes the memory of one record beside the store. The next run adds rows
+    /// to the head's segments that are not full.
     ///
     /// # Errors
     /// When the files are damaged, of another version, or do not go together; when the memory has
@@ -203,8 +203,8 @@ impl RowStore {
         let mut rest = &texts[..];
         let texts = std::iter::from_fn(|| {
             let length = u32::take(&mut rest)?;
-            let (text, behind) = rest.split_at_checked(length as usize)?;
-            rest = behind;
+            let (text, remaining) = rest.split_at_checked(length as usize)?;
+            rest = remaining;
             Some(text)
         });
         let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));

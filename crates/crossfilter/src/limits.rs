@@ -56,7 +56,8 @@ pub const fn recorder_bytes(segment_rows: usize) -> u64 {
 /// Most memory of a recorder: 15.8 MiB.
 pub const RECORDER_BYTES: u64 = recorder_bytes(SEGMENT_ROWS_MAX);
 
-/// Values of a field whose sums in a question are not counted with the store, but with who asks.
+/// Values of a field whose sums in a question are counted as memory of the question, not of the
+/// store.
 pub const SUMMED_VALUES: usize = 1 << 10;
 
 /// Memory of these sums, of 20 fields.
@@ -203,7 +204,7 @@ pub const URL_PAIRS_MAX: usize = 1 << 17;
 /// each.
 pub const VALUES_LISTED_MAX: usize = 1 << 16;
 
-/// Rows whose texts are copied at once, while nobody else has the dictionaries.
+/// Rows whose texts are copied at once, under the locks of all dictionaries.
 pub const PIECE_ROWS_MAX: usize = 1 << 10;
 
 /// Bytes of these texts, give or take one row of at most 640 KiB.

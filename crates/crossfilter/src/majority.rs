@@ -15,7 +15,7 @@ use std::io;
 /// Rows that are looked at for each value, about.
 const ROWS_SAMPLED: u64 = 8_192;
 
-/// Draws the same rows whichever segment they are in, and whoever asks.
+/// Fixed seed: the draw of a row depends neither on its segment nor on the caller.
 const DRAWING: FixedState = FixedState::with_seed(0);
 
 /// The value that more than half of the votes are for, if there is one (Boyer and Moore's majority

@@ -259,7 +259,7 @@ impl<'a> RowReader<'a> {
             request_time,
             upstream_time,
             source: self.text(SOURCE, row),
-            // Behind the kind of flaw.
+            // The first byte is the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
             rejected,
             line: String::new(),

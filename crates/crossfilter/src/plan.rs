@@ -434,8 +434,8 @@ fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut 
         if reader.control.stopped() {
             return Ok(());
         }
-        // In the order of their numbers, as all do who want more than one; others have them in
-        // between.
+        // Locked in ascending order, as everywhere that takes several, against deadlocks; and given
+        // back after each chunk, so that other threads get them in between.
         let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
         for &(path, query) in pairs {
             let path_code = paths.globals[path as usize];

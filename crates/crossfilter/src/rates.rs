@@ -195,7 +195,7 @@ impl RowStore {
     }
 }
 
-/// Of so many requests, those that a limit turns away.
+/// Number of requests, of `hits`, that a limit turns away.
 fn beyond(hits: u32, limit: &Limit) -> u64 {
     u64::from(hits).saturating_sub(limit.requests)
 }

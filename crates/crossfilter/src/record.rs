@@ -1,7 +1,7 @@
 //! Records of a store's file, each with its kind, its length and a checksum.
 //!
-//! A record of texts has those of one field in the order of their codes; one of a segment where it
-//! is among all, its runs, and its columns, each packed by itself, so that one can be read back
+//! A record of texts holds those of one field in the order of their codes. A record of a segment
+//! holds its number, its runs, and its columns, each packed by itself, so that one can be read back
 //! without the others.
 
 use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};

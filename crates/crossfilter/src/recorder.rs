@@ -28,8 +28,8 @@ impl Recordings {
     }
 
     /// Recorders for runs over one slice of an input after another: a segment that is not full at
-    /// the end of one is gone on with in the next. When the last one has ended,
-    /// [`RowStore::complete`] may be told.
+    /// the end of one gets more rows in the next. [`RowStore::complete`] may be called after the
+    /// last one.
     #[must_use]
     pub fn in_turns(store: &Arc<RowStore>) -> Self {
         Self { store: Arc::downgrade(store), in_turns: true }

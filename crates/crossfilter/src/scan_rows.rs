@@ -1,9 +1,9 @@
 //! All rows of a view, one after another in the order of the inputs.
 //!
-//! A recorder's segments lie after each other in its input, so at any place of it there is at most
-//! one segment of each recorder: as many are open at a time. Complete ones are named by their place
-//! until then, so that a slow reader does not keep segments in memory that were spilled meanwhile;
-//! of those that still grow, the rows of the beginning are held.
+//! A recorder fills its segments one after another, so that at any position of its input at most
+//! one segment of each recorder is open. Complete segments are held by number until they are
+//! opened, so that a slow reader does not keep segments in memory that were spilled meanwhile; of
+//! those that still grow, the rows that they had at the start are held.
 
 use crate::columns::{
     AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
@@ -39,7 +39,7 @@ type RunPosition = (u32, u64, usize);
 enum PendingSegment {
     /// By its number.
     Complete,
-    /// More rows come to it, which are not meant.
+    /// Snapshot from the start: rows that come later are not part of the view.
     Growing(Arc<Segment>),
 }
 
@@ -47,15 +47,15 @@ enum PendingSegment {
 struct OpenRuns {
     /// With all columns in memory.
     segment: Arc<Segment>,
-    /// The rows that are meant and not passed yet.
+    /// Remaining rows of the view.
     rows: std::vec::IntoIter<u16>,
-    /// Runs that are passed.
+    /// Number of runs done.
     passed: usize,
 }
 
 impl RowStore {
-    /// Gives `take` each row of a view that there is now, in the order of the inputs; how many
-    /// there were. An error of `take` ends it.
+    /// Calls `take` for each row that a view has now, in the order of the inputs, and returns their
+    /// number. An error of `take` ends it.
     ///
     /// # Errors
     /// When it was cancelled, spilled rows can't be read back, or `take` failed.
@@ -70,6 +70,9 @@ impl RowStore {
         let mut open: BTreeMap<RunPosition, OpenRuns> = BTreeMap::new();
         let (mut piece, mut count) = (TextRows::default(), 0);
         loop {
+            // A segment is opened when its first run is the next one of all: any later, and its
+            // rows would be out of order; any sooner, and more segments than recorders would be in
+            // memory.
             while let Some((place, _)) = later.last()
                 && open.first_key_value().is_none_or(|(first, _)| place < first)
                 && let Some((place, segment)) = later.pop()
@@ -82,10 +85,12 @@ impl RowStore {
                 }
             }
             let Some((place, mut opened)) = open.pop_first() else {
-                // The last segment may have been left out for that.
+                // A stop makes `open` leave rows out: this need not be the end of the view.
                 return if control.stopped() { Err(ViewError::Cancelled) } else { Ok(count) };
             };
             let rows = opened.next_run();
+            // Texts are copied piece by piece, so that no dictionary is locked while `take` runs,
+            // which may wait for a slow reader.
             let mut left = &rows[..];
             while !left.is_empty() {
                 if control.stopped() {
@@ -100,13 +105,15 @@ impl RowStore {
                     .map_err(ViewError::Io)?;
                 count += rows.len() as u64;
             }
+            // Back into the order under its next run: runs of other recorders may come before it.
             if let Some(run) = opened.segment.runs.get(opened.passed).filter(|_| opened.rows.len() > 0) {
                 open.insert((run.input, run.offset, place.2), opened);
             }
         }
     }
 
-    /// The segments by the place of their first run, the first at the end.
+    /// Segments by the position of their first run, in descending order: the next one is popped
+    /// from the end.
     fn later(&self) -> Vec<(RunPosition, PendingSegment)> {
         let first = |(number, segment): (usize, Arc<Segment>)| {
             let run = segment.runs.first()?;
@@ -118,7 +125,7 @@ impl RowStore {
         later
     }
 
-    /// `None` where no row is meant.
+    /// Selects the view's rows of a segment and loads its columns; `None` if it has no such row.
     fn open(&self, number: usize, segment: PendingSegment, plan: &ViewPlan) -> io::Result<Option<OpenRuns>> {
         let segment = match segment {
             PendingSegment::Complete => self.segment(number),
@@ -136,7 +143,7 @@ impl RowStore {
 }
 
 impl OpenRuns {
-    /// The rows of the next run that are meant.
+    /// Rows of the view in the next run.
     fn next_run(&mut self) -> Vec<u16> {
         let end = self.segment.runs.get(self.passed).map_or(0, |run| run.row + run.rows);
         self.passed += 1;
@@ -154,12 +161,12 @@ struct TextRows {
 }
 
 impl TextRows {
-    /// Copies the texts of as many of the rows as fit; how many these are.
+    /// Copies the texts of as many of the rows as fit, and returns how many; at least one.
     fn fill(&mut self, store: &RowStore, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
         self.texts.clear();
         self.ends.clear();
         let columns = (0..DICTIONARIES).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
-        // In the order of their numbers, as all do who want more than one.
+        // Locked in ascending order, as everywhere that takes several, against deadlocks.
         let tables: Vec<MutexGuard<'_, DictionaryTables>> =
             store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
         let mut filled = 0;
@@ -213,7 +220,7 @@ impl TextRows {
                 upstream_time_us: upstream_times.get(row),
                 source: text(SOURCE),
             };
-            // Behind the kind of flaw.
+            // The first byte is the kind of flaw.
             let flaw = text(FLAW).get(1..).unwrap_or_default();
             ViewRow { record, flaw, line: text(LINE) }
         }))

@@ -59,11 +59,11 @@ pub struct RowStore {
     pub(crate) dictionaries: Vec<Dictionary>,
     pub(crate) spill: Option<Spill>,
     pub(crate) segments: Mutex<Segments>,
-    /// Held by who writes to the file.
+    /// Records in the file beside segments; locked while anything is written there.
     pub(crate) written: Mutex<JournalSummary>,
     /// Rises with each change of the segments.
     generation: AtomicU64,
-    /// Rises when somebody wants to see rows of segments that are not full.
+    /// Rises with each request for rows of segments that are not full.
     wanted: AtomicU64,
     pub(crate) inputs: AtomicU32,
     pub(crate) recorders: AtomicU64,
@@ -94,7 +94,7 @@ pub(crate) struct JournalSummary {
     pub(crate) codes: [usize; DICTIONARIES],
 }
 
-/// Memory of a store that somebody else has until this is dropped.
+/// Memory of a store that is lent to another holder until this is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     lent: Arc<AtomicU64>,
@@ -136,7 +136,7 @@ impl RowStore {
         let gives_way = spill.is_some() && segment_rows(settings.memory_bytes) == SEGMENT_ROWS_MAX;
         let percent = if gives_way { DICTIONARIES_PERCENT_SPILLING } else { DICTIONARIES_PERCENT };
         let all = settings.memory_bytes * percent / 100;
-        // Some is shared out, and the rest is for who needs it.
+        // A part is shared out among the dictionaries; the rest goes to those that need it.
         let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN)) / 100;
         let spare = SpareValues::new(all - share * 100);
         let dictionary = |index: usize| {

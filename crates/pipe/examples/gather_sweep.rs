@@ -75,7 +75,7 @@ fn measured(target: &str, piece_bytes: usize, pieces: usize, mode: &str, time: D
     bytes as f64 / seconds
 }
 
-/// An output, and who reads it.
+/// Opens an output of that kind; a thread drains it where it needs a reader.
 fn opened(target: &str) -> (File, Option<JoinHandle<()>>) {
     match target {
         "pipe" => {

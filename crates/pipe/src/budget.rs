@@ -3,7 +3,7 @@
 use crate::size::format_size;
 use std::fmt;
 
-/// The memory given to a process, and who holds how much of it at most.
+/// Memory given to a process, and the most that each holder takes of it.
 #[derive(Debug, Clone)]
 pub struct Budget {
     total_bytes: u64,

@@ -18,7 +18,7 @@ pub enum Framing {
         /// The longest one that is handed over whole, in bytes without the NUL; at least 1.
         line_bytes_max: usize,
     },
-    /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes
+    /// After records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes
     /// as its head, marked as long, unless it lies within one block.
     Records {
         /// The longest record that is handed over whole, in bytes with the separator before it; at

@@ -18,7 +18,8 @@ struct ControlState {
     decoded_bytes: AtomicU64,
     reads: AtomicU64,
     throttle: Option<Throttle>,
-    /// Held by who begins to wait for a stop, and by the one who tells of it.
+    /// Held from a waiter's look at `stop` until it sleeps, and while `told` is notified: no
+    /// notification is lost in between.
     waiting: Mutex<()>,
     told: Condvar,
 }
@@ -82,8 +83,8 @@ impl Control {
         self.shared.reads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them
-    /// in.
+    /// Counts stored bytes, and sleeps where there is a rate limit. Sources call it for the bytes
+    /// that they read.
     pub fn stored(&self, bytes: u64) {
         let pause = self.take_stored(bytes);
         if !pause.is_zero() {
@@ -92,7 +93,8 @@ impl Control {
         }
     }
 
-    /// The same for who sleeps elsewhere: how long to.
+    /// Counts stored bytes and returns the pause that the rate limit asks for; sleeping is left to
+    /// the caller.
     #[must_use]
     pub fn take_stored(&self, bytes: u64) -> Duration {
         self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);

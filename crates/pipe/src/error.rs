@@ -17,7 +17,8 @@ pub enum ErrorClass {
     Mismatch,
     /// A stated limit was met; the message quotes it and names the flag that moves it.
     Limit,
-    /// The one who listens went away (closed pipe) or asked to stop. Not a failure of the input.
+    /// The reader of the output went away (closed pipe), or a stop was asked for. Not a failure of
+    /// the input.
     Stopped,
 }
 
@@ -65,7 +66,7 @@ impl Error {
         self
     }
 
-    /// The same error about the input `name`, where who made it did not know.
+    /// The same error about the input `name`, where it names none yet.
     #[must_use]
     pub fn of_input(mut self, name: &str) -> Self {
         if self.name.is_empty() {

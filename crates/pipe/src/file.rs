@@ -26,8 +26,8 @@ pub(crate) struct SharedFile {
     next: Mutex<NextRange>,
 }
 
-/// A plain file of which whoever asks reads stretches of their own choice, as chunks of lines.
-/// Stretches that together cover the file have every line once, wherever they meet.
+/// A plain file that is read in byte ranges of the caller's choice, as chunks of lines. Ranges that
+/// together cover the file have every line once, wherever they meet.
 pub struct FileRanges(SharedFile);
 
 impl FileRanges {

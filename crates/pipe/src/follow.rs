@@ -134,7 +134,7 @@ impl FollowReader {
             self.followed.shared.missing.store(true, Ordering::Relaxed);
             return Ok(false);
         };
-        // Whoever writes on into the old one is read on.
+        // A writer may have appended to the old file meanwhile: that is read first.
         if self.file.metadata()?.len() > self.place {
             return Ok(false);
         }

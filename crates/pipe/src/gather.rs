@@ -34,7 +34,8 @@ pub struct GatherSettings {
     pub copy_bytes_max: usize,
     /// Copied bytes that are written at a time; at most the room of a buffer.
     pub write_bytes: usize,
-    /// Bytes in buffers of others that may wait for a write: these are kept from whoever lent them.
+    /// Most bytes in foreign buffers that wait for a write (default 1 MiB): their owners can't use
+    /// them again until then.
     pub shared_bytes_max: usize,
 }
 
@@ -270,8 +271,8 @@ enum WaitMode {
 }
 
 impl OutputFd {
-    /// A stop ends the wait for a reader who takes nothing, after [`STOPPED_PATIENCE`]: then it is
-    /// as if nobody read.
+    /// Writes to `file`. After a stop, a reader that takes nothing is waited for
+    /// [`STOPPED_PATIENCE`], then treated as gone.
     #[must_use]
     pub fn new(file: File, control: &Control) -> Self {
         let kind = file.metadata().map(|data| data.file_type());

@@ -259,8 +259,8 @@ impl Input {
         source(self, Framing::Bytes, pool, control)
     }
 
-    /// Its bytes as they are stored, in order and from their start, for who reads messages and no
-    /// blocks. A stop ends it as its end would.
+    /// Reader of the stored bytes, in order and from their start, for messages instead of blocks. A
+    /// stop ends it as the input's end would.
     ///
     /// # Errors
     /// When its bytes are in buffers that are filled elsewhere.

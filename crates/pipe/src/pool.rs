@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-/// A fixed number of buffers of one size, shared by everyone who holds a clone.
+/// A fixed number of buffers of one size, shared by all clones.
 #[derive(Clone, Debug)]
 pub struct BufferPool {
     shared: Arc<PoolShared>,

@@ -25,7 +25,7 @@ struct ReorderState<O> {
     aborted: bool,
 }
 
-/// The sequence was aborted; the reason is with whoever aborted it.
+/// The sequence was aborted; the reason is kept where it was aborted.
 pub(crate) struct ReorderAborted;
 
 impl<O, F: FnMut(O) -> Result<(), Error>> ReorderBuffer<O, F> {

@@ -258,8 +258,8 @@ where
     F: FnMut(S::Output) -> Result<(), Error>,
 {
     while !failure.stopping() {
-        // The lease comes before the claim: whoever holds the lowest number then never waits for a
-        // buffer.
+        // The lease comes before the claim: the worker with the lowest number then never waits for
+        // a buffer.
         let lease = pool.lease().map_err(|cause| Error::io(&file.name, "no memory for a block", cause))?;
         let Some(claim) = file.claim() else { break };
         let (chunk, error) = file.chunk(&claim, lease);

@@ -1,12 +1,12 @@
-//! Semaphore for those who run operations for others: a bound on how many run at once, and a count
-//! and a clock for each.
+//! Semaphore of operations that run for others: a bound on how many run at once, and a count and a
+//! clock for each.
 //!
 //! Measures go through the `metrics` facade, which costs next to nothing until a recorder is
 //! installed. `operation` is the verb or the method (`hash`, `store.put`):
 //!
 //! | name | kind | labels |
 //! |---|---|---|
-//! | `rorqual_operations_total` | counter | `operation`, `outcome`: `done`, or the kind of the error |
+//! | `rorqual_operations_total` | counter | `operation`, `outcome`: `done` or the error's kind |
 //! | `rorqual_operation_seconds` | histogram | `operation` |
 //! | `rorqual_operations_in_flight` | gauge | `operation` |
 //! | `rorqual_operation_bytes_total` | counter | `operation` |

@@ -27,9 +27,9 @@ pub struct RecordEnds {
     /// The part that has records; bytes outside belong to none and are dropped. It starts after 0
     /// only where no record is unfinished, and ends before the range does only where one ends.
     pub records: Range<usize>,
-    /// Behind the first record that ends here.
+    /// Index after the first record that ends here.
     pub first_end: Option<usize>,
-    /// Behind the last record that ends here.
+    /// Index after the last record that ends here.
     pub last_end: Option<usize>,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Terminated(pub(crate) u8);
 
 impl Splitter for Terminated {
     fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
-        let behind = |end| end + 1;
-        let first_end = memchr(self.0, bytes).map(behind);
-        let last_end = first_end.and_then(|_| memrchr(self.0, bytes).map(behind));
+        let after = |end| end + 1;
+        let first_end = memchr(self.0, bytes).map(after);
+        let last_end = first_end.and_then(|_| memrchr(self.0, bytes).map(after));
         Ok(RecordEnds { records: 0..bytes.len(), first_end, last_end })
     }
 

@@ -46,7 +46,7 @@ pub trait BlockSource: Send {
 /// Makes an error of a failed read, for the input of this name.
 type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
 
-/// True if a first block that is not full yet is enough for those who will be given it.
+/// True if the bytes of a first block that is not full yet are enough to detect the format.
 pub(crate) type EnoughForDetection = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
 /// Fills buffers from anything that reads.
@@ -289,7 +289,7 @@ impl BlockSource for DecodedSource {
 pub struct ResumePoint {
     /// The first byte that was not handed over.
     pub offset: u64,
-    /// It is in the middle of a line that is longer than one may be, whose start was handed over.
+    /// True inside an over-long line whose head was handed over.
     pub skipping: bool,
 }
 
@@ -302,7 +302,7 @@ pub struct Blocks {
     offset: u64,
     /// The unfinished line or record at the end of the chunks; at most as long as one may be.
     carry: Bytes,
-    /// Inside an over-long one whose head was handed over.
+    /// Inside an over-long line or record whose head was handed over.
     skipping: bool,
     ended: bool,
 }
@@ -360,13 +360,13 @@ impl Blocks {
         self.ended
     }
 
-    /// Place from which one could go on that has only the chunks so far: after them, and in the
-    /// middle of an over-long line or not.
+    /// Position from which a run resumes after the chunks so far: the start of the unfinished line,
+    /// or inside an over-long one.
     pub(crate) fn place(&self) -> ResumePoint {
         ResumePoint { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
     }
 
-    /// Goes on at `place`, with a source that begins there.
+    /// Resumes at `place`, with a source that begins there.
     pub(crate) fn at(self, place: ResumePoint) -> Self {
         Self { offset: place.offset, skipping: place.skipping, ..self }
     }
@@ -376,13 +376,13 @@ impl Blocks {
         self.carry.len()
     }
 
-    /// Forgets the unfinished line, so that the source goes on at the place.
+    /// Forgets the unfinished line, for a source that resumes at its start.
     pub(crate) fn rewind(&mut self) {
         self.offset = self.place().offset;
         self.carry = Bytes::new();
     }
 
-    /// Forgets everything, so that the source begins anew.
+    /// Forgets everything, for a source that begins anew.
     pub(crate) fn restart(&mut self) {
         (self.offset, self.carry, self.skipping) = (0, Bytes::new(), false);
     }
@@ -415,16 +415,18 @@ impl Blocks {
                 return Err(self.error(fault));
             }
         };
+        // Counted from the end of the block: bytes that the splitter drops are part of the input,
+        // too.
         self.offset += block.len() as u64;
         let end_offset = self.offset;
         let mut range = block.start + split.records.start..block.start + split.records.end;
-        let behind = |index: usize| block.start + index;
+        let in_lease = |index: usize| block.start + index;
         // Either a piece is carried or one is being skipped, never both: the bytes before the
         // pieces are one or the other.
         let before_start = range.start;
         let before_offset = end_offset - (block.end - before_start) as u64;
         if self.skipping {
-            match split.first_end.map(behind) {
+            match split.first_end.map(in_lease) {
                 None => {
                     let before = Bytes::from_owner(lease).slice(range);
                     return Ok(Some(Chunk { before, ..Chunk::empty(before_offset, piece_bytes_max) }));
@@ -433,14 +435,20 @@ impl Blocks {
             }
             self.skipping = false;
         }
+        // The carried start is copied into the headroom before the block, so that the first line is
+        // in one piece without a copy of the whole block.
         let carried = std::mem::take(&mut self.carry);
         let start = range
             .start
             .checked_sub(carried.len())
             .ok_or_else(|| Error::new(ErrorClass::Limit, &self.name, "a source left too little room before its block"))?;
         lease[start..range.start].copy_from_slice(&carried);
+        // Gives the block before back: the pool counts it as long as a slice of it is held.
         drop(carried);
-        let rest = split.last_end.map_or(start, |index| behind(index).max(start));
+        let rest = split.last_end.map_or(start, |index| in_lease(index).max(start));
+        // An unfinished line above the limit fits no headroom: its head leaves with this chunk, and
+        // its further bytes leave as `before` of the next ones. So `carry` is never longer than the
+        // limit.
         self.skipping = range.end - rest > piece_bytes_max;
         let all = Bytes::from_owner(lease);
         let end = if self.skipping { range.end } else { rest };

@@ -162,7 +162,7 @@ proptest! {
                 }
                 Given::Flushed => Sink::flush(&mut gather).unwrap(),
             }
-            // Who is pointed at is held by the sink and by us.
+            // A piece that waits has two owners: the sink and this test.
             let held: usize = waiting.iter().filter(|piece| !piece.is_unique()).map(Bytes::len).sum();
             prop_assert!(held < shared_bytes_max, "{} bytes of others are held", held);
         }
