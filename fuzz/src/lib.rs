@@ -2,7 +2,7 @@
 //!
 //! `src/bin/` wraps each for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file and
 //! runs every target over its corpus in the ordinary test run. So nothing here may need libFuzzer.
-//! Those of the server are included by its own tests (`crates/serve/src/corpus.rs`).
+//! The server's targets are included by its own tests (`crates/serve/src/corpus.rs`).
 
 #[cfg(fuzzing)]
 pub mod server;

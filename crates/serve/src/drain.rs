@@ -33,7 +33,7 @@ impl Drain {
 
     /// Lets requests and uploads that run come to their end, for as long as `grace`. Sessions into
     /// which nothing comes now are stopped at once, and with them the views that wait for it.
-    /// Whether all came to their end.
+    /// Returns true if all came to their end.
     pub(crate) async fn finish(&self, sessions: &Sessions, grace: Duration) -> bool {
         self.ending.send_replace(true);
         let last = |session: &Arc<Session>| !session.is_kept();

@@ -96,8 +96,8 @@ pub(crate) fn totals(report: &Value) -> Value {
 }
 
 /// True if a report has the totals of its log. Clients are compared where both counted them all.
-/// Where rows had no room, since the temporary disk was full, it says of how many it has only the
-/// lines.
+/// Compares a report with the expected one. Rows without room on a full temporary disk are known
+/// by their number of lines alone.
 pub(crate) fn agree(report: &Value, expected: &Value) -> bool {
     let mut found = totals(report);
     if let Some(dropped) = report["rows_dropped"].as_u64() {

@@ -255,7 +255,7 @@ impl ReadCounts {
     fn batch(&self, batch: &RecordBatch) -> Result<Arc<dyn RowBatch>, ReadError> {
         self.given.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
         let columns = RenderColumns::new(batch).map_err(|error| ReadError::new(ErrorClass::Corrupt, "", error.to_string()))?;
-        Ok(Arc::new(Rendered(columns)))
+        Ok(Arc::new(RenderedBatch(columns)))
     }
 
     /// Counts the bad records of a chunk, or of its decoded part. An over-long record is at its
@@ -470,15 +470,15 @@ impl DecodedChunk {
 }
 
 /// A batch as a template sees it.
-struct Rendered(RenderColumns);
+struct RenderedBatch(RenderColumns);
 
-impl fmt::Debug for Rendered {
+impl fmt::Debug for RenderedBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows", self.0.rows())
     }
 }
 
-impl RowBatch for Rendered {
+impl RowBatch for RenderedBatch {
     fn rows(&self) -> usize {
         self.0.rows()
     }
