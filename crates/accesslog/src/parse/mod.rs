@@ -129,9 +129,13 @@ impl LogParser {
 }
 
 /// The line after the NUL bytes that it begins with: a log that was cut while its writer had it
-/// open (logrotate's `copytruncate`) goes on after a hole. A line of nothing else stays.
+/// open (logrotate's `copytruncate`) goes on after a hole. A line of nothing but NULs and blanks
+/// stays: it is rejected, and not passed over as blank.
 fn after_nuls(line: &[u8]) -> &[u8] {
-    line.iter().position(|byte| *byte != 0).map_or(line, |start| &line[start..])
+    match line.iter().position(|byte| *byte != 0) {
+        Some(start) if start > 0 && !line[start..].trim_ascii().is_empty() => &line[start..],
+        _ => line,
+    }
 }
 
 /// Takes a prefix off a line, and reads the text after it.
