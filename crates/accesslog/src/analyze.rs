@@ -322,7 +322,7 @@ impl Analyzer {
         let keep_rejects = rejects.is_some();
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
         let mut known = KnownFormat::default();
-        let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
+        let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
             Some(self.workers(&name, format, keep_rejects, self.shares.threads))
@@ -352,7 +352,7 @@ impl Analyzer {
     #[must_use]
     pub fn open(&self, input: Input, pool: &BufferPool, control: &Control, left: Option<SuspendedInput>) -> LogRun {
         let name = input.name().to_owned();
-        let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
+        let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
         let course = ResumableRun::new(input, &self.plan, pool, control);
         match left {
             None => LogRun { name, course, known: KnownFormat::default(), lines: 0 },
@@ -377,14 +377,14 @@ impl Analyzer {
         found: impl FnOnce(&Detection, &[u8]),
     ) -> Result<SliceEnd, AnalyzeError> {
         let LogRun { name, course, known, lines } = reading;
-        let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).behind(*lines);
+        let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).after(*lines);
         course.in_place(threads == 1);
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
             Some(self.workers(name, format, false, threads))
         };
         let finish = course.run(control, start, |notes: ChunkNotes| keeper.take(notes));
-        if let Some(format) = finish.stages.first().and_then(LogWorker::format_behind) {
+        if let Some(format) = finish.stages.first().and_then(LogWorker::format_after) {
             known.format = Some(format);
         }
         finish.stages.into_iter().for_each(LogWorker::finish);

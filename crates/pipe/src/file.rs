@@ -125,7 +125,7 @@ impl SharedFile {
 
     /// The same as [`SharedFile::first_stretch`], but the bytes after the first line where that one
     /// is longer than the range.
-    pub(crate) fn first_stretch_behind_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
+    pub(crate) fn first_stretch_after_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
             let stretch = self.stretch_at(pool, offset)?;

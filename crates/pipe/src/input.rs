@@ -36,7 +36,7 @@ pub struct Input {
     pub(crate) prefix: Vec<u8>,
     pub(crate) enough: Option<EnoughForDetection>,
     /// `start` is given lines after a first one that is over-long.
-    pub(crate) behind_long: bool,
+    pub(crate) after_long: bool,
 }
 
 pub(crate) enum InputBody {
@@ -98,8 +98,8 @@ impl Input {
     /// is over-long. Of a stream the rest of that line is then given to nobody; of a file at most
     /// [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
     #[must_use]
-    pub fn behind_long_line(self) -> Self {
-        Self { behind_long: true, ..self }
+    pub fn after_long_line(self) -> Self {
+        Self { after_long: true, ..self }
     }
 
     /// The same as [`Input::open`], with the bytes as they are stored: no encoding is looked for.
@@ -151,7 +151,7 @@ impl Input {
                 size_bytes: Some(0),
                 prefix: Vec::new(),
                 enough: None,
-                behind_long: false,
+                after_long: false,
             });
         }
         if !metadata.is_file()
@@ -166,7 +166,7 @@ impl Input {
                 size_bytes: None,
                 prefix: Vec::new(),
                 enough: None,
-                behind_long: false,
+                after_long: false,
             });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
@@ -176,7 +176,7 @@ impl Input {
             _ => InputBody::Descriptor(file),
         };
         let undo = DecodeDepth { compression: decode, charset: false };
-        Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
+        Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, after_long: false })
     }
 
     /// An input over anything that reads, of unknown size.
@@ -189,7 +189,7 @@ impl Input {
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
-            behind_long: false,
+            after_long: false,
         }
     }
 
@@ -203,7 +203,7 @@ impl Input {
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
-            behind_long: false,
+            after_long: false,
         }
     }
 

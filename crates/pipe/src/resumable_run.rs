@@ -15,7 +15,7 @@ use bytes::Bytes;
 /// [`ResumableRun::run`]. In between it holds no block, and of its bytes an unfinished line only.
 pub struct ResumableRun {
     blocks: Blocks,
-    behind_long: bool,
+    after_long: bool,
     /// A first line that is too long to tell anything, while the bytes after it are waited for.
     head: Option<Chunk>,
     begun: bool,
@@ -36,7 +36,7 @@ impl ResumableRun {
         pool: &BufferPool,
         control: &Control,
     ) -> Self {
-        let (behind_long, undo, framing) = (input.behind_long, input.undo, plan.framing);
+        let (after_long, undo, framing) = (input.after_long, input.undo, plan.framing);
         let name = input.name.clone();
         let source = source(input, framing, pool, control);
         let headroom = framing.headroom();
@@ -46,7 +46,7 @@ impl ResumableRun {
             source
         };
         let blocks = Blocks::new(source, &name, framing, splitter);
-        Self { blocks, behind_long, head: None, begun: false, in_place: false }
+        Self { blocks, after_long, head: None, begun: false, in_place: false }
     }
 
     /// The same from `place` on, with a source that begins there.
@@ -103,7 +103,7 @@ impl ResumableRun {
         let mut reading = ChunksToPause { blocks: &mut self.blocks, control, failure: &failure };
         let first = self.head.take().or_else(|| reading.next());
         let is_rest = |chunk: &Chunk| chunk.bytes.is_empty() && !chunk.before.is_empty();
-        let silent = self.behind_long && !self.begun && first.as_ref().is_some_and(|chunk| chunk.long_start == Some(0));
+        let silent = self.after_long && !self.begun && first.as_ref().is_some_and(|chunk| chunk.long_start == Some(0));
         let second = if silent { reading.by_ref().find(|chunk| !is_rest(chunk)) } else { None };
         if !reading.blocks.ended() && (first.is_none() || (silent && second.is_none())) {
             // A block is much larger than its content here.

@@ -90,7 +90,7 @@ fn run_with<S: Stage>(
     debug_assert!(pool.buffer_bytes() >= headroom + BLOCK_BYTES, "buffers are too small for the line limit");
     if let InputBody::File { file, size_bytes } = input.body {
         let file = SharedFile::new(file, input.name, size_bytes, plan.framing, control.clone());
-        let first = if input.behind_long { file.first_stretch_behind_long(pool) } else { file.first_stretch(pool) };
+        let first = if input.after_long { file.first_stretch_after_long(pool) } else { file.first_stretch(pool) };
         return run_file(&file, first, pool, control, start, sink);
     }
     ResumableRun::of(input, splitter, plan, pool, control).run(control, start, sink)

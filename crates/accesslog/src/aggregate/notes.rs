@@ -183,7 +183,7 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
     }
 
     /// The same after so many lines of the input.
-    pub(crate) fn behind(self, lines: u64) -> Self {
+    pub(crate) fn after(self, lines: u64) -> Self {
         Self { lines, ..self }
     }
 

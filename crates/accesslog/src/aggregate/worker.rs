@@ -107,7 +107,7 @@ impl LogWorker {
     }
 
     /// The format of the next lines, where the lines so far named another one.
-    pub(crate) fn format_behind(&self) -> Option<LogFormat> {
+    pub(crate) fn format_after(&self) -> Option<LogFormat> {
         self.relay.as_ref().map(|relay| relay.format())
     }
 

@@ -255,7 +255,7 @@ impl FilterParser<'_> {
         match self.peek() {
             FilterToken::Word(word) if !joins(word) => {
                 let expected = value::expected(column);
-                Err(self.expected(&format!("'and', 'or' or the end behind a value, which is one word: {expected}")))
+                Err(self.expected(&format!("'and', 'or' or the end after a value, which is one word: {expected}")))
             }
             _ => Ok(()),
         }

@@ -117,7 +117,7 @@ pub(super) fn comparable(column: NumberColumn, test: &NumberTest) -> String {
         let most = if most == u64::MAX { String::new() } else { format!(", the largest {}", written(column, most)) };
         return format!("a value with others beyond it (the least is {}{most})", written(column, least));
     }
-    format!("one value such as {example}, as ranges, classes of a status and - stand behind =, != and in")
+    format!("one value such as {example}, as ranges, classes of a status and - stand after =, != and in")
 }
 
 /// The least and the largest number that the column can have.

@@ -174,13 +174,13 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
         return best;
     }
     for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
-        let behind: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
-        if behind.len() <= most.sound {
+        let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
+        if after.len() <= most.sound {
             continue;
         }
-        if let Some((fit, format)) = self::best(formats, &behind, &[before, &[prefix]].concat()).filter(|(fit, _)| *fit > most) {
+        if let Some((fit, format)) = self::best(formats, &after, &[before, &[prefix]].concat()).filter(|(fit, _)| *fit > most) {
             most = fit;
-            best = Some((fit, format.behind(prefix)));
+            best = Some((fit, format.after(prefix)));
         }
     }
     best

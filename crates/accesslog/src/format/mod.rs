@@ -104,14 +104,14 @@ impl LogFormat {
         if let Some(format) = LogFormat::named(text) {
             return Ok(format);
         }
-        if let Some((name, behind)) = text.split_once('+')
+        if let Some((name, rest)) = text.split_once('+')
             && let Some(prefix) = LinePrefix::named(name)
         {
-            let at = text.len() - behind.len();
+            let at = text.len() - rest.len();
             let Some(prefixes) = prefixes.checked_sub(1) else {
                 return Err(FormatError::new(1, format!("more than {PREFIXES_MAX} prefixes before a format")));
             };
-            return LogFormat::parse_trimmed(behind, prefixes).map(|format| format.behind(prefix)).map_err(|error| {
+            return LogFormat::parse_trimmed(rest, prefixes).map(|format| format.after(prefix)).map_err(|error| {
                 let at = at + error.at();
                 error.placed(text, at)
             });
@@ -139,7 +139,7 @@ impl LogFormat {
             1,
             format!(
                 "{text:?} is no format: give common, combined, vhost_combined, json, ltsv, w3c, cloudflare, {}, \
-                 one behind a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)",
+                 one after a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)",
                 SERVERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
             ),
         ))
@@ -184,7 +184,7 @@ impl LogFormat {
     }
 
     /// The format of lines of this one after a prefix.
-    pub(crate) fn behind(self, prefix: LinePrefix) -> LogFormat {
+    pub(crate) fn after(self, prefix: LinePrefix) -> LogFormat {
         let [name, source] = [self.name(), self.source()].map(|text| format!("{}+{text}", prefix.name()));
         let fields = self.inner.fields | if prefix.has_source() { Field::Source.bit() } else { 0 };
         LogFormat::new(&name, &source, fields, LineSyntax::Prefixed(prefix, self))

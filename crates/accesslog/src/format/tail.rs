@@ -18,7 +18,7 @@ const NAME: &str = "combined_times";
 pub(super) const EXTRA: &str = "combined_extra";
 
 /// Begins the names of fields that are stepped over.
-pub(super) const UNREAD: &str = "behind_agent_";
+pub(super) const UNREAD: &str = "after_agent_";
 
 /// Two readings of nginx's clock differ so much.
 const CLOCK_US: u64 = 2_000;
@@ -42,9 +42,9 @@ enum TailSlot {
 /// The text after the closing quote of a combined line's agent; `None` where there is none.
 pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
     // After the request, the status and the size.
-    let request = behind_quoted(line)?;
-    let referrer = behind_quoted(request)?;
-    let agent = behind_quoted(referrer)?;
+    let request = after_quoted(line)?;
+    let referrer = after_quoted(request)?;
+    let agent = after_quoted(referrer)?;
     let numbers = request[..memchr::memchr(b'"', request)?].trim_ascii();
     let is_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
     let tail = agent.strip_suffix(b"\r").unwrap_or(agent);
@@ -52,7 +52,7 @@ pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Text after the next text in quotes.
-fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
+fn after_quoted(text: &[u8]) -> Option<&[u8]> {
     let open = memchr::memchr(b'"', text)?;
     let mut rest = &text[open + 1..];
     loop {

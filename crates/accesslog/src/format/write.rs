@@ -20,8 +20,8 @@ impl LogFormat {
             LineSyntax::Text(program) => text_line(program, record),
             LineSyntax::Json(keys) => json_line(keys.written(), record),
             LineSyntax::Prefixed(prefix, format) => {
-                let behind = LogRecord { source: b"", ..*record };
-                [prefix.text(record), format.line(&behind)].concat()
+                let after = LogRecord { source: b"", ..*record };
+                [prefix.text(record), format.line(&after)].concat()
             }
             LineSyntax::Labels(keys) => labels_line(keys.written(), record),
             LineSyntax::W3c(columns) => w3c_line(columns, record),

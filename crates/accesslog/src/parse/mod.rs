@@ -41,7 +41,7 @@ pub struct LogParser {
     /// Only for JSON formats.
     json: Option<JsonState>,
     /// Only where the format has a prefix: reads the text after it.
-    behind: Option<Box<LogParser>>,
+    inner: Option<Box<LogParser>>,
     /// Only for W3C's format.
     w3c: Option<W3cState>,
     /// Only for lines in envelopes.
@@ -59,9 +59,9 @@ impl LogParser {
             LineSyntax::Docker(inner) => Some(Box::new(EnvelopeState::new(LogParser::new(inner)))),
             _ => None,
         };
-        let behind =
+        let inner =
             if let LineSyntax::Prefixed(_, format) = format.kind() { Some(Box::new(LogParser::new(format))) } else { None };
-        LogParser { format: format.clone(), clock: ClfClock::default(), json, behind, w3c, unwrapping, numbers_only: false }
+        LogParser { format: format.clone(), clock: ClfClock::default(), json, inner, w3c, unwrapping, numbers_only: false }
     }
 
     /// The same for lines of which others are read elsewhere at the same time, where a line that
@@ -70,8 +70,8 @@ impl LogParser {
     #[must_use]
     pub fn strict(self) -> LogParser {
         let unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(LogParser::strict)));
-        let behind = self.behind.map(|parser| Box::new(parser.strict()));
-        LogParser { w3c: self.w3c.map(W3cState::strict), behind, unwrapping, ..self }
+        let inner = self.inner.map(|parser| Box::new(parser.strict()));
+        LogParser { w3c: self.w3c.map(W3cState::strict), inner, unwrapping, ..self }
     }
 
     /// Sets the columns that a stretch of lines begins with.
@@ -86,8 +86,8 @@ impl LogParser {
     #[must_use]
     pub fn only(self, fields: &[Field]) -> LogParser {
         let is_number = |field: &Field| matches!(field, Field::Time | Field::Status | Field::Bytes);
-        let behind = self.behind.map(|parser| Box::new(parser.only(fields)));
-        LogParser { numbers_only: fields.iter().all(is_number), behind, ..self }
+        let inner = self.inner.map(|parser| Box::new(parser.only(fields)));
+        LogParser { numbers_only: fields.iter().all(is_number), inner, ..self }
     }
 
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.
@@ -101,7 +101,7 @@ impl LogParser {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse(keys, &mut self.clock, state, line)
             }
-            LineSyntax::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, LogParser::parse),
+            LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), line, LogParser::parse),
             LineSyntax::Labels(keys) => {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse_labels(keys, &mut self.clock, state, line)
@@ -123,7 +123,7 @@ impl LogParser {
                 general::parse(program, &mut self.clock, after_nuls(line.strip_suffix(b"\r").unwrap_or(line)))
             }
             LineSyntax::Json(_) | LineSyntax::Labels(_) | LineSyntax::W3c(_) | LineSyntax::Docker(_) => self.parse(line),
-            LineSyntax::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, LogParser::parse_slow),
+            LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), line, LogParser::parse_slow),
         }
     }
 }
@@ -140,7 +140,7 @@ fn after_nuls(line: &[u8]) -> &[u8] {
 
 /// Takes a prefix off a line, and reads the text after it.
 #[inline(never)]
-fn parse_behind<'a>(
+fn parse_after<'a>(
     prefix: LinePrefix,
     parser: Option<&'a mut LogParser>,
     line: &'a [u8],
@@ -150,10 +150,10 @@ fn parse_behind<'a>(
     if line.trim_ascii().is_empty() {
         return LineOutcome::Blank;
     }
-    let (Some(parser), Some((source, behind))) = (parser, prefix.split(line)) else {
+    let (Some(parser), Some((source, rest))) = (parser, prefix.split(line)) else {
         return LineOutcome::Rejected(LineFlaw::Start);
     };
-    let mut outcome = parse(parser, behind);
+    let mut outcome = parse(parser, rest);
     if let LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) = &mut outcome
         && !general::present(source).is_empty()
     {

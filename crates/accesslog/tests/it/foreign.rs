@@ -49,7 +49,7 @@ fn archives_of_logs_are_no_logs_and_their_members_are_named() {
         tar_member("b", b'0', b"x\n"),
     ]);
     assert_eq!(found(&two), Some(archive(Archive::Tar, &["logs/access.log", "b"], false)));
-    // What is behind the part that was read is not known.
+    // What is after the part that was read is not known.
     assert_eq!(found(&two[..3_000]), Some(archive(Archive::Tar, &["logs/access.log"], true)));
     let four = tar(&["a", "b", "c", "d"].map(|name| tar_member(name, b'0', log.as_bytes())));
     assert_eq!(found(&four), Some(archive(Archive::Tar, &["a", "b", "c"], true)));

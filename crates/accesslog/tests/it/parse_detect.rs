@@ -112,7 +112,7 @@ fn times(tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
 }
 
 #[test]
-fn times_behind_the_agent() {
+fn times_after_the_agent() {
     let of = |name: &str, unread: Option<&str>, times: &[(Option<u64>, Option<u64>)]| {
         (name.to_owned(), unread.map(str::to_owned), times.to_vec())
     };
@@ -222,8 +222,8 @@ fn columns_filled_up_with_blanks() {
     }
 }
 
-/// The format of lines behind `before`, and the client and the source of the first.
-fn behind(before: &str) -> (String, String, String) {
+/// The format of lines after `before`, and the client and the source of the first.
+fn after(before: &str) -> (String, String, String) {
     let sample = format!("{before}{COMBINED}\n{before}{}\n", COMBINED.replace("1.2.3.4 - -", "host.example - frank"));
     let found = detect(sample.as_bytes(), &[]).expect("a known format");
     assert_eq!((found.sound, found.sure), (2, true), "{before}");
@@ -251,7 +251,7 @@ fn prefixes_are_named_and_taken_off() {
         ("messages:Nov 22 10:11:12 web1 nginx: ", "grep+syslog+combined", "messages"),
         ("web-1  | example.com:80 ", "compose+vhost_combined", "web-1"),
     ] {
-        assert_eq!(behind(before), (format.to_owned(), "1.2.3.4".to_owned(), source.to_owned()), "{before}");
+        assert_eq!(after(before), (format.to_owned(), "1.2.3.4".to_owned(), source.to_owned()), "{before}");
     }
 }
 

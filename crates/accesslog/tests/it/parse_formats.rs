@@ -165,11 +165,11 @@ fn errors_name_the_column() {
 /// A prefix is a parser around another, so that their number is the depth of calls.
 #[test]
 fn prefixes_have_a_bound() {
-    let behind = |prefixes: usize| LogFormat::parse(&format!("{}combined", "syslog+".repeat(prefixes)));
-    assert_eq!(behind(8).map(|format| format.name().to_owned()), Ok(format!("{}combined", "syslog+".repeat(8))));
+    let after = |prefixes: usize| LogFormat::parse(&format!("{}combined", "syslog+".repeat(prefixes)));
+    assert_eq!(after(8).map(|format| format.name().to_owned()), Ok(format!("{}combined", "syslog+".repeat(8))));
     let refused = "column 57: more than 8 prefixes before a format";
     for prefixes in [9, 1_000_000] {
-        assert_eq!(behind(prefixes).map(|_| ()).map_err(|error| error.to_string()), Err(refused.to_owned()));
+        assert_eq!(after(prefixes).map(|_| ()).map_err(|error| error.to_string()), Err(refused.to_owned()));
     }
     let docker = format!("docker+{}docker+combined", "cri+".repeat(100_000));
     assert!(LogFormat::parse(&docker).is_err());
