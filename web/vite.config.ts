@@ -1,8 +1,10 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
 
-// `RORQUAL=http://127.0.0.1:PORT npm run dev` proxies the API to a running server.
-const api = process.env['RORQUAL'] ?? 'http://127.0.0.1:4455'
+// `RORQUAL=ADDRESS npm run dev` has the API from a running server; ADDRESS is the one that it prints, with its token.
+const { origin, searchParams } = new URL(process.env['RORQUAL'] ?? 'http://127.0.0.1:8631')
+// The server takes requests for its own name, of its own page.
+const headers = { origin, authorization: `Bearer ${searchParams.get('token') ?? ''}` }
 
 export default defineConfig({
   plugins: [svelte()],
@@ -12,6 +14,6 @@ export default defineConfig({
     assetsInlineLimit: 0, // everything is a file of the same origin: the policy allows no inline code
     modulePreload: { polyfill: false },
   },
-  server: { proxy: { '/api': api } },
+  server: { proxy: { '/api': { target: origin, changeOrigin: true, ws: true, headers } } },
   test: { include: ['src/**/*.test.ts'] },
 })

@@ -1,10 +1,13 @@
 // The command lines of the tests and measurements: what an option means is the same in all of them.
 
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 
+const target = process.env['CARGO_TARGET_DIR'] ?? path.join(import.meta.dirname, '../../target')
+
 const known = {
-  /** A rorqual to start; without it most tests run against mock/server.mjs. */
-  program: { type: 'string' },
+  /** A rorqual to start. A debug build reads the page from web/dist. */
+  program: { type: 'string', default: path.join(target, 'debug/rorqual') },
   /** The address of a server that runs already, token and all. */
   base: { type: 'string' },
   /** Steps that have these words in their names. */

@@ -1,18 +1,17 @@
 // A log that somebody still writes, in Chromium: it is live, and its bars move on. And answers that are not exact.
 //   node test/follow.mjs [--program PROGRAM] [--only WORDS] [--shots DIR] [--chromium PROGRAM]
-// PROGRAM is a rorqual that follows a file written here, of which everything is counted here too; without it
-// mock/server.mjs makes up a log, and has no room for all agents.
+// PROGRAM is a rorqual (target/debug/rorqual by default) that follows a file written here, of which everything is
+// counted here too.
 
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { rowOf } from '../mock/rows.mjs'
-import { select } from '../mock/views.mjs'
 import { options } from './args.mjs'
 import * as chromium from './browser.mjs'
 import { accessible, at, digits, settled, state } from './browser.mjs'
 import { timedLines } from './log.mjs'
+import { anyRow, rowsOf, select } from './rows.mjs'
 import { serve } from './serve.mjs'
 import { end, picture, run, tell } from './steps.mjs'
 
@@ -22,15 +21,15 @@ const file = path.join(folder, 'access.log')
 const made = timedLines(20_000, { days: 1 })
 const rows = []
 
-/** So many lines more, written to the file; the mock writes its own. */
+/** So many lines more, written to the file. */
 function write(count, put = appendFileSync) {
-  const lines = Array.from({ length: count }, () => made.next().value)
-  put(file, lines.map((line) => `${line}\n`).join(''))
-  rows.push(...lines.map((line, index) => rowOf(line, rows.length + index + 1)))
+  const text = Array.from({ length: count }, () => `${made.next().value}\n`).join('')
+  put(file, text)
+  rows.push(...rowsOf(text, rows.length))
 }
 
 write(1000, writeFileSync)
-const server = await (args.program ? serve(args.program, '--follow', file) : serve(undefined, '--follow'))
+const server = await serve(args.program, '--follow', file)
 const browser = await chromium.launch(args.chromium)
 const broken = []
 const page = await chromium.open(browser, server.base, broken)
@@ -54,10 +53,9 @@ const expectKinds = () =>
 const toBars = () => page.evaluate(() => scrollTo(0, 0))
 
 /** The counts and the bars are those of all lines that were written, and that a filter means. */
-async function expectWritten(where = '') {
+async function expectWritten(meets = anyRow) {
   await toBars()
-  if (!args.program) return
-  const matching = select(rows, { where })
+  const matching = select(rows, meets)
   const wanted = [matching.length, matching.length, matching.filter((row) => !row.rejected).length]
   const seen = () =>
     page.evaluate(() => {
@@ -69,21 +67,21 @@ async function expectWritten(where = '') {
   const begun = Date.now()
   while (String(await seen()) !== String(wanted) && Date.now() - begun < chromium.patienceMs)
     await page.waitForTimeout(50)
-  assert.deepEqual(await seen(), wanted, where)
+  assert.deepEqual(await seen(), wanted, String(meets))
 }
 
 /** More lines are written, and there are more in the view, up to a later end of its bars. */
-async function grows(where) {
+async function grows(meets) {
   await toBars()
   const before = [await number('matching'), await readout()]
-  if (args.program) write(500)
+  write(500)
   await page.waitForFunction(
     ([lines, bars]) =>
       Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) > lines &&
       document.querySelector('[data-testid=readout]').textContent !== bars,
     before,
   )
-  await expectWritten(where)
+  await expectWritten(meets)
 }
 
 /** Answers as they would be of another log, from the next line on. */
@@ -94,7 +92,7 @@ async function answers(change) {
       const answer = await response.json()
       await route.fulfill({ response, json: response.ok() ? { ...answer, ...change(answer) } : answer })
     })
-  if (args.program) write(20)
+  write(20)
 }
 
 async function selectSpan() {
@@ -125,14 +123,14 @@ const steps = {
   },
 
   async 'its numbers grow, and the end of its bars moves on'() {
-    await grows('')
+    await grows(anyRow)
   },
 
   async 'under a filter too'() {
     await at(page, 'panel-method').getByRole('button', { name: 'GET', exact: true }).click()
     await page.waitForFunction(() => /f=/.test(location.hash))
     await settled(page)
-    await grows('method = GET')
+    await grows((row) => row.method === 'GET')
     await page.keyboard.press('u')
     await settled(page)
     await expectWritten()
@@ -141,9 +139,8 @@ const steps = {
   async 'what is not exact says so, and why; people, bots and those nobody knows add up'() {
     const hint = 'agents beyond the first 4 are …; --memory 2GiB has room for them'
     const none = { hits: 0, bytes: 0 }
-    // A rorqual has room for this log.
-    if (args.program)
-      await answers(({ bots }) => ({ exact: false, hint, ...(bots && { bots: none, unknown: bots }) }))
+    // The server has room for this log.
+    await answers(({ bots }) => ({ exact: false, hint, ...(bots && { bots: none, unknown: bots }) }))
     await at(page, 'unknown').waitFor()
     assert.match(await at(page, 'hint').textContent(), /--memory 2GiB/)
     assert.match(await at(page, 'filter').textContent(), /≈/)
@@ -172,12 +169,11 @@ const steps = {
   },
 
   async 'a file that is cut is read from its new start, and it is said'() {
-    if (!args.program) return
     write(50, writeFileSync)
     await at(page, 'followed').waitFor()
     assert.match(await at(page, 'followed').textContent(), /was cut once .* what was counted before stays/)
     await expectWritten()
-    await grows('')
+    await grows(anyRow)
     await accessible(page)
     await shoot('truncated-1280-light')
   },
@@ -200,7 +196,7 @@ const chosen = Object.entries(steps).filter(([name]) => name.includes(args.only)
 const failed = await run(chosen, { failed: (number) => tell(page, args.shots, number) })
 await browser.close()
 const code = await server.stop()
-// A server that does not end well by Ctrl-C is a failure; the mock knows no other end.
-if (args.program && code !== 0) broken.push(`the server ended with ${code}`)
+// A server that does not end well by Ctrl-C is a failure.
+if (code !== 0) broken.push(`the server ended with ${code}`)
 rmSync(folder, { recursive: true })
 end('follow', chosen.length, failed, broken)

@@ -1,13 +1,10 @@
-// A server for a test: a rorqual, or mock/server.mjs where no program is given. It prints its address first.
+// A server for a test. It prints its address first.
 
 import { once } from 'node:events'
-import path from 'node:path'
 import { start } from './children.mjs'
 
 export async function serve(program, ...more) {
-  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
-  const [file, ...words] = program ? [program, 'serve'] : mock
-  const server = start(file, [...words, '--port', '0', ...more], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = start(program, ['serve', '--port', '0', ...more], { stdio: ['ignore', 'pipe', 'inherit'] })
   const base = await firstLine(server.stdout)
   /** Ctrl-C; what it ended with. */
   const stop = async () => {

@@ -1,7 +1,7 @@
 // Drives the built page in Chromium against any server of docs/api.md and takes pictures of what it sees.
-//   node test/smoke.mjs [--program PROGRAM | --base URL] [--only WORDS] [--shots DIR]      without either: against mock/server.mjs
-// PROGRAM is a rorqual to start; URL may be the one that `rorqual serve` prints, token and all.
-// Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
+//   node test/smoke.mjs [--program PROGRAM | --base URL] [--only WORDS] [--shots DIR]
+// PROGRAM is a rorqual to start, target/debug/rorqual by default; URL may be the one that `rorqual serve` prints, token and all.
+// The browser reaches the server through a wire (wire.mjs) that can be slow or cut.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -328,7 +328,7 @@ const failed = await run(
 await browser.close()
 wire.close()
 const code = server ? await server.stop() : 0
-// A server that does not end well by Ctrl-C is a failure; the mock knows no other end.
-if (args.program && code !== 0) broken.push(`the server ended with ${code}`)
+// A server that does not end well by Ctrl-C is a failure.
+if (code !== 0) broken.push(`the server ended with ${code}`)
 rmSync(folder, { recursive: true })
 end('smoke', chosen.length, failed, broken)

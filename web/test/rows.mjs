@@ -1,4 +1,5 @@
 // Lines of a combined log, with or without times, as rows: the fields of docs/api.md and what follows from them.
+// The tests count in them what the page must show.
 
 const combined =
   /^(\S+) \S+ (\S+) \[(\d\d)\/(\w{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] "(\S+) (\S+) (HTTP\/[\d.]+)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"(?: ([\d.]+|-)(?: ([\d.]+|-))?)?$/
@@ -39,9 +40,24 @@ const agents = new Map([
 const agentOf = (text) =>
   agents.get(text) ?? (text === '' ? person('', '') : person('(unknown)', '(unknown)'))
 
-export const known = (line) => combined.test(line)
+/** The rows of a text whose first line is the line after `before`. */
+export const rowsOf = (text, before = 0) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line, index) => rowOf(line, before + index + 1))
 
-export function rowOf(line, number) {
+/** The rows of a span that a test of a row accepts: the filter in the page, written in JavaScript. */
+export function select(rows, meets, { from, to } = {}) {
+  const inTime = ({ time }) =>
+    (from == null && to == null) ||
+    (time !== null && (from == null || time >= from) && (to == null || time < to))
+  return rows.filter((row) => inTime(row) && meets(row))
+}
+
+export const anyRow = () => true
+
+function rowOf(line, number) {
   const m = combined.exec(line)
   if (!m) return rejected(line, number)
   const [path, ...query] = m[11].split('?')
