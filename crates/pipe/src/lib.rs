@@ -24,7 +24,6 @@ pub mod gather;
 mod input;
 pub mod limits;
 mod pool;
-mod queue;
 mod reorder_buffer;
 mod resumable_run;
 mod run;

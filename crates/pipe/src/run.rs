@@ -7,13 +7,13 @@ use crate::file::SharedFile;
 use crate::input::{Input, InputBody};
 use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::BufferPool;
-use crate::queue::{Queue, QueueReceiver, QueueSender, Received};
 use crate::reorder_buffer::ReorderBuffer;
 use crate::resumable_run::ResumableRun;
 use crate::splitter::Splitter;
 use bytes::Bytes;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use scopeguard::ScopeGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -133,17 +133,6 @@ impl<'a> FirstFailure<'a> {
     }
 }
 
-/// Aborts the sequence when a worker leaves by a panic, so that nobody waits for its number.
-struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a ReorderBuffer<O, F>>);
-
-impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
-    fn drop(&mut self) {
-        if let Some(sequence) = self.0 {
-            sequence.abort();
-        }
-    }
-}
-
 /// Gives a chunk to the stage and its output to the sequence; `false` ends the worker.
 fn work<S, F>(
     stage: &mut S,
@@ -178,27 +167,29 @@ pub(crate) fn run_beside<S: Stage>(
 ) {
     let threads = stages.len();
     let sequence = ReorderBuffer::new(threads * WINDOW_PER_WORKER, sink);
-    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
     std::thread::scope(|scope| {
-        for stage in stages {
-            let (taker, sequence) = (QueueReceiver(&queue), &sequence);
+        // Made here, so that a panic of the reader closes it before the workers are waited for.
+        let (giver, taker) = bounded(threads * QUEUE_PER_WORKER);
+        // Without workers it drops the waiting chunks: the reader may wait for their buffers.
+        for (stage, taker) in stages.iter_mut().zip(std::iter::repeat_n(taker, threads)) {
+            let sequence = &sequence;
             scope.spawn(move || {
-                let mut guard = AbortOnDrop(Some(sequence));
+                // A panic must not leave the others waiting for this worker's number.
+                let guard = scopeguard::guard(sequence, ReorderBuffer::abort);
                 loop {
-                    match taker.take(IDLE_AFTER) {
-                        Received::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
-                        Received::One(_) => {}
-                        Received::Nothing => stage.idle(),
-                        Received::End => break,
+                    match taker.recv_timeout(IDLE_AFTER) {
+                        Ok((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
+                        Ok(_) => {}
+                        Err(RecvTimeoutError::Timeout) => stage.idle(),
+                        Err(RecvTimeoutError::Disconnected) => break,
                     }
                 }
-                guard.0 = None;
+                ScopeGuard::into_inner(guard);
             });
         }
-        let giver = QueueSender(&queue);
         for (number, chunk) in (0..).zip(chunks) {
             let chunk = Chunk { number, ..chunk };
-            if !giver.put((number, chunk)) || failure.stopping() {
+            if giver.send((number, chunk)).is_err() || failure.stopping() {
                 break;
             }
         }
@@ -233,13 +224,13 @@ fn run_file<S: Stage>(
         for stage in &mut stages {
             let (sequence, failure) = (&sequence, &failure);
             scope.spawn(move || {
-                let mut guard = AbortOnDrop(Some(sequence));
+                let guard = scopeguard::guard(sequence, ReorderBuffer::abort);
                 if let Err(error) = file_worker(file, pool, stage, sequence, failure) {
                     failure.set(error);
                 }
                 // No abort after an error: the numbers before it are with other workers, and still
                 // to come.
-                guard.0 = None;
+                ScopeGuard::into_inner(guard);
             });
         }
     });
@@ -296,7 +287,7 @@ pub fn each<T: Send, W: Send, O: Send>(
         for worker in workers {
             let (items, sequence, failed, work) = (&items, &sequence, &failed, &work);
             scope.spawn(move || {
-                let mut guard = AbortOnDrop(Some(sequence));
+                let guard = scopeguard::guard(sequence, ReorderBuffer::abort);
                 loop {
                     let next = items.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((number, item)) = next else { break };
@@ -309,7 +300,7 @@ pub fn each<T: Send, W: Send, O: Send>(
                         }
                     }
                 }
-                guard.0 = None;
+                ScopeGuard::into_inner(guard);
             });
         }
     });
@@ -325,8 +316,8 @@ pub struct Background<T> {
 
 /// Runs `work` beside this thread. An item that it sends waits until there is room, and fails once
 /// nobody wants more: dropping the iterator ends it.
-pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Background<T> {
-    let (give, made) = sync_channel(depth);
+pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(Sender<T>) + Send + 'static) -> Background<T> {
+    let (give, made) = bounded(depth);
     Background { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
 }
 
@@ -364,7 +355,7 @@ pub struct ProcessWatch {
 
 /// Calls `look` again and again, with a pause of `every`.
 pub fn watch(every: Duration, mut look: impl FnMut() + Send + 'static) -> ProcessWatch {
-    let (ended, end) = channel();
+    let (ended, end) = bounded(0);
     let thread = std::thread::spawn(move || {
         while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             look();

@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, SchemaRef};
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use rorqual_pipe::{Error, ErrorClass};
+use scopeguard::ScopeGuard;
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -142,11 +143,14 @@ impl Groups {
 
     pub(in crate::write) fn help(&self) -> Result<(), Error> {
         while let Some(task) = self.take() {
-            // Others wait for this column: they must not wait for ever.
-            let guard = FailOnDrop(self);
+            // Others wait for this column: after a panic they must not wait for ever.
+            let guard = scopeguard::guard(self, |groups| {
+                let text = "a column could not be encoded".to_owned();
+                groups.fail(WriteFailure::Format { kind: ErrorClass::Corrupt, text });
+            });
             let done = self.columns[task.column].encode(task.arrays, &self.encodings);
             let done = done.map_err(WriteFailure::from).and_then(|chunks| self.put(task.column, chunks));
-            std::mem::forget(guard);
+            ScopeGuard::into_inner(guard);
             done.map_err(|failure| self.fail(failure))?;
         }
         self.failure()
@@ -206,15 +210,6 @@ impl Groups {
 
     fn state(&self) -> MutexGuard<'_, GroupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Wakes all waiting threads with the failure when a helper leaves by a panic.
-struct FailOnDrop<'a>(&'a Groups);
-
-impl Drop for FailOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.fail(WriteFailure::Format { kind: ErrorClass::Corrupt, text: "a column could not be encoded".to_owned() });
     }
 }
 
