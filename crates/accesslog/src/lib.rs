@@ -5,6 +5,7 @@ pub mod agent;
 pub mod aggregate;
 pub mod analyze;
 mod batch;
+pub mod calendar;
 mod countries;
 mod dict;
 pub mod filter;

@@ -4,11 +4,8 @@ use crate::codes::{ColumnCode, with_codes};
 use crate::limits::SERIES_MAX;
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, unbiased};
+use rorqual_accesslog::aggregate::WIDTHS_SECONDS;
 use std::ops::Range;
-
-/// Widths of a bucket in seconds; each divides the next.
-const WIDTHS_SECONDS: [i64; 17] =
-    [1, 5, 15, 30, 60, 120, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800, 2_419_200, 29_030_400, 290_304_000];
 
 /// The bucket of a row without time, or outside of the axis.
 pub(crate) const NO_BUCKET: u32 = u32::MAX;

@@ -18,8 +18,8 @@ pub use worker::LogWorker;
 
 pub(crate) use heavy_hitters::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub(crate) use notes::NoteKeeper;
-pub use timeline::CLASSES;
 pub(crate) use timeline::{Buckets, class_of};
+pub use timeline::{CLASSES, WIDTHS_SECONDS};
 pub(crate) use totals::LineTotals;
 
 use crate::Countries;

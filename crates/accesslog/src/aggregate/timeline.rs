@@ -18,14 +18,14 @@ const CHUNKS_MAX: usize = 256;
 /// Most memory a timeline takes, in bytes.
 pub(crate) const TIMELINE_BYTES: u64 = (CHUNKS_MAX as u64 + 1) * (CHUNK * CLASSES.len() * 8 + 64) as u64;
 
-/// Widths in seconds; each divides the next, so that buckets can be joined without splitting any.
-pub(crate) const WIDTHS: [i64; 17] =
+/// Widths of a bucket; each divides the next, so that buckets can be joined without splitting any.
+pub const WIDTHS_SECONDS: [i64; 17] =
     [1, 5, 15, 30, 60, 120, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800, 2_419_200, 29_030_400, 290_304_000];
 
 const _: () = {
     let mut index = 1;
-    while index < WIDTHS.len() {
-        assert!(WIDTHS[index] % WIDTHS[index - 1] == 0);
+    while index < WIDTHS_SECONDS.len() {
+        assert!(WIDTHS_SECONDS[index] % WIDTHS_SECONDS[index - 1] == 0);
         index += 1;
     }
 };
@@ -47,7 +47,7 @@ pub(crate) fn class_of(status: u16) -> usize {
 /// Counts by bucket and class.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BucketCounts {
-    /// Index into [`WIDTHS`].
+    /// Index into [`WIDTHS_SECONDS`].
     level: usize,
     chunks: BTreeMap<i64, Box<[ClassCounts; CHUNK]>>,
     /// The chunk that was last added to, out of the map: lines come nearly in order of time.
@@ -66,7 +66,7 @@ impl BucketCounts {
     /// Counts `hits` lines of one class at a time in Unix seconds.
     #[inline]
     pub(crate) fn add(&mut self, second: i64, class: usize, hits: u64) {
-        let bucket = second.div_euclid(WIDTHS[self.level]);
+        let bucket = second.div_euclid(WIDTHS_SECONDS[self.level]);
         let chunk = bucket.div_euclid(CHUNK as i64);
         match &mut self.current {
             Some((current, counts)) if *current == chunk => {
@@ -79,7 +79,7 @@ impl BucketCounts {
     #[cold]
     fn add_elsewhere(&mut self, second: i64, class: usize, hits: u64) {
         self.put_back();
-        let bucket = second.div_euclid(WIDTHS[self.level]);
+        let bucket = second.div_euclid(WIDTHS_SECONDS[self.level]);
         let chunk = bucket.div_euclid(CHUNK as i64);
         let mut counts = self.chunks.remove(&chunk).unwrap_or_else(|| Box::new([ClassCounts::default(); CHUNK]));
         counts[bucket.rem_euclid(CHUNK as i64) as usize][class] += hits;
@@ -97,8 +97,8 @@ impl BucketCounts {
 
     fn coarsen(&mut self) {
         self.put_back();
-        while self.chunks.len() >= CHUNKS_MAX && self.level + 1 < WIDTHS.len() {
-            let factor = WIDTHS[self.level + 1] / WIDTHS[self.level];
+        while self.chunks.len() >= CHUNKS_MAX && self.level + 1 < WIDTHS_SECONDS.len() {
+            let factor = WIDTHS_SECONDS[self.level + 1] / WIDTHS_SECONDS[self.level];
             self.level += 1;
             // In ascending order, each chunk is gone before the one it is joined into is complete.
             let mut joined: BTreeMap<i64, Box<[ClassCounts; CHUNK]>> = BTreeMap::new();
@@ -118,7 +118,7 @@ impl BucketCounts {
     /// Buckets of `[from, to)` (either end open), widened until at most `count_max` would span it.
     pub(crate) fn buckets(&mut self, from: Option<i64>, to: Option<i64>, count_max: usize) -> Buckets {
         self.put_back();
-        let finest_seconds = WIDTHS[self.level];
+        let finest_seconds = WIDTHS_SECONDS[self.level];
         let from = from.unwrap_or(i64::MIN).max(self.first().unwrap_or(0));
         let to = to.unwrap_or(i64::MAX).min(self.last().map_or(0, |last| last + finest_seconds));
         let span = to.saturating_sub(from).max(1);
@@ -139,7 +139,7 @@ impl BucketCounts {
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = (i64, &ClassCounts)> {
-        let width = WIDTHS[self.level];
+        let width = WIDTHS_SECONDS[self.level];
         self.chunks.iter().flat_map(move |(chunk, counts)| {
             let used = counts.iter().enumerate().filter(|(_, counts)| **counts != ClassCounts::default());
             used.map(move |(index, counts)| ((chunk * CHUNK as i64 + index as i64) * width, counts))

@@ -1,7 +1,7 @@
 //! Times written by strftime, possibly in several pieces of a line.
 
 use super::record::LineFlaw;
-use super::time::{Instant, day_us, days_from_civil, digits, month_from_name, zone_seconds};
+use super::time::{Instant, day_us, days, digits, month_from_name, zone_seconds};
 use crate::format::program::ClockItem;
 
 /// The pieces of a line's time so far.
@@ -120,8 +120,8 @@ impl ClockPieces {
         };
         let year = self.century.map_or(year, |century| century * 100 + year % 100);
         match (self.month, self.day, self.day_of_year) {
-            (Some(month), Some(day), _) => days_from_civil(year, month, day).map(Some),
-            (_, _, Some(day @ 1..=366)) => Ok(Some(days_from_civil(year, 1, 1)? + day - 1)),
+            (Some(month), Some(day), _) => days(year, month, day).map(Some),
+            (_, _, Some(day @ 1..=366)) => Ok(Some(days(year, 1, 1)? + day - 1)),
             (_, _, Some(_)) => Err(LineFlaw::ImpossibleTime),
             _ => Ok(None),
         }

@@ -6,6 +6,7 @@
 //! is left is `HH:MM:SS`, eight bytes that are checked and counted in one machine word.
 
 use super::record::LineFlaw;
+use crate::calendar::{civil_from_days, days_from_civil};
 
 /// A time and the log's own offset, in seconds east of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl ClfClock {
         let year = digits(&[y3, y2, y1, y0])?;
         let month = month_from_name([m1, m2, m3]).ok_or(LineFlaw::NotTime)?;
         let zone_seconds = zone_seconds(zone_text)?;
-        let days = days_from_civil(year, month, day)?;
+        let days = days(year, month, day)?;
         self.midnight_us = (days * 86_400 - i64::from(zone_seconds)) * SECOND_US;
         self.zone_seconds = zone_seconds;
         // Only now, so that a flawed date is never taken for a remembered one.
@@ -152,28 +153,9 @@ pub(crate) fn zone_seconds(text: &[u8]) -> Result<i32, LineFlaw> {
     i32::try_from(hour * 3600 + minute * 60).map(|seconds| sign * seconds).map_err(|_| LineFlaw::ImpossibleTime)
 }
 
-/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, years 0 to 9999.
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Result<i64, LineFlaw> {
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || !(0..=9999).contains(&year) {
-        return Err(LineFlaw::ImpossibleTime);
-    }
-    // Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Ok(era * 146_097 + day_of_era - 719_468)
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
+/// Days from 1970-01-01 to a date of the years 0 to 9999.
+pub(crate) fn days(year: i64, month: i64, day: i64) -> Result<i64, LineFlaw> {
+    days_from_civil(year, month, day).ok_or(LineFlaw::ImpossibleTime)
 }
 
 /// RFC 3339 and its everyday relatives: `2024-01-02T03:04:05.678Z`, a space for the `T`, a comma
@@ -185,7 +167,7 @@ pub(crate) fn iso(text: &[u8]) -> Result<Instant, LineFlaw> {
     else {
         return Err(LineFlaw::NotTime);
     };
-    let days = days_from_civil(digits(&[y3, y2, y1, y0])?, digits(&[m1, m0])?, digits(&[d1, d0])?)?;
+    let days = days(digits(&[y3, y2, y1, y0])?, digits(&[m1, m0])?, digits(&[d1, d0])?)?;
     let whole_us = day_us_slow(hms)?;
     let (fraction_us, zone) = fraction_us(rest)?;
     instant(days, whole_us, fraction_us, zone)
@@ -200,7 +182,7 @@ pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, LineFlaw> {
         return Err(LineFlaw::NotTime);
     };
     let month = month_from_name([m1, m2, m3]).ok_or(LineFlaw::NotTime)?;
-    let days = days_from_civil(digits(&[y3, y2, y1, y0])?, month, digits(&[d1, d0])?)?;
+    let days = days(digits(&[y3, y2, y1, y0])?, month, digits(&[d1, d0])?)?;
     let (fraction_us, zone) = fraction_us(rest)?;
     instant(days, day_us_slow(hms)?, fraction_us, zone)
 }
@@ -285,18 +267,6 @@ impl Civil {
         let (sign, zone) = (if self.zone_seconds < 0 { '-' } else { '+' }, self.zone_seconds.unsigned_abs());
         format!("{sign}{:02}{between}{:02}", zone / 3600, zone / 60 % 60)
     }
-}
-
-/// The inverse of [`days_from_civil`]: year, month and day.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Moments as RFC 3339 and ISO 8601 write them: `2025-01-01T00:00:00.123+05:30`, `2025-01-01
 //! 00:00:00`, `2025-01-01`.
 
+use rorqual_accesslog::calendar::days_from_civil;
+
 /// A moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -10,8 +12,6 @@ pub(crate) struct Moment {
     /// Number of digits of the second's fraction.
     pub(crate) digits: usize,
 }
-
-const DAYS: [u32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /// The days from 1970 to a date of the years 1 to 9999, `2025-01-31`.
 pub(crate) fn date(text: &str) -> Option<i32> {
@@ -55,12 +55,8 @@ impl Moment {
 /// The days from 1970 to a date.
 fn days(date: &[u8; 10]) -> Option<i64> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *date else { return None };
-    let year = pair(y1, y2)? * 100 + pair(y3, y4)?;
-    let (month, day) = (pair(m1, m2)?, pair(d1, d2)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = DAYS.get((month as usize).checked_sub(1)?)? + u32::from(leap && month == 2);
-    let sound = year > 0 && day > 0 && day <= days;
-    sound.then(|| days_since_1970(i64::from(year), i64::from(month), i64::from(day)))
+    let (year, month, day) = (pair(y1, y2)? * 100 + pair(y3, y4)?, pair(m1, m2)?, pair(d1, d2)?);
+    days_from_civil(year.into(), month.into(), day.into()).filter(|_| year > 0)
 }
 
 fn pair(tens: u8, ones: u8) -> Option<u32> {
@@ -100,12 +96,4 @@ fn offset(zone: &[u8]) -> Option<i64> {
         b'-' => Some(-seconds),
         _ => None,
     }
-}
-
-/// Of the Gregorian calendar, in eras of 400 years that start in March.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }

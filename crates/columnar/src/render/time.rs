@@ -1,6 +1,7 @@
 //! Instants as RFC 3339 writes them.
 
 use arrow_schema::TimeUnit;
+use rorqual_accesslog::calendar::civil_from_days;
 use std::io::Write;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -43,16 +44,7 @@ fn push_fraction(out: &mut Vec<u8>, nanoseconds: i64) {
 /// Appends the date that many days after 1970-01-01, in the Gregorian calendar. Years of more than
 /// four digits get a sign, as in ISO 8601.
 fn push_date(out: &mut Vec<u8>, days: i64) {
-    // Counted from 0000-03-01, in eras of 400 years, so that leap days are the last of their year
-    // (Howard Hinnant's algorithm).
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + next_year;
+    let (year, month, day) = civil_from_days(days);
     if (0..=9999).contains(&year) {
         push_digits(out, year, 4);
     } else {
@@ -62,7 +54,7 @@ fn push_date(out: &mut Vec<u8>, days: i64) {
     out.push(b'-');
     push_digits(out, month, 2);
     out.push(b'-');
-    push_digits(out, day_of_month, 2);
+    push_digits(out, day, 2);
 }
 
 fn push_digits(out: &mut Vec<u8>, value: i64, digits: u32) {
