@@ -1,15 +1,15 @@
 //! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere:
 //! nothing is lost, nothing comes twice, and every block comes home.
 
-use crate::exports::ViewPage;
-use crate::feed::Interruption;
+use crate::explore::sessions::SessionMemory;
+use crate::explore::sessions::Sessions;
+use crate::explore::view_page::ViewPage;
+use crate::ingest::transport::Interruption;
+use crate::ingest::transport::{TransferEnd, Transport};
+use crate::ingest::upload::Intake;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
 use crate::session::{NewUpload, Session, SessionContext, SessionState};
-use crate::sessions::Sessions;
-use crate::shares::SessionMemory;
 use crate::state::StateDir;
-use crate::transport::{TransferEnd, Transport};
-use crate::upload::Intake;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};
 use rorqual_crossfilter::RowStore;

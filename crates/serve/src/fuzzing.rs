@@ -2,17 +2,18 @@
 //! alone.
 #![allow(clippy::expect_used)]
 
-use crate::acceptor::Acceptor;
-use crate::access::Access;
-use crate::auth::{Auth, RequestGate};
-use crate::disconnect_watch::DisconnectWatch;
-use crate::server::{Config, Server, keep_watch};
+use crate::explore::sessions::Sessions;
+use crate::http::acceptor::Acceptor;
+use crate::http::access::Access;
+use crate::http::auth::{Auth, RequestGate};
+use crate::http::disconnect_watch::DisconnectWatch;
+use crate::http::token::AccessToken;
+use crate::ingest::socket;
+use crate::ingest::tus::headers::{Metadata, announced, checksum};
+use crate::server::config::Config;
+use crate::server::{Server, keep_watch};
 use crate::session::NewUpload;
-use crate::sessions::Sessions;
-use crate::socket;
 use crate::store::conditions::{RangeRequest, wanted};
-use crate::token::AccessToken;
-use crate::tus::headers::{Metadata, announced, checksum};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method};
@@ -26,7 +27,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{advance, sleep, timeout};
 
-pub use crate::socket::fuzzing::{ClientHeard, TEXT_BYTES_MAX, hear};
+pub use crate::ingest::socket::fuzzing::{ClientHeard, TEXT_BYTES_MAX, hear};
 pub use axum::http;
 
 /// Bytes that a connection holds each way: more than an input has, or its answers. For bytes that

@@ -6,59 +6,22 @@
 //! reading its socket, and TCP slows the sender. No upload is written to disk; what was read of it
 //! as columns goes, compressed and into a file without a name, where it does not fit the memory.
 
-mod acceptor;
-mod access;
-mod answers;
-mod api;
-mod auth;
-mod body;
-mod checksummed_parts;
-mod connections;
-mod descriptors;
-mod discard;
-mod disconnect_watch;
-mod drain;
-mod error;
-mod exports;
+mod admission;
+mod explore;
 #[cfg(test)]
 mod fault_tests;
-mod feed;
-mod files;
-mod formats;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod http;
+mod ingest;
 mod limits;
-mod lingering_body;
-mod live;
-mod measures;
-mod observe;
-mod oneshot;
-mod pace;
-mod page;
+mod monitor;
 mod render;
-mod reports;
-mod response_permits;
-mod routes;
-mod rows;
-mod scheduler;
-mod secrets;
-mod sendfile;
 mod server;
 mod session;
-mod sessions;
-mod shares;
-mod socket;
 mod state;
 mod store;
-mod tls;
-mod token;
-mod transport;
-mod tus;
-mod upload;
-mod views;
-mod vitals;
-mod write_timeout;
 
 #[cfg(test)]
 mod corpus;
@@ -67,9 +30,11 @@ mod corpus;
 #[cfg(test)]
 extern crate self as rorqual_serve;
 
-pub use access::Access;
-pub use exports::{ShownView, ViewPage};
+pub use explore::view_page::{ShownView, ViewPage};
+pub use http::access::Access;
+pub use http::routes::Route;
 pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
 pub use render::Rendering;
-pub use routes::{Route, routes};
-pub use server::{Config, Reload, Server, ServerTotals, StartError};
+pub use server::api::routes;
+pub use server::config::{Config, StartError};
+pub use server::{Reload, Server, ServerTotals};

@@ -1,7 +1,7 @@
 //! End of a session: by its log, by its user, or because others need its place.
 
 use super::{RunOutcome, Session, SessionInner, SessionState, lock};
-use crate::error::ApiError;
+use crate::http::error::ApiError;
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
 use crate::state::SessionEnd;
 use axum::http::StatusCode;

@@ -1,7 +1,7 @@
 //! Checkpoints of a session, which outlive the server (`--state`).
 
 use super::{Session, SessionState, lock, try_lock};
-use crate::feed::Feed;
+use crate::ingest::feed::Feed;
 use crate::state::{Checkpoints, SavedFormat, SavedSession, SessionEnd, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
@@ -173,10 +173,10 @@ impl Session {
 mod tests {
     use super::*;
     use crate::fault_tests::{log, runtime, send, sessions};
+    use crate::ingest::upload::Intake;
     use crate::limits::{CHECKPOINT_RETRY, HELD_BYTES_FREE, INTERRUPTED_GRACE, SYNCS_MAX};
     use crate::session::NewUpload;
     use crate::state::{StateDir, content};
-    use crate::upload::Intake;
     use futures_util::FutureExt;
     use serde_json::Value;
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
 use super::{Session, SessionState, lock};
-use crate::feed::is_enough;
-use crate::scheduler::WorkerGrant as ParseTurn;
+use crate::admission::scheduler::WorkerGrant as ParseTurn;
+use crate::ingest::feed::is_enough;
 use crate::state::Checkpoints;
 use rorqual_accesslog::analyze::{LogRun, SliceEnd};
 use rorqual_accesslog::report::Guess;

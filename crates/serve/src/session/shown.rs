@@ -1,9 +1,9 @@
 //! A session as clients see it: its progress, and its report.
 
 use super::{RunOutcome, Session, SessionInner, SessionState};
+use crate::explore::reports::Reports;
+use crate::explore::rows::QueryPermit;
 use crate::limits::{REPORT_PATIENCE, TOP_ROWS};
-use crate::reports::Reports;
-use crate::rows::QueryPermit;
 use bytes::Bytes;
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::report::{InputReport, LogReport, NoteSample};

@@ -1,10 +1,10 @@
 //! A session as uploads have it: the owner of its feed, and the offset.
 
 use super::{Session, SessionInner, SessionState, lock};
-use crate::error::ApiError;
-use crate::feed::Feed;
+use crate::http::error::ApiError;
+use crate::ingest::feed::Feed;
+use crate::ingest::transport::{TransferEnd, TransferProgress};
 use crate::limits::INTERRUPTED_GRACE;
-use crate::transport::{TransferEnd, TransferProgress};
 use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -3,8 +3,8 @@
 use super::{
     COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum,
 };
+use crate::explore::sessions::ID_BYTES;
 use crate::limits::STATE_FILE_BYTES_MAX;
-use crate::sessions::ID_BYTES;
 use rorqual_pipe::reason;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

@@ -2,10 +2,10 @@
 
 use super::conditions::{RangeRequest, wanted};
 use super::{LeaseAsked, StoreState, etag, failed, find, full, no_entry, not_meant, put_lease};
-use crate::api::PathKey;
-use crate::body::BodyWorkPermit;
-use crate::error::ApiError;
-use crate::sendfile::{FileRange, PromisedFiles};
+use crate::http::body::BodyWorkPermit;
+use crate::http::error::ApiError;
+use crate::http::extract::PathKey;
+use crate::http::sendfile::{FileRange, PromisedFiles};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};

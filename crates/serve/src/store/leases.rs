@@ -1,8 +1,8 @@
 //! `/leases`: those that are running. They are taken by the headers of a get or a put.
 
 use super::{LeaseAsked, StoreState, failed, seconds};
-use crate::api::PathKey;
-use crate::error::ApiError;
+use crate::http::error::ApiError;
+use crate::http::extract::{PathKey, QueryParams};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -16,10 +16,7 @@ pub(super) struct LeaseQuery {
     after: Option<String>,
 }
 
-pub(super) async fn list(
-    State(shelf): StoreState,
-    super::StoreQuery(from): super::StoreQuery<LeaseQuery>,
-) -> Result<Json<Value>, ApiError> {
+pub(super) async fn list(State(shelf): StoreState, QueryParams(from): QueryParams<LeaseQuery>) -> Result<Json<Value>, ApiError> {
     let answer = shelf.ask(move |store| {
         let leases = store.leases(&from.after.unwrap_or_default()).map_err(failed)?;
         let next = leases.last().map(|lease| &lease.id);

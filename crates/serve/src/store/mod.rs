@@ -5,21 +5,19 @@ mod get;
 mod leases;
 mod put;
 
-use crate::api::PathKey;
-use crate::body::BodyPermits;
-use crate::error::ApiError;
+use crate::http::body::BodyPermits;
+use crate::http::error::ApiError;
+use crate::http::extract::{PathKey, QueryParams};
+use crate::http::routes::RouteTable;
 use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
-use crate::routes::RouteTable;
 use axum::Json;
-use axum::extract::{FromRequestParts, Query, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use rorqual_digest::Digest;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Error, ErrorClass};
 use rorqual_store::{EntryLease, KeyMatch, LeaseTerms, Removed, Store, StoreEntry};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,18 +71,6 @@ pub(crate) fn routes() -> RouteTable<Arc<StoreService>> {
         .delete("/leases/{id}", leases::release)
 }
 
-/// Parameters of a query.
-struct StoreQuery<T>(T);
-
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for StoreQuery<T> {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(asked)| Self(asked)).map_err(|error| ApiError::bad_request(error.body_text()))
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
@@ -92,7 +78,7 @@ struct ListQuery {
 }
 
 /// A page of the entries by digest, and the totals of the store.
-async fn list(State(shelf): StoreState, StoreQuery(from): StoreQuery<ListQuery>) -> Result<Json<Value>, ApiError> {
+async fn list(State(shelf): StoreState, QueryParams(from): QueryParams<ListQuery>) -> Result<Json<Value>, ApiError> {
     let answer = shelf.ask(move |store| {
         let after = from.after.map(|text| {
             Digest::parse(store.algorithm(), &text).ok_or_else(|| ApiError::bad_request(format!("after={text} is no digest")))
@@ -137,7 +123,7 @@ struct Removal {
 async fn remove(
     State(shelf): StoreState,
     PathKey(key): PathKey,
-    StoreQuery(removal): StoreQuery<Removal>,
+    QueryParams(removal): QueryParams<Removal>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     let held = |why: String| Err(ApiError::new(StatusCode::CONFLICT, "held", why));

@@ -1,10 +1,10 @@
 //! `PUT /store/{key}` and `POST /store`
 
 use super::{LeaseAsked, StoreService, StoreState, failed, full, put_lease};
-use crate::api::PathKey;
-use crate::body::BodyWorkPermit;
-use crate::error::ApiError;
-use crate::feed::idle_max;
+use crate::http::body::BodyWorkPermit;
+use crate::http::error::ApiError;
+use crate::http::extract::PathKey;
+use crate::ingest::feed::idle_max;
 use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::State;

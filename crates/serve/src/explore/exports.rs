@@ -1,0 +1,343 @@
+//! Parts of a view as files: its rows, all values of a panel, one page.
+//!
+//! The memory that it takes is the session's: its rows give way to the file while it runs. It has a
+//! thread, and holds the rows but not the turn of those who ask: a slow reader keeps nobody from
+//! looking. When the rows are to go, it ends.
+
+use crate::explore::files;
+use crate::explore::path_session::PathSession;
+use crate::explore::rows::{self, RowsGuard};
+use crate::explore::sessions::Sessions;
+use crate::explore::view_page::ShownView;
+use crate::explore::views::{panel_column, span};
+use crate::http::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
+use crate::http::disconnect_watch::DisconnectWatch;
+use crate::http::error::ApiError;
+use crate::http::extract::QueryParams;
+use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
+use crate::session::{Session, SessionState};
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use rorqual_accesslog::parse::LogRecord;
+use rorqual_columnar::log::{LogRows, schema_with_flaws};
+use rorqual_columnar::render::Csv;
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_crossfilter::limits::each_bytes;
+use rorqual_crossfilter::{ColumnValues, Reservation, RowStore, ValueCount, View, ViewError, ViewRow};
+use rorqual_pipe::{Control, Error as PipeError, ErrorClass, Sink};
+use rorqual_render::RenderError;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::future::ready;
+use std::io::Write;
+use std::sync::{Arc, Weak};
+
+/// An export that has its place, and not yet the rows.
+struct PendingExport {
+    sessions: Arc<Sessions>,
+    session: Arc<Session>,
+    twin: DisconnectWatch,
+    place: BodyWorkPermit,
+}
+
+/// One that has rows, and memory of theirs.
+struct ReadyExport {
+    place: BodyWorkPermit,
+    twin: DisconnectWatch,
+    held: RowsGuard,
+    lent: Reservation,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum As {
+    Csv,
+    Ndjson,
+    Parquet,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowsExport {
+    format: As,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn rows(
+    State(sessions): State<Arc<Sessions>>,
+    PathSession(session): PathSession,
+    Extension(twin): Extension<DisconnectWatch>,
+    QueryParams(asked): QueryParams<RowsExport>,
+) -> Result<Response, ApiError> {
+    let view = span(&session, asked.from, asked.to, asked.filter)?;
+    let format = session.format().ok_or_else(nothing_read)?;
+    let schema = schema_with_flaws(&format);
+    let (target, media_type, extension) = match asked.format {
+        As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
+        As::Ndjson => (WriteTarget::Ndjson, "application/x-ndjson", "ndjson"),
+        As::Parquet => (WriteTarget::Parquet, "application/vnd.apache.parquet", "parquet"),
+    };
+    let asking = PendingExport::begin(sessions, session, twin)?;
+    let (session, wanted) = (Arc::clone(&asking.session), Arc::clone(&schema));
+    let prepare = move |store: &RowStore| {
+        store.refresh();
+        let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
+        let tried = settings(target, store.memory_bytes()).into_iter();
+        let (lent, settings) = tried
+            .map(|settings| (store.try_reserve(fixed + settings.bytes(&wanted, 1)), settings))
+            .find(|(lent, _)| lent.is_some())?;
+        Some((lent?, (settings, files::name(&session, store.is_whole(), "", extension))))
+    };
+    let alive = Arc::downgrade(&asking.session);
+    let (granted, (settings, name)) = asking.grant(prepare).await?;
+    let job = RowsJob { alive, view, rows: LogRows::new(&schema), settings };
+    let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
+    Ok((files::head(media_type, &name), body).into_response())
+}
+
+/// Settings of a file in a share of that memory, or in less.
+fn settings(target: WriteTarget, memory_bytes: u64) -> Vec<WriteSettings> {
+    let (least, most) = EXPORT_GROUP_BYTES;
+    let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
+    let of = |group: u64| WriteSettings {
+        group_bytes_max: group as usize,
+        footer_bytes_max: 2 * group as usize,
+        ..WriteSettings::new(target)
+    };
+    vec![of(usual), of(least)]
+}
+
+/// The rows of a view on their way into a file.
+struct RowsJob {
+    /// The session is not idle while its rows are taken.
+    alive: Weak<Session>,
+    view: View,
+    rows: LogRows,
+    settings: WriteSettings,
+}
+
+impl RowsJob {
+    fn run(self, store: &RowStore, control: &Control, sink: BodySink) -> Result<(), RenderError> {
+        let Self { alive, view, mut rows, settings } = self;
+        let writer = BatchWriter::new(sink, "the export", rows.schema(), &settings).map_err(RenderError::Rows)?;
+        let is_csv = settings.target == WriteTarget::Csv;
+        let take = |row: &ViewRow<'_>| {
+            if is_csv {
+                push_neutral(&mut rows, row);
+            } else {
+                rows.push_flawed(&row.record, row.flaw, row.line);
+            }
+            if rows.bytes() < EXPORT_BATCH_BYTES {
+                return Ok(());
+            }
+            alive.upgrade().inspect(|session| session.touch());
+            write(&writer, &mut rows)
+        };
+        store.each(&view, control, take).map_err(failed)?;
+        write(&writer, &mut rows).and_then(|()| writer.finish()).map_err(RenderError::Rows)?;
+        Ok(())
+    }
+}
+
+fn write(writer: &BatchWriter, rows: &mut LogRows) -> Result<(), PipeError> {
+    let batch = rows.finish().map_err(|error| PipeError::new(ErrorClass::Corrupt, "the export", error.to_string()))?;
+    if let Some(batch) = batch {
+        writer.push(writer.prepare(batch)?)?;
+        writer.help()?;
+    }
+    Ok(())
+}
+
+/// A text that no spreadsheet takes for a formula.
+fn neutral(text: &[u8]) -> Cow<'_, [u8]> {
+    // A byte-order mark hides nothing from a spreadsheet.
+    match text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).first() {
+        Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r') => Cow::Owned([b"'", text].concat()),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn push_neutral(rows: &mut LogRows, row: &ViewRow<'_>) {
+    let record = row.record;
+    let texts = [
+        record.client,
+        record.user,
+        record.host,
+        record.method,
+        record.path,
+        record.query,
+        record.protocol,
+        record.referrer,
+        record.agent,
+        record.source,
+        row.flaw,
+        row.line,
+    ];
+    let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
+    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
+    rows.push_flawed(&record, flaw, line);
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PanelExport {
+    field: String,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn panel(
+    State(sessions): State<Arc<Sessions>>,
+    PathSession(session): PathSession,
+    Extension(twin): Extension<DisconnectWatch>,
+    QueryParams(asked): QueryParams<PanelExport>,
+) -> Result<Response, ApiError> {
+    let column = panel_column(&asked.field)?;
+    let view = span(&session, asked.from, asked.to, asked.filter)?;
+    let asking = PendingExport::begin(sessions, session, twin)?;
+    let ask = move |store: &RowStore, control: &Control| match column {
+        Some(column) => store.values(&view, column, control),
+        None => store.status_values(&view, control),
+    };
+    let ((), values) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
+    let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
+    let whole = values.is_whole();
+    let prepare = move |store: &RowStore| {
+        Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")))
+    };
+    let (granted, name) = asking.grant(prepare).await?;
+    let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
+    Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
+}
+
+fn write_values(store: &RowStore, values: &ColumnValues, mut sink: BodySink) -> Result<(), RenderError> {
+    sink.copy(b"value,hits,bytes,share\n")?;
+    let mut line = Vec::new();
+    let take = |value: &ValueCount<'_>| {
+        line.clear();
+        Csv::push_text(&mut line, String::from_utf8_lossy(&neutral(value.text)).as_bytes());
+        // Writing to memory does not fail.
+        let _ = writeln!(line, ",{},{},{:.6}", value.hits, value.bytes, value.share);
+        sink.copy(&line).map_err(|cause| PipeError::io("the export", "cannot write", cause))
+    };
+    store.each_value(values, take).map_err(RenderError::Rows)?;
+    Ok(Sink::flush(&mut sink)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn report(
+    State(sessions): State<Arc<Sessions>>,
+    PathSession(session): PathSession,
+    Extension(twin): Extension<DisconnectWatch>,
+    QueryParams(asked): QueryParams<ReportAsked>,
+) -> Result<Response, ApiError> {
+    let (from, to) = (asked.from, asked.to);
+    let view = span(&session, from, to, asked.filter)?;
+    let asking = PendingExport::begin(sessions, session, twin)?;
+    let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
+    let ask = move |store: &RowStore, control: &Control| {
+        store.refresh();
+        let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;
+        let mut report = session.view_report(complete);
+        let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
+        Ok((report, week))
+    };
+    let ((), (report, week)) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
+    let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
+    let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
+    let prepare =
+        move |store: &RowStore| Some((store.try_reserve(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
+    let (granted, name) = asking.grant(prepare).await?;
+    let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
+        page(&shown, control, &mut sink)?;
+        Ok(Sink::flush(&mut sink)?)
+    };
+    let body = granted.answer(render).await?;
+    Ok((files::head("text/html; charset=utf-8", &name), body).into_response())
+}
+
+impl PendingExport {
+    fn begin(sessions: Arc<Sessions>, session: Arc<Session>, twin: DisconnectWatch) -> Result<Self, ApiError> {
+        let places = sessions.exports();
+        let place = places.take().ok_or_else(|| full(format!("all {} places for exports are taken", places.count())))?;
+        Ok(Self { sessions, session, twin, place })
+    }
+
+    /// The session's rows, with the memory that `prepare` has them lend, which may take writing
+    /// others to the file.
+    async fn grant<T: Send + 'static>(
+        self,
+        prepare: impl FnOnce(&RowStore) -> Option<(Reservation, T)> + Send + 'static,
+    ) -> Result<(ReadyExport, T), ApiError> {
+        let Self { session, twin, place, .. } = self;
+        let held = session.rows().hold().await?;
+        let prepared = tokio::task::spawn_blocking(move || {
+            let prepared = held.store.as_ref().and_then(|store| prepare(store))?;
+            Some((held, prepared))
+        });
+        let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| {
+            let message =
+                "this session has no room for an export beside its rows: give more --memory or --temp-max, or fewer --sessions";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
+        })?;
+        Ok((ReadyExport { place, twin, held, lent }, prepared))
+    }
+}
+
+impl ReadyExport {
+    /// An answer that leaves while a thread makes it of the rows.
+    async fn answer(
+        self,
+        make: impl FnOnce(&RowStore, &Control, BodySink) -> Result<(), RenderError> + Send + 'static,
+    ) -> Result<axum::body::Body, ApiError> {
+        let Self { place, twin, held: RowsGuard { store, work }, lent } = self;
+        let (control, ended) = (work.control.clone(), work.ended.clone());
+        let (sink, sender, pieces) = BodySink::new(&place, ended.clone());
+        let reader = DisconnectStop { pieces, control, twin };
+        tokio::task::spawn_blocking(move || {
+            let worked = store.as_ref().map_or(Ok(()), |store| make(store, &work.control, sink));
+            // The rows, and their lent memory, are free before the reader hears of the end.
+            drop((store, work, lent));
+            body::tell(&sender, worked);
+            drop(place);
+        });
+        reader.body().await.map_err(|error| if ended.has_changed().is_err() { rows::gone() } else { refusal(&error) })
+    }
+}
+
+fn failed(error: ViewError) -> RenderError {
+    match error {
+        ViewError::Cancelled => RenderError::Rows(PipeError::new(ErrorClass::Stopped, "", "stopped")),
+        ViewError::Io(error) => RenderError::Rows(error),
+    }
+}
+
+fn full(message: String) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "exports_full", message).retry_after(1)
+}
+
+fn nothing_read() -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "nothing_read", "nothing of this log was read yet, so it has no rows")
+}
+
+/// The answer instead of a first piece.
+fn refusal(error: &RenderError) -> ApiError {
+    if error.is_stop() {
+        return ApiError::bad_request("the client closed its sending half, which ends its export");
+    }
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "export_failed", error.to_string())
+}

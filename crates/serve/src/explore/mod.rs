@@ -1,0 +1,13 @@
+//! Questions about sessions and their rows, and the answers.
+
+pub(crate) mod answers;
+pub(crate) mod exports;
+pub(crate) mod files;
+pub(crate) mod formats;
+pub(crate) mod live;
+pub(crate) mod path_session;
+pub(crate) mod reports;
+pub(crate) mod rows;
+pub(crate) mod sessions;
+pub(crate) mod view_page;
+pub(crate) mod views;

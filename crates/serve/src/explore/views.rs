@@ -1,0 +1,375 @@
+//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as
+//! `docs/api.md` lists them.
+
+use crate::admission::response_permits::Ticket;
+use crate::explore::answers::{AnswerWithHint, CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
+use crate::explore::path_session::PathSession;
+use crate::explore::reports::capped_json;
+use crate::http::error::ApiError;
+use crate::http::extract::{Requester, body_json};
+use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
+use crate::session::Session;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, TextColumn};
+use rorqual_accesslog::report::NoteSample;
+use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowPage, RowStore, Stack, View, ViewError, ViewParts};
+use rorqual_pipe::Control;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Times are Unix seconds.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpanQuery {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+}
+
+/// No filter is an empty one.
+fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+impl SpanQuery {
+    fn view(&self, session: &Session) -> Result<View, ApiError> {
+        let filter = Filter::parse(&self.filter).map_err(|error| {
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
+        })?;
+        session.has_room_for(&filter)?;
+        Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
+    }
+}
+
+/// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled
+/// each would take megabytes.
+struct QueuedView(SpanQuery);
+
+impl QueuedView {
+    /// Refuses a wrong one at once.
+    fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
+        span.view(session).map(|_| Self(span))
+    }
+
+    /// It was read before.
+    fn view(&self, session: &Session) -> Result<View, ViewError> {
+        self.0.view(session).map_err(|_| ViewError::Cancelled)
+    }
+}
+
+/// The view of a question's own span.
+pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
+    SpanQuery { from, to, filter }.view(session)
+}
+
+fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
+    match seconds {
+        Some(seconds) if !seconds.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
+        // Beyond the range of times it stays at the ends.
+        seconds => Ok(seconds.map(|seconds| (seconds * 1e6) as i64)),
+    }
+}
+
+/// The asking page: a question with a higher turn ends one of the same page with a lower one, in
+/// either order of arrival.
+fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
+    match page {
+        Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
+            Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
+        }
+        name => Ok(name.map(|name| (name, turn))),
+    }
+}
+
+pub(crate) fn text_column(name: &str) -> Result<TextColumn, ApiError> {
+    let found = TextColumn::ALL.iter().find(|column| column.name() == name);
+    found.copied().ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
+}
+
+/// The column of a panel; `None` is the status.
+pub(crate) fn panel_column(name: &str) -> Result<Option<TextColumn>, ApiError> {
+    if name == NumberColumn::Status.name() { Ok(None) } else { text_column(name).map(Some) }
+}
+
+fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
+    match name {
+        None | Some("class") => Ok(Stack::Class),
+        Some("bot") => Ok(Stack::Bot),
+        Some(name) => text_column(name).map(Stack::Values),
+    }
+}
+
+/// Asks the rows of a session, and answers with the JSON of the result; `None` is one that would be
+/// too long. It is made under the question's permit, so the result is held once.
+pub(crate) async fn answer(
+    session: &Session,
+    asker: &Requester,
+    page: Option<(String, u64)>,
+    ask: impl FnOnce(&RowStore, &Control) -> Result<Option<Bytes>, ViewError> + Send + 'static,
+) -> Result<Response, ApiError> {
+    let (ticket, made) = session.rows().ask(&asker.twin, page, asker.holder.ticket(), ask).await?;
+    made.map(|made| json(ticket, made)).ok_or_else(too_long)
+}
+
+/// An answer of JSON, which has its ticket until it was taken.
+pub(crate) fn json(ticket: Ticket, json: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], ticket.on(json)).into_response()
+}
+
+pub(crate) fn too_long() -> ApiError {
+    let message = format!("the answer would be above {REPORT_BYTES_MAX} bytes; ask for less");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ViewAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    page: Option<String>,
+    #[serde(default)]
+    turn: u64,
+    stack: Option<String>,
+    buckets: Option<usize>,
+    top: Option<usize>,
+}
+
+pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
+    let (look, stack) = (
+        QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?,
+        stack(asked.stack.as_deref())?,
+    );
+    let (default, most) = BUCKETS;
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = ViewParts { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
+    // Taken before the rows: a view shown as complete has all of them.
+    let complete = session.state().ended();
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let page = asking(asked.page, asked.turn)?;
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        store.refresh();
+        let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
+        let seconds = begun.elapsed().as_secs_f64();
+        let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
+        let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        };
+        Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
+    };
+    answer(&session, &asker, page, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PanelQuery {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    field: String,
+    search: Option<String>,
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let column = panel_column(&asked.field)?;
+    let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let mut panel = match column {
+            Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
+            None => store.statuses(&look.view(&asked_of)?, &wanted, control),
+        }?;
+        Ok(capped_json(&mut panel, limit, |panel, rows| panel.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowsQuery {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    #[serde(default)]
+    offset: u64,
+    limit: Option<usize>,
+    /// The offset counts from the end, and the last row comes first.
+    #[serde(default)]
+    from_end: bool,
+}
+
+pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let format = session.format();
+    let lines = Rebuilt::new(format.as_ref());
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let look = look.view(&asked_of)?;
+        let (mut offset, mut length) = (asked.offset, limit);
+        let page = |offset, length| match &format {
+            Some(format) => store.page(&look, offset, length, format, control),
+            // No line was read yet.
+            None => Ok(RowPage { total: 0, offset, rows: Vec::new() }),
+        };
+        if asked.from_end {
+            let end = page(0, 0)?.total.saturating_sub(asked.offset);
+            offset = end.saturating_sub(limit as u64);
+            length = (end - offset) as usize;
+        }
+        let mut answer = RowsAnswer::new(page(offset, length)?, lines);
+        if asked.from_end {
+            answer.rows.reverse();
+        }
+        Ok(capped_json(&mut answer, limit, |answer, rows| answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompareAsked {
+    a: SpanQuery,
+    b: SpanQuery,
+    top: Option<usize>,
+}
+
+pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
+    let (a, b) = (QueuedView::new(&session, asked.a)?, QueuedView::new(&session, asked.b)?);
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class };
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
+        let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
+        let cut = |value: &mut AnswerWithHint<CompareAnswer>, rows| {
+            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        };
+        Ok(capped_json(&mut AnswerWithHint { answer: CompareAnswer::from(compared), hint }, top, cut))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExplainAsked {
+    // The rows that these are a part of.
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    /// The rows asked about.
+    select: SpanQuery,
+    limit: Option<usize>,
+}
+
+pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
+    let against = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let select = QueuedView::new(&session, asked.select)?;
+    let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
+        let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
+        let mut value = AnswerWithHint { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
+        value.answer.rows.truncate(limit);
+        Ok(capped_json(&mut value, limit, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RatesAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    #[serde(default)]
+    by: RateGroupingQuery,
+    top: Option<usize>,
+    /// The only one that counts where both are given.
+    limit_per_minute: Option<u64>,
+    limit_per_second: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum RateGroupingQuery {
+    #[default]
+    Client,
+    Net,
+}
+
+pub(crate) async fn rates(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RatesAsked, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let by = match asked.by {
+        RateGroupingQuery::Client => RateGrouping::Client,
+        RateGroupingQuery::Net => RateGrouping::Net,
+    };
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let per = |requests: Option<u64>, per| requests.map(|requests| Limit { requests, per });
+    let limits = [per(asked.limit_per_minute, RateUnit::Minute), per(asked.limit_per_second, RateUnit::Second)];
+    let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store);
+        let mut value = AnswerWithHint { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
+        Ok(capped_json(&mut value, top, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Serialize)]
+struct RejectsAnswer {
+    count: u64,
+    exact: bool,
+    reasons: Vec<ViewRefusal>,
+    samples: Vec<NoteSample>,
+}
+
+#[derive(Serialize)]
+struct ViewRefusal {
+    reason: String,
+    hits: u64,
+}
+
+pub(crate) async fn rejects(PathSession(session): PathSession, asker: Requester) -> Result<Response, ApiError> {
+    let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
+    let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        store.refresh();
+        let panel = store.panel(&look, TextColumn::Flaw, &wanted, control)?;
+        let reasons = panel.rows.into_iter().map(|row| ViewRefusal { reason: row.value, hits: row.hits }).collect();
+        let mut value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: asked_of.rejects() };
+        Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.samples.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}

@@ -1,0 +1,78 @@
+//! Settings of a server, and the reasons for which it does not start with them.
+
+use crate::explore::view_page::ViewPage;
+use crate::http::access::Access;
+use crate::render::Rendering;
+use rorqual_accesslog::analyze::AnalyzeSettings;
+use rorqual_pipe::BudgetError;
+use rorqual_store::Store;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// Settings of a server.
+pub struct Config {
+    /// Port to listen on; 0 takes a free one.
+    pub port: u16,
+    /// Address, and the clients that may reach it.
+    pub access: Access,
+    /// Analyses that may run at the same time; the memory is shared out among them at the start.
+    pub sessions_max: usize,
+    /// Connections at a time that have shown the token; further ones wait.
+    pub connections_max: usize,
+    /// Time without a request after which a session is forgotten.
+    pub idle_max: Duration,
+    /// Most bytes a second that each session takes in.
+    pub rate_limit: Option<u64>,
+    /// Files that the server reads at a time, each by a run of its own: one where files are opened,
+    /// and all that are followed.
+    pub reading: usize,
+    /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
+    pub settings: AnalyzeSettings,
+    /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not
+    /// kept, and views say so.
+    pub spill: Option<(PathBuf, u64)>,
+    /// A folder in which uploads outlive the server: they are offered again by the next one.
+    pub state: Option<PathBuf>,
+    /// Templates to be rendered at `/render/NAME`.
+    pub rendering: Option<Rendering>,
+    /// A store, to be served below `/store`.
+    pub store: Option<Store>,
+    /// Makes a page of a view.
+    pub page: ViewPage,
+    /// Runtimes over which connections are spread; where there is none, all are of the one that
+    /// runs the server.
+    pub carriers: Vec<Handle>,
+}
+
+/// The reason for which a server could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Too little memory for these settings; the message prints the sum.
+    Budget(BudgetError),
+    /// The settings are unsafe, or a file for them is unfit.
+    Refused(String),
+    /// The port could not be had.
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(error) => error.fmt(f),
+            Self::Refused(why) => f.write_str(why),
+            Self::Listen { address, cause } => {
+                write!(f, "cannot listen on {address}: {cause} (another --port, or 0 for a free one?)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,332 @@
+//! A server: its parts, and its life.
+
+pub(crate) mod api;
+pub(crate) mod config;
+mod descriptors;
+mod shares;
+
+use crate::admission::response_permits::ResponsePermits;
+use crate::explore::sessions::Sessions;
+use crate::http::acceptor::Acceptor;
+use crate::http::auth::{Auth, RequestGate};
+use crate::http::connections::Connections;
+use crate::http::drain::Drain;
+use crate::http::tls::Tls;
+use crate::http::token::AccessToken;
+use crate::limits::{
+    CHECKPOINT_EVERY, ENDED_SESSIONS_MAX, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE,
+    STRANGERS_MAX, SYNC_EVERY,
+};
+use crate::monitor::measures::recorded;
+use crate::monitor::vitals;
+use crate::render::Renders;
+use crate::session::NewUpload;
+use crate::state::StateDir;
+use crate::store::{self, StoreService};
+use api::{render_routes, router};
+use config::{Config, StartError};
+use rorqual_pipe::Input;
+use rorqual_store::Store;
+use shares::{allot, connections_max};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::time::{Interval, MissedTickBehavior};
+
+/// A server that listens, and answers once it runs.
+pub struct Server {
+    listener: TcpListener,
+    sessions: Arc<Sessions>,
+    unrestored: Vec<String>,
+    renders: Option<Arc<Renders>>,
+    store: Option<Store>,
+    gate: Arc<RequestGate>,
+    tls: Option<Arc<Tls>>,
+    grace: Duration,
+    carriers: Vec<Handle>,
+}
+
+/// Reads the files again that a running server was started with.
+#[derive(Clone)]
+pub struct Reload {
+    gate: Arc<RequestGate>,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Reload {
+    /// Takes the token and the certificate that the files have now.
+    ///
+    /// # Errors
+    /// Of each file that is unfit: its former content stays in force.
+    pub fn reload(&self) -> Result<(), String> {
+        let token = self.gate.guard.token.reread();
+        let tls = self.tls.as_ref().map_or(Ok(()), |tls| tls.reload());
+        let errors: Vec<String> = [token, tls].into_iter().filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+    }
+}
+
+/// Totals of a server, at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTotals {
+    /// Analyses that were made.
+    pub sessions: u64,
+    /// Bytes they took in, as stored.
+    pub stored_bytes: u64,
+    /// Worker threads of each.
+    pub threads: usize,
+    /// Nothing was cut off at the end.
+    pub whole: bool,
+}
+
+impl Server {
+    /// Shares the memory out and starts to listen.
+    ///
+    /// # Errors
+    /// When the memory does not suffice, the port can't be had, the settings are unsafe, or a file
+    /// for them is unfit.
+    pub async fn bind(mut config: Config) -> Result<Self, StartError> {
+        config.settings.feed_buffers = FEED_BUFFERS;
+        config.access.check().map_err(StartError::Refused)?;
+        let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
+        descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
+        let allotment = allot(&mut config)?;
+        let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
+        let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
+        if config.state.is_some() && config.spill.is_none() {
+            return Err(StartError::Refused("--state keeps rows in files, of which --temp-max 0 allows none".to_owned()));
+        }
+        let state = config.state.as_deref().map(StateDir::open).transpose().map_err(StartError::Refused)?;
+        let address = SocketAddr::new(config.access.bind, config.port);
+        let failed = |cause| StartError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        // Behind the port: who finds it taken has changed nothing.
+        let token = AccessToken::new(config.access.token_file.clone()).map_err(StartError::Refused)?;
+        let guard = Auth::new(token, config.access.names(address), address.port(), config.access.open_probes);
+        let patience = if config.access.remote() { STRANGER_GRACE_REMOTE } else { STRANGER_GRACE };
+        let connections = Connections::new(connections_max(&config), patience);
+        let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), tickets: ResponsePermits::new() });
+        let grace = config.access.grace;
+        recorded();
+        let sessions = Sessions::new(
+            config.settings,
+            allotment,
+            (config.spill, state),
+            config.sessions_max,
+            config.rate_limit,
+            config.idle_max,
+            config.page,
+        );
+        let sessions = Arc::new(sessions);
+        let restoring = Arc::clone(&sessions);
+        let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
+        let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
+        let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
+        Ok(Self { listener, sessions, unrestored, renders, store: config.store, gate, tls, grace, carriers: config.carriers })
+    }
+
+    /// The address to open, token included.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}/?token={}", self.gate.guard.names.url, self.gate.guard.token.text())
+    }
+
+    /// Sessions of the state folder that are not offered again, each with the reason, for people.
+    /// Their files are left as they are.
+    #[must_use]
+    pub fn unrestored(&self) -> &[String] {
+        &self.unrestored
+    }
+
+    /// Address it listens on.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Handle by which it reads its files again while it runs.
+    #[must_use]
+    pub fn reloader(&self) -> Reload {
+        Reload { gate: Arc::clone(&self.gate), tls: self.tls.clone() }
+    }
+
+    /// Opens files of this machine, each as a session; they are analysed one after another while
+    /// the server runs.
+    ///
+    /// # Errors
+    /// When there are more files than sessions may be open, named by the message.
+    pub fn open(&self, files: Vec<(PathBuf, File)>) -> Result<(), String> {
+        let mut queue = Vec::new();
+        for (path, file) in files {
+            let name = path.to_string_lossy().into_owned();
+            let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
+            let made = self.sessions.create(NewUpload::file(name.clone(), size), None);
+            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            queue.push((session, name, file));
+        }
+        tokio::task::spawn_blocking(move || queue.into_iter().for_each(|(session, name, file)| session.run_file(name, file)));
+        Ok(())
+    }
+
+    /// Reads streams, and files as they grow, each as a session of its own for as long as it goes
+    /// on.
+    ///
+    /// # Errors
+    /// As [`Server::open`].
+    pub fn follow(&self, inputs: Vec<Input>) -> Result<(), String> {
+        for input in inputs {
+            let name = input.name().to_owned();
+            let made = self.sessions.create(NewUpload::file(name.clone(), None), None);
+            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            tokio::task::spawn_blocking(move || session.run_following(input));
+        }
+        Ok(())
+    }
+
+    /// Answers until `stop` is done; then lets running requests end within the grace, and stops all
+    /// sessions. `end` ends that wait.
+    pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> ServerTotals {
+        let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
+        let reception = self.reception(self.tls.is_some());
+        let housekeeping = [
+            tokio::spawn(keep_house(Arc::clone(&self.sessions))),
+            tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+            tokio::spawn(keep_paused(Arc::clone(&self.sessions))),
+            tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
+        ];
+        tokio::select! {
+            () = reception.accept(&self.listener) => {}
+            () = stop => {}
+        }
+        drop(self.listener);
+        let (known, _, _) = self.gate.connections.counts();
+        tracing::info!(connections = known, grace_seconds = self.grace.as_secs(), "ending: no new connections");
+        let whole = tokio::select! {
+            whole = self.gate.drain.finish(&self.sessions, self.grace) => whole,
+            () = end => false,
+        };
+        housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
+        renders_guard.inspect(tokio::task::JoinHandle::abort);
+        if self.sessions.keeps() {
+            if tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await.is_err() {
+                let seconds = KEEP_TIME_MAX.as_secs();
+                tracing::warn!(seconds, "not all was kept in time: what was not goes on from its last checkpoint (--state)");
+            }
+        } else {
+            self.sessions.cancel_all();
+        }
+        let (sessions, stored_bytes) = self.sessions.totals();
+        tracing::info!(sessions, stored_bytes, whole, "ended");
+        ServerTotals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
+    }
+
+    /// Acceptor of connections; `encrypted` ones read entries of the store through the program.
+    fn reception(&mut self, encrypted: bool) -> Acceptor {
+        let vitals = vitals::router(&self.sessions, self.renders.as_ref(), &self.gate);
+        let shelf = self.store.take().map(|store| StoreService::new(store, encrypted));
+        let renders = self.renders.take().map(|renders| render_routes().into_router(renders));
+        let beside = [Some(vitals), renders, shelf.map(|shelf| store::routes().into_router(shelf))];
+        let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
+        let carriers = std::mem::take(&mut self.carriers);
+        Acceptor { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }
+    }
+
+    /// Parts that answer without a socket of the system.
+    #[cfg(any(fuzzing, test))]
+    pub(crate) fn into_parts(mut self) -> (Acceptor, Arc<Sessions>, Arc<RequestGate>) {
+        (self.reception(true), self.sessions, self.gate)
+    }
+}
+
+/// Work that has to be done again and again; none of it waits for anybody, nor for a disk.
+pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<RequestGate>) {
+    let mut every = every(HOUSEKEEPING_EVERY);
+    loop {
+        every.tick().await;
+        sessions.list().iter().for_each(|session| session.stop_if_too_dense());
+        sessions.free_own_turns();
+        sessions.free_held_places();
+        for session in sessions.list() {
+            session.pace().look(session.offset());
+        }
+        sessions.turns().rest();
+        gate.guard.token.refresh();
+        // New values of histograms wait in a list until then.
+        recorded().run_upkeep();
+    }
+}
+
+/// Rounds that have this time between them; one that took longer is not made up for.
+fn every(time: Duration) -> Interval {
+    let mut every = tokio::time::interval(time);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    every
+}
+
+/// Writes the checkpoints of sessions whose uploads pause, one after another.
+async fn keep_paused(sessions: Arc<Sessions>) {
+    let mut every = every(CHECKPOINT_EVERY);
+    loop {
+        every.tick().await;
+        sessions.keep_paused().await;
+    }
+}
+
+/// Has the disk keep it, however long that takes.
+async fn keep_synced(sessions: Arc<Sessions>) {
+    let mut every = every(SYNC_EVERY);
+    loop {
+        every.tick().await;
+        sessions.sync_all().await;
+    }
+}
+
+/// Forgets sessions, which may take as long as who still looks at them.
+async fn keep_house(sessions: Arc<Sessions>) {
+    let mut every = every(HOUSEKEEPING_EVERY);
+    loop {
+        every.tick().await;
+        sessions.forget_idle().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault_tests::{log, send, sessions};
+    use crate::state::content;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_never_ends_is_kept_and_on_the_disk_before_long() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let announced = NewUpload::upload("test.log".to_owned(), None).expect("a short name");
+        let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
+        send(&session, &log(1_000), 10_000, 2).await.expect_err("it breaks off");
+        let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
+        let new = content(&files[0]);
+        let tasks = [tokio::spawn(keep_paused(Arc::clone(&sessions))), tokio::spawn(keep_synced(Arc::clone(&sessions)))];
+        tokio::time::sleep(2 * SYNC_EVERY + CHECKPOINT_EVERY).await;
+        let [latest, synced] = files.map(|file| content(&file));
+        assert!(latest != new && latest == synced);
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn behind_a_round_that_took_long_the_next_has_its_time() {
+        let mut rounds = every(CHECKPOINT_EVERY);
+        rounds.tick().await;
+        tokio::time::advance(100 * CHECKPOINT_EVERY).await;
+        rounds.tick().await;
+        let late = tokio::time::Instant::now();
+        rounds.tick().await;
+        assert_eq!(late.elapsed(), CHECKPOINT_EVERY);
+    }
+}
