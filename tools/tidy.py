@@ -30,6 +30,7 @@ DEPENDENCIES = [
     ("rorqual-pipe", r"tokio|hyper|axum|arrow.*|reqwest|serde_json", "pipe knows bytes: no sockets, no runtime, no Arrow"),
     ("rorqual-render", r"tokio|hyper|axum|arrow.*|reqwest", "render knows templates: rows are a trait, and where they come from is the caller's"),
     ("rorqual-accesslog", r"tokio|hyper|axum|reqwest", "accesslog knows columns: no sockets, no runtime"),
+    ("rorqual-shell", r"tokio|hyper|axum|arrow.*|reqwest", "shell is small: both programs link it"),
     ("rorqual", r"axum|hyper|reqwest", "only serve and fetch know HTTP"),
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
 ]
@@ -156,8 +157,8 @@ def documents(paths):
 
 def query_flags():
     """The page of rorqual-query has its flags; a test holds the pages of the other verbs to --help."""
-    source = (TOP / "crates/query/src/args.rs").read_text()
-    fields = re.findall(r"#\[arg\((?:short, )?long\b[^\n]*\]\s*pub\(crate\) (\w+):", source)
+    source = "".join((TOP / path).read_text() for path in ("crates/query/src/args.rs", "crates/shell/src/args.rs"))
+    fields = re.findall(r"#\[arg\((?:short, )?long\b[^\n]*\]\s*pub(?:\(crate\))? (\w+):", source)
     flags = {"--" + field.replace("_", "-") for field in fields}
     table = (TOP / "docs/query.md").read_text().split("### Flags of")[1]
     told = {flag for row in re.findall(r"^\| (`-.*?) \|", table, re.MULTILINE) for flag in re.findall(r"--[a-z-]+", row)}

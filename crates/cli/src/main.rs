@@ -1,25 +1,21 @@
-//! The `rorqual` binary: flags, verbs, progress and exit codes. The only crate that prints.
+//! The `rorqual` binary: flags, verbs and progress.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod exit;
-mod fitting;
 mod input;
-mod interrupt;
 mod manual;
-mod message;
 mod progress;
 mod rejects;
 mod rows;
 mod stats;
 mod verbs;
-mod watchdog;
 
 use args::{Cli, Verb};
 use clap::error::ContextKind;
 use clap::{CommandFactory, Parser};
 use exit::ExitStatus;
-use rorqual_pipe::{escaped_args, escaped_line};
+use message::escaped_line;
+use rorqual_shell::{exit, fitting, interrupt, message, watchdog};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -51,8 +47,7 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Tells the fault of the arguments, as if they had no control characters: they may be names of
-/// foreign files.
+/// Tells the fault of the arguments.
 fn refused(error: clap::Error) -> ExitStatus {
     let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
     let name = name.filter(|name| is_where_a_verb_is(name) && (name.contains(['.', '/']) || Path::new(name).exists()));
@@ -63,9 +58,7 @@ fn refused(error: clap::Error) -> ExitStatus {
              browser, `rorqual --help` has the others"
         ));
     }
-    let error = Cli::try_parse_from(escaped_args()).err().unwrap_or(error);
-    let _ = error.print();
-    if error.use_stderr() { ExitStatus::Bad } else { ExitStatus::Done }
+    rorqual_shell::args::refused::<Cli>(error)
 }
 
 /// True where no verb comes before it, which would have subcommands of its own.

@@ -1,8 +1,8 @@
 //! Arguments of the program.
 
-use crate::limits::{MEMORY_BYTES_DEFAULT, TABLE_ROWS_DEFAULT, TEMP_BYTES_DEFAULT};
+use crate::limits::{TABLE_ROWS_DEFAULT, TEMP_BYTES_DEFAULT};
 use clap::{Parser, ValueEnum};
-use rorqual_pipe::parse_size;
+use rorqual_shell::args::{ProcessArgs, size};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -86,21 +86,14 @@ pub(crate) struct Args {
     /// Longest line or record that is taken
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB]
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
-    pub(crate) memory: u64,
-    /// Threads that work [default: one a core, or as many as the memory has room for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
     /// Folder for temporary files [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
     pub(crate) temp_dir: Option<PathBuf>,
     /// Disk limit for temporary files [default: 16GiB]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = TEMP_BYTES_DEFAULT, hide_default_value = true)]
     pub(crate) temp_max: u64,
-    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, temporary bytes
-    #[arg(long)]
-    pub(crate) stats: bool,
 }
 
 /// Format of a result.
@@ -151,8 +144,4 @@ pub(crate) enum InputFormat {
     Parquet,
     /// Arrow IPC
     Arrow,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|error| error.to_string())
 }

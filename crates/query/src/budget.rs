@@ -8,6 +8,7 @@ use crate::limits::{
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError};
+use rorqual_shell::fitting;
 
 /// Threads and memory of a query.
 #[derive(Debug, Clone, Copy)]
@@ -27,27 +28,20 @@ pub(crate) struct QueryShares {
 /// much again: of five bytes they may reserve three.
 const COUNTED: (u64, u64) = (3, 5);
 
-/// More threads than that, unless asked for, gain nothing over the memory's speed.
-const THREADS_MAX_DEFAULT: usize = 64;
-
 impl QueryShares {
     /// The shares that fit: the threads asked for, or as many as there are cores and memory for.
     ///
     /// # Errors
     /// When not even one thread fits; the error prints every term.
     pub(crate) fn of(args: &Args) -> Result<Self, BudgetError> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX_DEFAULT);
-        let sum = |threads| budget(args, threads);
-        let fitting = (1..=cores).rev().find(|threads| sum(*threads).check().is_ok());
-        let threads = args.threads.map_or(fitting.unwrap_or(1), usize::from);
-        Budget::check_threads(threads, sum)?;
-        let budget = sum(threads);
+        let threads = fitting::threads(&args.process, |threads| budget(args, threads))?;
+        let memory_bytes = args.process.memory_bytes();
         Ok(Self {
-            memory_bytes: args.memory,
+            memory_bytes,
             threads,
-            operators_bytes: (OPERATORS_BYTES_MIN + budget.rest_bytes()) * COUNTED.0 / COUNTED.1,
+            operators_bytes: (OPERATORS_BYTES_MIN + budget(args, threads).rest_bytes()) * COUNTED.0 / COUNTED.1,
             record_bytes_max: record_bytes_max(args),
-            zstd_window_log_max: zstd_window_log_max(args.memory),
+            zstd_window_log_max: zstd_window_log_max(memory_bytes),
         })
     }
 
@@ -77,12 +71,12 @@ impl QueryShares {
 
 /// Longest record: as large as a buffer's share of the memory allows, unless a flag says it.
 fn record_bytes_max(args: &Args) -> usize {
-    let fitting = (args.memory / 256) as usize;
+    let fitting = (args.process.memory_bytes() / 256) as usize;
     args.record_max.map_or(fitting.clamp(LINE_BYTES_MAX_DEFAULT, RECORD_BYTES_MAX_DEFAULT), |bytes| bytes as usize)
 }
 
 fn budget(args: &Args, threads: usize) -> Budget {
-    let mut budget = Budget::new(args.memory);
+    let mut budget = Budget::new(args.process.memory_bytes());
     budget.reserve("program", PROGRAM_BYTES);
     budget.reserve(format!("{threads} threads"), threads as u64 * THREAD_BYTES);
     let buffer = buffer_bytes(record_bytes_max(args)) as u64;

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-/// Memory of the process unless a flag says otherwise.
-pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// Bytes of the temp folder unless a flag says otherwise; it is disk.
 pub(crate) const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
 

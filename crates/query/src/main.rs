@@ -5,11 +5,9 @@
 mod args;
 mod budget;
 mod engine;
-mod exit;
 mod fault;
 mod fit;
 mod limits;
-mod message;
 mod output;
 mod prompt;
 mod scan;
@@ -21,7 +19,7 @@ mod watchdog;
 
 use args::Args;
 use clap::Parser;
-use exit::QueryExit;
+use rorqual_shell::{exit, message};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -31,12 +29,7 @@ fn main() -> ExitCode {
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => {
-            // Said of arguments that steer no terminal.
-            let error = Args::try_parse_from(rorqual_pipe::escaped_args()).err().unwrap_or(error);
-            let _ = error.print();
-            return if error.use_stderr() { QueryExit::Bad.into() } else { QueryExit::Done.into() };
-        }
+        Err(error) => return rorqual_shell::args::refused::<Args>(error).into(),
     };
     if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {
         message::note(&error);

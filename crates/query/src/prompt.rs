@@ -1,6 +1,6 @@
 //! The prompt.
 
-use crate::exit::QueryExit;
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::statement::Runner;
 use rustyline::error::ReadlineError;
@@ -23,7 +23,7 @@ const HELP: &str = "a table is a file's path in single quotes, as in SELECT * FR
   up, Ctrl-R  what was typed before";
 
 /// Reads statements and runs them until the end of input. A statement ends with a semicolon.
-pub(crate) async fn run(runner: &Runner<'_>) -> QueryExit {
+pub(crate) async fn run(runner: &Runner<'_>) -> ExitStatus {
     let mut lines = match PromptLines::open() {
         Ok(lines) => lines,
         Err(error) => return message::error(&format!("no prompt: {error}")),
@@ -58,7 +58,7 @@ pub(crate) async fn run(runner: &Runner<'_>) -> QueryExit {
         }
     }
     lines.save();
-    QueryExit::Done
+    ExitStatus::Done
 }
 
 /// The statement that a command stands for; `None` where help is asked for or meant.

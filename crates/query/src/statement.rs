@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::budget::QueryShares;
 use crate::engine::Engine;
-use crate::exit::QueryExit;
+use crate::exit::ExitStatus;
 use crate::fit::QueryFit;
 use crate::limits::CHAIN_MAX;
 use crate::output::{QuerySink, output};
@@ -23,16 +23,16 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::{FutureExt, StreamExt};
 use rorqual_pipe::whole_file::OutputPath;
-use rorqual_pipe::{escaped_path, reason, stats};
+use rorqual_pipe::{Control, escaped_path, reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs the statements of the arguments.
-pub(crate) fn run(args: &Args) -> QueryExit {
+pub(crate) fn run(args: &Args) -> ExitStatus {
     let started = Instant::now();
     let shares = match QueryShares::of(args) {
         Ok(shares) => shares,
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> QueryExit {
         Err(error) => return message::error(&error),
     };
     let exit = runtime.block_on(runner.run());
-    if args.stats {
+    if args.process.stats {
         runner.print_stats(started);
     }
     drop(entered);
@@ -104,7 +104,7 @@ impl<'a> Runner<'a> {
         Ok(Self { args, shares, known, engine, guard, temp, has_written: AtomicBool::new(false) })
     }
 
-    async fn run(&self) -> QueryExit {
+    async fn run(&self) -> ExitStatus {
         let text = match (&self.args.sql, &self.args.file) {
             (Some(sql), _) => Ok(sql.clone()),
             (None, Some(path)) if path.as_os_str() == "-" => read_stdin(),
@@ -118,14 +118,14 @@ impl<'a> Runner<'a> {
             Ok(text) => self.all(&text).await,
             Err(error) => return message::error(&error),
         };
-        for table in self.known.tables_not_met().filter(|_| exit == QueryExit::Done) {
+        for table in self.known.tables_not_met().filter(|_| exit == ExitStatus::Done) {
             message::note(&format!("--rows {table}=…: the query has no table '{table}'"));
         }
         exit
     }
 
     /// Runs the statements of a text until one fails.
-    pub(crate) async fn all(&self, text: &str) -> QueryExit {
+    pub(crate) async fn all(&self, text: &str) -> ExitStatus {
         let statements = match parse(text) {
             Ok(statements) => statements,
             Err(error) => return message::error(&fault::describe(&error, &self.shares)),
@@ -136,42 +136,50 @@ impl<'a> Runner<'a> {
             RUNS.store(false, Ordering::Relaxed);
             self.engine.scans.tallies.take().iter().for_each(|left| message::note(left));
             let exit = match ended {
-                StatementEnd::Done => QueryExit::Done,
+                StatementEnd::Done => ExitStatus::Done,
                 StatementEnd::Failed(text) => message::error(&text),
                 StatementEnd::Unwritten(cause) => return message::print_error(&cause),
                 StatementEnd::Interrupted => {
                     message::note(&"stopped by Ctrl-C");
-                    QueryExit::Interrupted
+                    ExitStatus::Interrupted
                 }
             };
-            if exit != QueryExit::Done {
+            if exit != ExitStatus::Done {
                 return exit;
             }
         }
-        QueryExit::Done
+        ExitStatus::Done
     }
 
     /// Runs one statement, which Ctrl-C and the watchdog end.
     async fn interruptible(&self, statement: Statement) -> StatementEnd {
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
+        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = signals else {
             return StatementEnd::Failed("cannot listen to signals".to_owned());
         };
-        let fault = tokio::select! {
+        // A task of its own: this one hears nothing while it waits for the reader of the output.
+        let stop = Control::default();
+        let mut signalled = tokio::spawn(stop_at([interrupt, terminate, hangup], stop.clone()));
+        let end = tokio::select! {
             // Libraries panic on files that contradict themselves.
-            ended = AssertUnwindSafe(self.statement(statement)).catch_unwind() => match ended {
-                Ok(Ok(())) => return StatementEnd::Done,
-                Ok(Err(fault)) => fault,
+            ended = AssertUnwindSafe(self.statement(statement, &stop)).catch_unwind() => match ended {
+                Ok(ended) => ended.map_or_else(|fault| self.failed(fault), |()| StatementEnd::Done),
                 Err(_) => {
                     let names = self.known.input_names();
-                    return StatementEnd::Failed(format!("a file contradicts itself, or this program does (the query reads {names})"));
+                    StatementEnd::Failed(format!("a file contradicts itself, or this program does (the query reads {names})"))
                 }
             },
-            () = self.guard.exceeded() => return StatementEnd::Failed(self.guard.message()),
-            _ = interrupt.recv() => return StatementEnd::Interrupted,
-            _ = terminate.recv() => return StatementEnd::Interrupted,
-            _ = hangup.recv() => return StatementEnd::Interrupted,
+            () = self.guard.exceeded() => StatementEnd::Failed(self.guard.message()),
+            _ = &mut signalled => StatementEnd::Interrupted,
         };
+        signalled.abort();
+        match end {
+            StatementEnd::Unwritten(_) if stop.stopped() => StatementEnd::Interrupted,
+            end => end,
+        }
+    }
+
+    fn failed(&self, fault: QueryFault) -> StatementEnd {
         match fault {
             QueryFault::Output(cause) => StatementEnd::Unwritten(cause),
             QueryFault::Engine(error) if fault::is_of_a_file(&error) => {
@@ -182,7 +190,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    async fn statement(&self, statement: Statement) -> Result<(), QueryFault> {
+    async fn statement(&self, statement: Statement, stop: &Control) -> Result<(), QueryFault> {
         let plan = self.engine.session.state().statement_to_plan(statement).await?;
         allow(&plan)?;
         if matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_)) {
@@ -194,7 +202,7 @@ impl<'a> Runner<'a> {
             let force = output.force || self.has_written.load(Ordering::Relaxed);
             self.known.refuse_loss(&OutputPath { force, ..output })?;
         }
-        let mut sink = QuerySink::create(self.args, &plan).map_err(QueryFault::Output)?;
+        let mut sink = QuerySink::create(self.args, &plan, stop).map_err(QueryFault::Output)?;
         let plan = sink.limited(plan)?;
         match self.query(&plan, &mut sink, true).await {
             // A hash join holds one side; a merge join spills both.
@@ -243,6 +251,16 @@ impl<'a> Runner<'a> {
             self.shares.memory_bytes,
         );
     }
+}
+
+/// Stops the output at the first of the signals.
+async fn stop_at([mut interrupt, mut terminate, mut hangup]: [Signal; 3], stop: Control) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    stop.stop();
 }
 
 fn read_stdin() -> Result<String, String> {

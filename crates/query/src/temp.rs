@@ -1,7 +1,6 @@
 //! The folder for rows that do not fit the memory.
 
 use rorqual_pipe::reason;
-use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +63,7 @@ pub(crate) fn remove(folder: &Path) {
 fn make(parent: &Path) -> io::Result<TempFolder> {
     let path = Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
     let lock = File::create(path.join(LOCK))?;
-    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    lock.try_lock()?;
     Ok(TempFolder { path, _lock: lock })
 }
 
@@ -83,5 +82,5 @@ fn remove_left(parent: &Path) {
 /// killed just then.
 fn is_left(folder: &Path) -> bool {
     let lock = File::open(folder.join(LOCK));
-    lock.is_ok_and(|lock| rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    lock.is_ok_and(|lock| lock.try_lock().is_ok())
 }

@@ -34,7 +34,7 @@ pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreComm
 pub(crate) use typed::typed;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use rorqual_pipe::parse_size;
+pub(crate) use rorqual_shell::args::{ProcessArgs, size};
 
 /// Files of any size, in the memory you give it, at the speed of the hardware.
 #[derive(Debug, Parser)]
@@ -50,13 +50,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flags of every verb")]
 pub(crate) struct Common {
-    /// Limit on the resident memory of the whole process, whatever the input; in bytes, or with K,
-    /// M, G or T (powers of 1,024, as are KB and KiB) [default: 256MiB; serve: 1GiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
-    pub(crate) memory: Option<u64>,
-    /// Number of worker threads [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
     /// Read at most this many bytes per second; for serve, per log; not for query
     #[arg(long, global = true, value_name = "SIZE", value_parser = rate)]
     pub(crate) limit_rate: Option<u64>,
@@ -66,10 +61,6 @@ pub(crate) struct Common {
     /// Use colours in the output; query has none
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
     pub(crate) color: TerminalWhen,
-    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and other counts
-    /// of the verb
-    #[arg(long, global = true)]
-    pub(crate) stats: bool,
 }
 
 /// Policy for progress and colours, by default only on a terminal.
@@ -88,12 +79,6 @@ impl TerminalWhen {
             Self::Never => anstream::ColorChoice::Never,
         }
         .write_global();
-    }
-}
-
-impl Common {
-    pub(crate) fn threads(&self) -> usize {
-        self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 }
 
@@ -137,8 +122,4 @@ fn rate(text: &str) -> Result<u64, String> {
         0 => Err("at 0 bytes a second it would never end (without this flag there is no limit)".to_owned()),
         rate => Ok(rate),
     }
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|error| error.to_string())
 }

@@ -15,8 +15,6 @@ use serde_json::json;
 use std::io;
 use std::time::Instant;
 
-pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// Prints the rows that `choose` reads of a table, and returns their number.
 pub(crate) fn print(
     common: &Common,
@@ -26,7 +24,7 @@ pub(crate) fn print(
 ) -> Result<u64, ExitStatus> {
     let start = Instant::now();
     let columns = args.columns.as_deref();
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory_bytes();
     fits(table, memory_bytes)?;
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
@@ -49,7 +47,7 @@ pub(crate) fn print(
     if let Some(error) = failed {
         return Err(message::error(&error));
     }
-    if common.stats {
+    if common.process.stats {
         print_stats(start, memory_bytes, rows, table);
     }
     Ok(rows)

@@ -3,7 +3,7 @@
 use super::{BatchPrinter, unprintable};
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::exit::ExitStatus;
-use crate::verbs::convert::{InputContent, KnownInput, MEMORY_BYTES_DEFAULT, columns_of, given, scan};
+use crate::verbs::convert::{InputContent, KnownInput, columns_of, given, scan};
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
@@ -36,7 +36,7 @@ pub(crate) struct RecordRows {
 /// Opens a file of any format.
 pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<OpenedRows, String> {
     let start = Instant::now();
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory_bytes();
     let (threads, scan) = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0)?;
     let mut source = KnownInput::open(path, &given(from)?, &scan, memory_bytes)?;
     if let InputContent::Table(table) = source.content {
@@ -137,7 +137,7 @@ impl RecordRows {
 
     /// The closing line of `--stats`.
     pub(crate) fn say_stats(&self, common: &Common) {
-        if common.stats {
+        if common.process.stats {
             crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
         }
     }

@@ -18,8 +18,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// Longest name in a list of `--files0-from`: Linux opens none that is longer.
 const NAME_BYTES_MAX: u64 = 4096;
 
@@ -74,7 +72,7 @@ pub(crate) fn run(common: &Common, args: &CountArgs) -> ExitStatus {
         interrupt::stop_on_interrupt(&counting.control);
     }
     let counted = NameSource::of(args).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(start, counting.memory_bytes, counting.threads, &counting.control, &counting.pool);
     }
     counted.unwrap_or_else(|exit| exit)
@@ -159,8 +157,8 @@ struct Counting {
 
 impl Counting {
     fn new(common: &Common, columns: CountColumns, json: bool) -> Result<Self, BudgetError> {
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
+        let memory_bytes = common.process.memory_bytes();
+        let threads = fitting::threads(&common.process, |threads| budget(threads, memory_bytes))?;
         let buffers = buffers_needed(threads);
         Ok(Self {
             columns,

@@ -13,7 +13,7 @@ pub(crate) fn run(common: &Common, args: &GetArgs) -> ExitStatus {
     let Some((column, value)) = args.condition.split_once('=') else {
         return message::error(&format!("'{}' is no COLUMN=VALUE", args.condition));
     };
-    let table = match open(&args.file, common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT)) {
+    let table = match open(&args.file, common.process.memory_bytes()) {
         Ok(table) => table,
         Err(exit) => return exit,
     };

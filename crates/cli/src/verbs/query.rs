@@ -1,6 +1,6 @@
 //! `rorqual query`
 
-use crate::args::{Common, QueryArgs, TerminalWhen};
+use crate::args::{Common, ProcessArgs, QueryArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::reason;
@@ -23,7 +23,7 @@ pub(crate) fn run(common: &Common, args: &QueryArgs) -> ExitStatus {
     }
     let program = program();
     // The query's own flags come last: of a flag given twice they count.
-    let cause = Command::new(&program).args(flags(common)).args(&args.args).exec();
+    let cause = Command::new(&program).args(flags(&common.process)).args(&args.args).exec();
     message::error(&not_started(&cause))
 }
 
@@ -49,15 +49,15 @@ fn sibling() -> Option<PathBuf> {
 }
 
 /// Flags of every verb that mean something to queries.
-pub(crate) fn flags(common: &Common) -> Vec<OsString> {
+pub(crate) fn flags(process: &ProcessArgs) -> Vec<OsString> {
     let mut flags = Vec::new();
-    if let Some(memory) = common.memory {
+    if let Some(memory) = process.memory {
         flags.push(format!("--memory={memory}").into());
     }
-    if let Some(threads) = common.threads {
+    if let Some(threads) = process.threads {
         flags.push(format!("--threads={threads}").into());
     }
-    if common.stats {
+    if process.stats {
         flags.push("--stats".into());
     }
     flags

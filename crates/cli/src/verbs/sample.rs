@@ -21,7 +21,7 @@ pub(crate) fn run(common: &Common, args: &SampleArgs) -> ExitStatus {
 
 /// Rows of a file that says how many it has: only these are read.
 fn of_table(common: &Common, args: &SampleArgs, table: &TableFile) -> Result<ExitStatus, String> {
-    let _guard = MemoryWatchdog::reading(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
+    let _guard = MemoryWatchdog::reading(table.name(), common.process.memory_bytes());
     let all = table.rows().map_err(|error| error.to_string())?;
     let chosen = RowChoice::These(choose(all, args.rows, seed(args)));
     let printed = rows::print(common, &args.shown, table, |columns| table.batches(columns, &chosen));

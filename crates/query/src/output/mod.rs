@@ -11,12 +11,13 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::whole_file::{OutputPath, PendingFile};
 use rorqual_pipe::{Control, Error, ErrorClass, escaped_path};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-type OutputWriter = BufWriter<Box<dyn Write + Send>>;
+type OutputWriter = BufWriter<OutputFd>;
 
 /// Takes the rows of one query.
 pub(crate) struct QuerySink {
@@ -27,7 +28,7 @@ pub(crate) struct QuerySink {
     is_plan: bool,
     /// The pending file.
     place: Option<(File, PendingFile)>,
-    out: Option<Box<dyn Write + Send>>,
+    out: Option<OutputFd>,
     schema: Option<SchemaRef>,
     writing: Option<WriteState>,
     rows: u64,
@@ -41,20 +42,20 @@ enum WriteState {
 }
 
 impl QuerySink {
-    /// A sink for the rows of `plan`.
+    /// A sink for the rows of `plan`; a stop ends its wait for a reader.
     ///
     /// # Errors
     /// When the file can't be made.
-    pub(crate) fn create(args: &Args, plan: &LogicalPlan) -> io::Result<Self> {
+    pub(crate) fn create(args: &Args, plan: &LogicalPlan, stop: &Control) -> io::Result<Self> {
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let format = format(args, is_plan)?;
-        let place = output(args).map(|output| output.create(&Control::default()).map_err(io::Error::other)).transpose()?;
-        let out: Box<dyn Write + Send> = match &place {
-            Some((file, _)) => Box::new(file.try_clone()?),
-            None => Box::new(io::stdout()),
+        let place = output(args).map(|output| output.create(stop).map_err(io::Error::other)).transpose()?;
+        let out = match &place {
+            Some((file, _)) => OutputFd::new(file.try_clone()?, stop),
+            None => OutputFd::stdout(stop)?,
         };
         let name = output(args).map_or_else(|| "standard output".to_owned(), |output| escaped_path(output.path));
-        let (memory_bytes, rows_max) = (args.memory, args.max_rows);
+        let (memory_bytes, rows_max) = (args.process.memory_bytes(), args.max_rows);
         Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), schema: None, writing: None, rows: 0 })
     }
 

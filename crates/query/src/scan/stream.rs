@@ -10,7 +10,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, unfold};
 use rorqual_columnar::{Decode, DecodedRecords, ScanSettings};
-use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage};
+use rorqual_pipe::{Chunk, Error, ErrorClass, Input, Stage};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
     let (sender, receiver) = channel(STREAM_BATCHES);
     let scan = opener.context.scan(opener.stream_threads);
-    let stop = StopOnDrop(scan.control.clone());
+    let stop = scopeguard::guard(scan.control.clone(), |control| control.stop());
     let running = RunningScan { opener: opener.clone(), scan, sender };
     let thread = Some(tokio::task::spawn_blocking(move || running.run(input)));
     unfold((receiver, stop, thread), |(mut receiver, stop, mut thread)| async move {
@@ -35,15 +35,6 @@ pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Re
 /// answer must not look whole.
 async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
     thread.await.err().map(|error| exec_datafusion_err!("reading the input failed inside: {error}"))
-}
-
-/// Stops the run when the stream is dropped.
-struct StopOnDrop(Control);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }
 
 struct RunningScan {

@@ -1,11 +1,12 @@
 //! The memory given is the memory taken, and no file stays.
 
-use crate::common::{MIB, TestFolder, csv, names_in, query};
+use crate::common::{MIB, PROGRAM, TestFolder, csv, names_in, query};
 use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::process::ProcessRun;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::time::Duration;
 
 const MEMORY: u64 = 256 * MIB;
 
@@ -125,6 +126,33 @@ fn a_signal_leaves_nothing() {
         ran.says(&["stopped by"]);
         assert_eq!(folder.names(), ["addresses.log", "temp"]);
         assert!(names_in(&folder.at("temp")).is_empty());
+    }
+}
+
+/// Ctrl-C, while the reader of the output takes nothing.
+#[test]
+fn a_reader_that_takes_nothing_does_not_keep_it() {
+    let folder = TestFolder::new();
+    let pipe = folder.text("pipe");
+    let _ = ProcessRun::new("mkfifo").arg(&pipe).run().exits(0);
+    // 70 MB, and a pipe holds one.
+    let sql = "SELECT value FROM generate_series(1, 9000000)";
+    let to_stdout = ProcessRun::new("sh").args(["-c", "exec \"$0\" --to csv \"$1\" > \"$2\"", PROGRAM, sql, &pipe]);
+    for run in [to_stdout, query(&["--to", "csv", "-o", &pipe, sql])] {
+        let reader = File::options().read(true).write(true).open(&pipe).unwrap();
+        let running = run.start();
+        // Where it writes on, it does so until the pipe is full.
+        let mut before = 0;
+        loop {
+            assert!(running.peak_bytes() > 0, "it ended");
+            std::thread::sleep(Duration::from_millis(50));
+            let now = rustix::io::ioctl_fionread(&reader).unwrap();
+            if now > 0 && std::mem::replace(&mut before, now) == now {
+                break;
+            }
+        }
+        running.interrupt();
+        let _ = running.wait().exits(130).says(&["stopped by Ctrl-C"]);
     }
 }
 

@@ -26,8 +26,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// Buffers beside those of the run: the rejects' one.
 const BUFFERS_BESIDE: usize = 1;
 
@@ -42,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &ConvertArgs) -> ExitStatus {
     };
     interrupt::stop_on_interrupt(&convert.scan.control);
     let exit = convert.all().unwrap_or_else(|error| interrupt::exit_of_nothing(&convert.scan.control, message::error(&error)));
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(start, convert.memory_bytes, convert.threads, &convert.scan.control, &convert.scan.pool);
     }
     exit
@@ -63,7 +61,7 @@ struct Convert<'a> {
 
 impl<'a> Convert<'a> {
     fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let memory_bytes = common.process.memory_bytes();
         let output = ConvertOutput::new(args)?;
         if args.schema.iter().chain(&args.files).filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err("standard input is read once: '-' stands for one input, or for --schema".to_owned());
@@ -73,7 +71,7 @@ impl<'a> Convert<'a> {
         let none: SchemaRef = Arc::new(Schema::empty());
         let (threads, scan) =
             scan(common, &args.from, &args.files, memory_bytes, |bytes, threads| output.settings(bytes).bytes(&none, threads))?;
-        let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.threads.is_some());
+        let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.process.threads.is_some());
         Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, scan })
     }
 
@@ -312,7 +310,7 @@ pub(crate) fn scan(
             terms(args, &held, (memory_bytes, bytes), threads, writer)
         })
     };
-    let threads = fitting::threads(common, sum).map_err(|error| error.to_string())?;
+    let threads = fitting::threads(&common.process, sum).map_err(|error| error.to_string())?;
     let pool = pool(record_bytes_max, threads);
     let control = Control::with_rate_limit(common.limit_rate);
     Ok((threads, ScanSettings { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))

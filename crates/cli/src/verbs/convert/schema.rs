@@ -1,6 +1,6 @@
 //! `rorqual schema`, and the files it makes.
 
-use super::{InputContent, KnownInput, MEMORY_BYTES_DEFAULT, given, said_schema, scan, stored_bytes};
+use super::{InputContent, KnownInput, given, said_schema, scan, stored_bytes};
 use crate::args::{Common, SchemaArgs};
 use crate::exit::ExitStatus;
 use crate::progress::Progress;
@@ -32,7 +32,7 @@ pub(crate) fn run(common: &Common, args: &SchemaArgs) -> ExitStatus {
 }
 
 fn print(common: &Common, args: &SchemaArgs) -> Result<ExitStatus, String> {
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory_bytes();
     let (threads, scan) = scan(common, &args.from, &args.files, memory_bytes, |_, _| 0)?;
     interrupt::stop_on_interrupt(&scan.control);
     let given = given(&args.from)?;

@@ -17,8 +17,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 pub(crate) fn run(common: &Common, args: &FetchArgs) -> ExitStatus {
     if let Some(dir) = &args.store {
         return into_store::run(common, args, Path::new(dir));
@@ -41,7 +39,7 @@ pub(crate) fn run(common: &Common, args: &FetchArgs) -> ExitStatus {
 
 /// Fetches within the memory given; an error was told.
 fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<FetchResult, ExitStatus> {
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory_bytes();
     let mut budget = budget(&fetch, memory_bytes);
     if index_bytes > 0 {
         budget.reserve("the store's index", index_bytes);
@@ -50,7 +48,7 @@ fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -
     stop_on_interrupt(control);
     let start = Instant::now();
     let result = watched(fetch, common.progress, control);
-    if common.stats {
+    if common.process.stats {
         print_stats(start.elapsed(), memory_bytes, control);
     }
     result.map_err(|error| fail(&error))

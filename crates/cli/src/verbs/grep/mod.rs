@@ -35,8 +35,6 @@ use std::io::{self, IsTerminal};
 use std::time::Instant;
 use text::shown_name;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// The longest `--line-max`, in bytes.
 const LINE_BYTES_MAX: u64 = 1 << 30;
 
@@ -95,7 +93,7 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
     };
     interrupt::stop_on_interrupt(&search.control);
     let printed = search.all(&mut results);
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(start, search.memory_bytes, search.threads, &search.control, &search.pool);
     }
     match printed {
@@ -129,7 +127,7 @@ struct SearchPlan {
 impl SearchPlan {
     fn new(common: &Common, args: &GrepArgs) -> Result<(Self, Results), String> {
         let output = GrepOutput::of(args);
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let memory_bytes = common.process.memory_bytes();
         refuse(args)?;
         let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR)?;
         let selection = SelectionFlags::new(args, memory_bytes)?;
@@ -465,7 +463,7 @@ fn progress(common: &Common, output: GrepOutput) -> TerminalWhen {
 /// The compiled pattern, and the threads for which there is memory beside it. A pattern that does
 /// not fit its share is tried with twice as much, which may cost threads, while there is memory.
 fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<(Expression, usize), String> {
-    let threads = |needs: &Needs| fitting::threads(common, |threads| needs.budget(threads));
+    let threads = |needs: &Needs| fitting::threads(&common.process, |threads| needs.budget(threads));
     let mut fitting = threads(&needs).map_err(|error| error.to_string())?;
     loop {
         match Expression::new(needs.pattern.clone()) {

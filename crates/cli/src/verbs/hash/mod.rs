@@ -15,8 +15,6 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// A file of this size is worth all threads, where the algorithm can use them; smaller ones go side
 /// by side.
 const LARGE_BYTES: u64 = 16 << 20;
@@ -39,7 +37,7 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> ExitStatus {
     } else {
         print::run(&hashing, common, args, algorithm.unwrap_or(Algorithm::Sha256))
     };
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(start, hashing.memory_bytes, hashing.threads, &hashing.control, &hashing.pool);
     }
     exit
@@ -68,8 +66,8 @@ fn budget(threads: usize, memory_bytes: u64) -> Budget {
 
 impl HashRun {
     fn new(common: &Common) -> Result<Self, BudgetError> {
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
+        let memory_bytes = common.process.memory_bytes();
+        let threads = fitting::threads(&common.process, |threads| budget(threads, memory_bytes))?;
         Ok(Self {
             memory_bytes,
             threads,

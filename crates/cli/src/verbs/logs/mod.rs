@@ -31,8 +31,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// The gather sink of `--rejects` holds one buffer.
 const REJECT_BUFFERS: usize = 1;
 
@@ -80,7 +78,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if let Some(asking) = &answered {
         exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args));
     }
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());
     }
     if answered.is_some() || (!analysed && !control.stopped()) {
@@ -156,10 +154,10 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<AnalyzeSettings, String>
     if span.since_us.zip(span.until_us).is_some_and(|(since, until)| since >= until) {
         return Err("--since is not before --until: no line can be in between".to_owned());
     }
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory_bytes();
     Ok(AnalyzeSettings {
         memory_bytes,
-        threads: common.threads.map(usize::from),
+        threads: common.process.threads.map(usize::from),
         line_bytes_max: line_bytes_max(&args.format)?,
         span,
         formats: formats(&args.format)?,

@@ -24,8 +24,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// The sink's buffer.
 const SINK_BUFFERS: usize = 1;
 
@@ -42,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> ExitStatus {
     let result = job.all(args, &mut total);
     drop(progress);
     let exit = job.exit(result);
-    if common.stats {
+    if common.process.stats {
         job.print_stats(start, &total);
     }
     exit
@@ -76,13 +74,13 @@ struct Total {
 
 impl RenderJob {
     fn new(common: &Common, args: &RenderArgs) -> Result<Self, String> {
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let memory_bytes = common.process.memory_bytes();
         let with_rows = args.rows.rows.is_some() || args.rows.sql.is_some();
         if [&args.data, &args.rows.rows].into_iter().all(|path| path.as_ref().is_some_and(|path| path.as_os_str() == "-")) {
             return Err("--data and --rows are both standard input, which is read once".to_owned());
         }
         if !with_rows {
-            fitting::threads(common, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
+            fitting::threads(&common.process, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
         }
         let output = RenderOutput::new(args)?;
         let (templates, name) = templates(args)?;

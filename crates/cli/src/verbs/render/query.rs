@@ -1,6 +1,6 @@
 //! The rows of `--sql`: the output of `rorqual query`'s program.
 
-use crate::args::Common;
+use crate::args::{Common, ProcessArgs};
 use crate::verbs::query::{flags, not_started, program};
 use rorqual_pipe::Input;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ const NAME: &str = "--sql";
 /// Starts the query. Its rows are JSON, an object a line; when it fails, reading fails.
 pub(super) fn start(common: &Common, sql: &str) -> Result<Input, String> {
     let mut command = Command::new(program());
-    command.args(flags(&Common { stats: false, ..common.clone() })).args(["--to", "ndjson"]).arg("--").arg(sql);
+    command.args(flags(&ProcessArgs { stats: false, ..common.process.clone() })).args(["--to", "ndjson"]).arg("--").arg(sql);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|cause| not_started(&cause))?;
     let out = child.stdout.take().ok_or("the query has no output")?;
     Ok(Input::from_reader(NAME, Box::new(QueryOutput { child, out, ended: false })))

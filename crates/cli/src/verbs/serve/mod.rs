@@ -70,7 +70,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let runtimes = common.threads().clamp(1, ASYNC_THREADS_MAX);
+    let runtimes = common.process.threads_or(ASYNC_THREADS_MAX).min(ASYNC_THREADS_MAX);
     let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX).div_ceil(runtimes)
         + config.reading
         + EXPORTS_MAX
@@ -90,7 +90,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         Ok(totals) => totals,
         Err(exit) => return exit,
     };
-    if common.stats {
+    if common.process.stats {
         print_stats(start, memory_bytes, totals);
     }
     if bad { ExitStatus::Bad } else { ExitStatus::Done }
@@ -175,7 +175,7 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
 
 fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config, String> {
     let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(_))).count();
-    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Config {
         port: args.port,
         access: args.service.access(),
@@ -188,7 +188,7 @@ fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config
         rate_limit: common.limit_rate,
         settings: AnalyzeSettings {
             memory_bytes,
-            threads: common.threads.map(usize::from),
+            threads: common.process.threads.map(usize::from),
             line_bytes_max: line_bytes_max(&args.format)?,
             span: SpanFilter::default(),
             formats: formats(&args.format)?,

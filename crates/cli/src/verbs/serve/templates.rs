@@ -1,6 +1,6 @@
 //! Templates of `serve --templates`.
 
-use crate::args::{Common, LogStyle, RowsArgs, ServeArgs};
+use crate::args::{Common, LogStyle, ProcessArgs, RowsArgs, ServeArgs};
 use crate::exit::ExitStatus;
 use crate::message::{self, escaped_line};
 use crate::verbs::render::{RowSource, context, file_parsed_bytes, rendered_bytes};
@@ -64,7 +64,10 @@ fn served_rows(common: &Common, path: &Path, readers_max: u64) -> Result<Arc<dyn
             path.display()
         ));
     }
-    let common = Common { memory: Some(ROWS_BYTES), threads: Some(1), ..common.clone() };
+    let common = Common {
+        process: ProcessArgs { memory: Some(ROWS_BYTES), threads: Some(1), stats: common.process.stats },
+        ..common.clone()
+    };
     let readers = Readers { most: readers_max as usize, reading: Mutex::default(), left: Condvar::new() };
     let rows = ServedRows { common, path: path.to_owned(), readers: Arc::new(readers) };
     // A file that can't be read is told at the start.

@@ -13,8 +13,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
 /// More threads than that gain nothing over the disk's speed.
 const THREADS_MAX_DEFAULT: usize = 16;
 
@@ -47,8 +45,8 @@ fn budget(memory_bytes: u64, threads: usize) -> Budget {
 
 impl StoreContext {
     pub(crate) fn new(common: &Common, args: &StoreArgs) -> Result<Self, String> {
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let threads = common.threads.map_or_else(|| common.threads().min(THREADS_MAX_DEFAULT), usize::from);
+        let memory_bytes = common.process.memory_bytes();
+        let threads = common.process.threads_or(THREADS_MAX_DEFAULT);
         Budget::check_threads(threads, |threads| budget(memory_bytes, threads)).map_err(|error| error.to_string())?;
         let settings = StoreSettings { fsync: !args.no_fsync, ..StoreSettings::new(dir(args.dir.as_deref())?) };
         Ok(Self {

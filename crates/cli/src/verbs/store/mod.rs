@@ -27,7 +27,7 @@ pub(crate) fn run(common: &Common, args: &StoreArgs) -> ExitStatus {
         Ok(exit) => exit,
         Err(error) => failed(&session, &error),
     };
-    if common.stats {
+    if common.process.stats {
         crate::stats::print(session.start, session.memory_bytes, session.threads, &session.control, &session.pool);
     }
     exit

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ExitStatus {
+pub enum ExitStatus {
     /// Everything was done, or the reader of our output had enough.
     Done,
     /// Nothing was found, or something differs, where `grep` and `sha256sum` say so.
@@ -28,7 +28,8 @@ pub(crate) enum ExitStatus {
 
 impl ExitStatus {
     /// Exit code of the process.
-    pub(crate) fn code(self) -> u8 {
+    #[must_use]
+    pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Not => 1,

@@ -3,21 +3,21 @@
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use rorqual_pipe::reason;
-pub(crate) use rorqual_pipe::{escaped, escaped_line};
+pub use rorqual_pipe::{escaped, escaped_line};
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Says an error and gives the exit code for it. Control characters are escaped: names and causes
 /// may be foreign.
-pub(crate) fn error(error: &dyn Display) -> ExitStatus {
-    anstream::eprintln!("rorqual: {}", harmless(&error.to_string()));
+pub fn error(error: &dyn Display) -> ExitStatus {
+    note(error);
     ExitStatus::Bad
 }
 
 /// Says something that is no error.
-pub(crate) fn note(text: &dyn Display) {
-    anstream::eprintln!("rorqual: {}", harmless(&text.to_string()));
+pub fn note(text: &dyn Display) {
+    eprintln!("rorqual: {}", harmless(&text.to_string()));
 }
 
 /// Text that steers no terminal, in which no argument begins a line: a message may have several,
@@ -34,7 +34,7 @@ fn harmless(text: &str) -> String {
 }
 
 /// The end after a failure to print: silent success when the reader closed the pipe.
-pub(crate) fn print_error(cause: &io::Error) -> ExitStatus {
+pub fn print_error(cause: &io::Error) -> ExitStatus {
     match cause.kind() {
         ErrorKind::BrokenPipe => interrupt::exit_of_closed(),
         _ => error(&format!("cannot write: {}", reason(cause))),

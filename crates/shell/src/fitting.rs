@@ -1,6 +1,6 @@
 //! Number of threads that the memory has room for.
 
-use crate::args::Common;
+use crate::args::ProcessArgs;
 use rorqual_pipe::{Budget, BudgetError};
 
 /// More memory than that is not advised.
@@ -13,18 +13,19 @@ const THREADS_MAX_DEFAULT: usize = 64;
 ///
 /// # Errors
 /// When not even those asked for fit, or one.
-pub(crate) fn threads(common: &Common, budget: impl Fn(usize) -> Budget) -> Result<usize, BudgetError> {
-    if let Some(threads) = common.threads.map(usize::from) {
-        return Budget::check_threads(threads, budget).map(|()| threads);
+pub fn threads(args: &ProcessArgs, budget: impl Fn(usize) -> Budget) -> Result<usize, BudgetError> {
+    let most = args.threads_or(THREADS_MAX_DEFAULT);
+    if args.threads.is_some() {
+        return Budget::check_threads(most, budget).map(|()| most);
     }
-    let most = common.threads().min(THREADS_MAX_DEFAULT);
     let fitting = (2..=most).rev().find(|threads| budget(*threads).check().is_ok());
     fitting.map_or_else(|| budget(1).check().map(|()| 1), Ok)
 }
 
 /// The sum for the memory that is given, or, where that is too little, for the least that would do:
 /// for terms that grow with the memory, which `terms` makes for any.
-pub(crate) fn least(given_bytes: u64, terms: impl Fn(u64) -> Budget) -> Budget {
+#[must_use]
+pub fn least(given_bytes: u64, terms: impl Fn(u64) -> Budget) -> Budget {
     let mut memory_bytes = given_bytes;
     loop {
         let budget = terms(memory_bytes);

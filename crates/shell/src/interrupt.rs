@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The first Ctrl-C ends the run with a report of the input so far; the second ends the process.
-pub(crate) fn stop_on_interrupt(control: &Control) {
+pub fn stop_on_interrupt(control: &Control) {
     let control = control.clone();
     let handler = move || {
         if control.stopped() {
@@ -26,18 +26,21 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
 
 /// The exit code of a run that would have ended with `exit`, and a message that its output is not
 /// all.
-pub(crate) fn exit_of(control: &Control, exit: ExitStatus) -> ExitStatus {
+#[must_use]
+pub fn exit_of(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C: this is what was read by then")
 }
 
 /// The same of a run that leaves nothing.
-pub(crate) fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus {
+#[must_use]
+pub fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
 /// Exit code of a run with a closed output: the reader ended, or Ctrl-C ended the wait for a
 /// reader that took nothing.
-pub(crate) fn exit_of_closed() -> ExitStatus {
+#[must_use]
+pub fn exit_of_closed() -> ExitStatus {
     if !INTERRUPTED.load(Ordering::Relaxed) {
         return ExitStatus::Done;
     }

@@ -15,20 +15,20 @@ const MARGIN_SHARE: u64 = 16;
 
 /// Looks at the resident size as long as it lives, and ends the process before it exceeds its
 /// memory. An unfinished output is then gone: it has no name yet.
-pub(crate) struct MemoryWatchdog {
+pub struct MemoryWatchdog {
     _watch: Option<ProcessWatch>,
 }
 
 impl MemoryWatchdog {
     /// Starts to look while a file is read, which is then to blame.
-    pub(crate) fn reading(name: &str, memory_bytes: u64) -> Self {
+    pub fn reading(name: &str, memory_bytes: u64) -> Self {
         let (name, memory) = (name.to_owned(), format_size(memory_bytes));
         let why = "though it does not say so: stopped before it took more";
         Self::start(memory_bytes, move || format!("{name}: reading it takes more than --memory {memory}, {why}"))
     }
 
     /// Starts to look; `why` is said at the end.
-    pub(crate) fn start(memory_bytes: u64, why: impl Fn() -> String + Send + 'static) -> Self {
+    pub fn start(memory_bytes: u64, why: impl Fn() -> String + Send + 'static) -> Self {
         let end_at = memory_bytes - memory_bytes / MARGIN_SHARE;
         let look = move || {
             if stats::resident_bytes().is_some_and(|resident| resident > end_at) {

@@ -1,0 +1,10 @@
+//! The shell of both programs: flags, messages on stderr, exit codes, Ctrl-C, and the watchdog over
+//! their memory. The only library that prints and knows flags.
+#![allow(clippy::print_stderr)]
+
+pub mod args;
+pub mod exit;
+pub mod fitting;
+pub mod interrupt;
+pub mod message;
+pub mod watchdog;
