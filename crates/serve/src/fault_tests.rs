@@ -1,6 +1,7 @@
 //! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere:
 //! nothing is lost, nothing comes twice, and every block comes home.
 
+use crate::admission::{Admission, AdmissionCounts};
 use crate::explore::sessions::SessionMemory;
 use crate::explore::sessions::Sessions;
 use crate::explore::view_page::ViewPage;
@@ -50,7 +51,11 @@ pub(crate) fn session_of(
 
 /// State shared by so many sessions.
 pub(crate) fn shared(sessions_max: usize) -> SessionContext {
-    SessionContext::new(&settings().shares(0, 1).expect("enough memory"), sessions_max)
+    SessionContext::new(&settings().shares(0, 1).expect("enough memory"), &admission(sessions_max))
+}
+
+fn admission(sessions: usize) -> Admission {
+    Admission::new(&AdmissionCounts { sessions, line_bytes_max: 64 << 10, ..AdmissionCounts::default() })
 }
 
 /// One of those that share something, with such a store.
@@ -82,7 +87,7 @@ pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc
     let allotment = SessionMemory { shares, question_bytes: 7 << 20, segment_rows };
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());
-    Arc::new(Sessions::new(settings, allotment, (spill, state), sessions_max, None, Duration::MAX, page))
+    Arc::new(Sessions::new(settings, allotment, (spill, state), &admission(sessions_max), None, Duration::MAX, page))
 }
 
 /// Lines of the combined format, each a second later than the one before.

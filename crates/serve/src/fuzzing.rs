@@ -2,6 +2,7 @@
 //! alone.
 #![allow(clippy::expect_used)]
 
+use crate::admission::PermitKind;
 use crate::explore::sessions::Sessions;
 use crate::http::acceptor::Acceptor;
 use crate::http::access::Access;
@@ -175,7 +176,7 @@ impl Surface {
     /// Permits that requests took and have to give back: blocks, exports, answers, bodies,
     /// connections.
     fn held(&self) -> [u64; 5] {
-        let (answers, bodies) = self.gate.tickets.taken();
+        let [answers, bodies] = [PermitKind::Answer, PermitKind::Body].map(|kind| self.gate.admission.pool(kind).taken());
         let (known, _, strangers) = self.gate.connections.counts();
         let counts = [self.sessions.exports().taken(), answers, bodies, known + strangers];
         let [exports, answers, bodies, connections] = counts.map(|count| count as u64);

@@ -1,41 +1,26 @@
 //! Scheduler of the workers and blocks with which sessions are analysed.
 
-use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
+use super::{Admission, PermitGuard, PermitKind, PermitPool};
 use rorqual_accesslog::analyze::AnalysisShares;
 use rorqual_pipe::BufferPool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-
-/// Turns to the end of a log, beside those that are shared.
-pub(crate) fn own_places(sessions_max: usize) -> usize {
-    match sessions_max {
-        1 => 0,
-        2..=MANY_SESSIONS => OWN_PLACES,
-        _ => 1,
-    }
-}
-
-/// Sessions that may hold more than a little of an unfinished line.
-pub(crate) fn held_places(sessions_max: usize) -> usize {
-    HELD_PLACES.min(sessions_max)
-}
+use tokio::sync::watch;
 
 /// The workers that all uploads share, in the order in which they ask.
 pub(crate) struct Scheduler {
     pool: BufferPool,
     threads: usize,
     /// A place for each worker.
-    workers: Arc<Semaphore>,
+    workers: PermitPool,
     waiting: watch::Sender<usize>,
-    held: Arc<Semaphore>,
+    held: PermitPool,
     held_wanted: AtomicBool,
     /// Held while a session is kept for the next server.
-    keeping: Arc<Semaphore>,
+    keeping: PermitPool,
     /// Held while a checkpoint is synced to the disk.
-    syncing: Arc<Semaphore>,
-    own: Arc<Semaphore>,
-    own_places: usize,
+    syncing: PermitPool,
+    own: PermitPool,
     own_waiting: watch::Sender<usize>,
     own_wanted: AtomicBool,
 }
@@ -45,7 +30,7 @@ pub(crate) struct WorkerGrant {
     pub(crate) threads: usize,
     pub(crate) pool: BufferPool,
     kind: GrantKind,
-    _place: OwnedSemaphorePermit,
+    _place: PermitGuard,
 }
 
 enum GrantKind {
@@ -72,32 +57,29 @@ impl Drop for WaitCount<'_> {
 }
 
 impl Scheduler {
-    pub(crate) fn new(shares: &AnalysisShares, sessions_max: usize) -> Arc<Self> {
-        let own_places = own_places(sessions_max);
+    pub(crate) fn new(shares: &AnalysisShares, admission: &Admission) -> Arc<Self> {
         Arc::new(Self {
             pool: shares.pool(),
             threads: shares.threads,
-            workers: Arc::new(Semaphore::new(shares.threads)),
+            workers: PermitPool::new(PermitKind::Worker, shares.threads),
             waiting: watch::Sender::new(0),
-            held: Arc::new(Semaphore::new(held_places(sessions_max))),
+            held: admission.pool(PermitKind::LineStart),
             held_wanted: AtomicBool::new(false),
-            keeping: Arc::new(Semaphore::new(1)),
-            syncing: Arc::new(Semaphore::new(SYNCS_MAX)),
-            own: Arc::new(Semaphore::new(own_places)),
-            own_places,
+            keeping: admission.pool(PermitKind::Save),
+            syncing: admission.pool(PermitKind::Sync),
+            own: admission.pool(PermitKind::Decoder),
             own_waiting: watch::Sender::new(0),
             own_wanted: AtomicBool::new(false),
         })
     }
 
     /// A turn: with all workers where nobody else has or wants one, else with one.
-    pub(crate) async fn acquire_shared(self: &Arc<Self>) -> Option<WorkerGrant> {
+    pub(crate) async fn acquire_shared(self: &Arc<Self>) -> WorkerGrant {
         let threads = if self.quiet() { self.threads } else { 1 };
         let waiting = WaitCount::new(&self.waiting);
-        // Closed by nobody.
-        let place = Arc::clone(&self.workers).acquire_many_owned(threads as u32).await.ok()?;
+        let place = self.workers.acquire_many(threads).await;
         drop(waiting);
-        Some(WorkerGrant { threads, pool: self.pool.clone(), kind: GrantKind::Shared(Arc::clone(self)), _place: place })
+        WorkerGrant { threads, pool: self.pool.clone(), kind: GrantKind::Shared(Arc::clone(self)), _place: place }
     }
 
     /// A permit to the end of a log, with the blocks of `pool`: a decoder can't be left in the
@@ -105,24 +87,29 @@ impl Scheduler {
     /// session has instead, are always waited for, as nobody has them for long.
     pub(crate) async fn acquire_dedicated(self: &Arc<Self>, pool: &BufferPool, waits: bool) -> Option<WorkerGrant> {
         let waiting = WaitCount::new(&self.own_waiting);
-        let own = Arc::clone(&self.own);
-        let (place, pool) = match self.own_places {
-            0 => (Arc::clone(&self.workers).acquire_many_owned(self.threads as u32).await.ok()?, &self.pool),
-            _ if waits => (own.acquire_owned().await.ok()?, pool),
-            _ => (own.try_acquire_owned().inspect_err(|_| self.own_wanted.store(true, Ordering::Relaxed)).ok()?, pool),
+        let (place, pool) = match self.own.count() {
+            0 => (self.workers.acquire_many(self.threads).await, &self.pool),
+            _ if waits => (self.own.acquire().await, pool),
+            _ => {
+                let place = self.own.try_acquire();
+                if place.is_none() {
+                    self.own_wanted.store(true, Ordering::Relaxed);
+                }
+                (place?, pool)
+            }
         };
         drop(waiting);
         Some(WorkerGrant { threads: self.threads, pool: pool.clone(), kind: GrantKind::Own, _place: place })
     }
 
     /// The turn to keep a session of which nothing runs.
-    pub(crate) async fn keeping(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.keeping).acquire_owned().await.ok()
+    pub(crate) async fn keeping(&self) -> PermitGuard {
+        self.keeping.acquire().await
     }
 
     /// A place to wait for the disk.
-    pub(crate) async fn syncing(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.syncing).acquire_owned().await.ok()
+    pub(crate) async fn syncing(&self) -> PermitGuard {
+        self.syncing.acquire().await
     }
 
     /// True if an upload waits for a permit to the end of a log, or found none since the last call.
@@ -132,8 +119,8 @@ impl Scheduler {
 
     /// A place for the start of a line, or of a log, while the rest of it is waited for; `None`
     /// where all are taken.
-    pub(crate) fn hold(&self) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.held).try_acquire_owned().ok();
+    pub(crate) fn hold(&self) -> Option<PermitGuard> {
+        let place = self.held.try_acquire();
         if place.is_none() {
             self.held_wanted.store(true, Ordering::Relaxed);
         }
@@ -153,7 +140,7 @@ impl Scheduler {
     /// Bytes of blocks that are lent, and that there may be.
     pub(crate) fn pool_bytes(&self) -> (u64, u64) {
         let bytes = |buffers: usize| (buffers * self.pool.buffer_bytes()) as u64;
-        (bytes(self.pool.lent()), bytes(self.pool.buffers_max()) * (1 + self.own_places as u64))
+        (bytes(self.pool.lent()), bytes(self.pool.buffers_max()) * (1 + self.own.count() as u64))
     }
 
     /// Gives the memory of the blocks back that nobody has used for a while.
@@ -164,7 +151,7 @@ impl Scheduler {
     }
 
     fn quiet(&self) -> bool {
-        *self.waiting.borrow() == 0 && self.workers.available_permits() == self.threads
+        *self.waiting.borrow() == 0 && self.workers.free() == self.threads
     }
 }
 
@@ -180,7 +167,7 @@ impl WorkerGrant {
             GrantKind::Own => false,
             GrantKind::Shared(turns) => {
                 let others = turns.threads - self.threads;
-                *turns.waiting.borrow() > 0 || (others > 0 && turns.workers.available_permits() == others)
+                *turns.waiting.borrow() > 0 || (others > 0 && turns.workers.free() == others)
             }
         }
     }

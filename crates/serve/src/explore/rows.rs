@@ -1,5 +1,6 @@
 //! The rows of a session, for as long as it has its place, and who asks about them.
 
+use crate::admission::{PermitGuard, PermitKind, PermitPool};
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
@@ -10,24 +11,20 @@ use rorqual_pipe::Control;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, oneshot, watch};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot, watch};
 
 /// Rows, until their place is needed by another session.
 pub(crate) struct SharedRowStore {
     store: Arc<RwLock<Option<Arc<RowStore>>>>,
     /// One question of these rows waits for the turn that all sessions share; the others wait for
     /// that one. So sessions take turns, however much is asked of one of them.
-    next: tokio::sync::Mutex<()>,
-    turn: QuerySemaphore,
+    next: PermitPool,
+    turn: PermitPool,
     /// The latest question of each page.
     asking: Mutex<VecDeque<LatestQuestion>>,
     /// All that is done with the rows; `None` once they are to go.
     works: Arc<Mutex<Option<RowsWorks>>>,
 }
-
-/// One question at a time, of all sessions: each has all threads, and the memory of a view and of
-/// an answer in the making, which are counted once. Who has it waits for nobody.
-pub(crate) type QuerySemaphore = Arc<tokio::sync::Mutex<()>>;
 
 /// The latest question of a page.
 struct LatestQuestion {
@@ -85,16 +82,17 @@ pub(crate) struct RowsGuard {
 /// Rows that nobody takes away meanwhile.
 pub(crate) type StoreGuard = OwnedRwLockReadGuard<Option<Arc<RowStore>>, Arc<RowStore>>;
 
-/// The right to ask.
+/// The right to ask, of one question at a time, of all sessions: each has all threads, and the
+/// memory of a view and of an answer in the making, which are counted once.
 pub(crate) struct QueryPermit {
-    _held: OwnedMutexGuard<()>,
+    _held: PermitGuard,
 }
 
 impl SharedRowStore {
-    pub(crate) fn new(store: Arc<RowStore>, turn: QuerySemaphore) -> Self {
+    pub(crate) fn new(store: Arc<RowStore>, turn: PermitPool) -> Self {
         Self {
             store: Arc::new(RwLock::new(Some(store))),
-            next: tokio::sync::Mutex::default(),
+            next: PermitPool::new(PermitKind::NextQuestion, 1),
             turn,
             asking: Mutex::default(),
             works: Arc::new(Mutex::new(Some(RowsWorks::default()))),
@@ -158,7 +156,7 @@ impl SharedRowStore {
 
     /// Waits for the turn of those who ask.
     pub(crate) async fn acquire(&self) -> QueryPermit {
-        QueryPermit { _held: Arc::clone(&self.turn).lock_owned().await }
+        QueryPermit { _held: self.turn.acquire().await }
     }
 
     /// Looks at the rows, also at those that are to go. `None` when they are gone, or just being
@@ -223,7 +221,7 @@ impl SharedRowStore {
 
     /// All that is to be had before the turn, and then the turn.
     async fn wait<H>(&self, held: impl Future<Output = H>) -> (H, OwnedRwLockReadGuard<Option<Arc<RowStore>>>, QueryPermit) {
-        let _next = self.next.lock().await;
+        let _next = self.next.acquire().await;
         let store = Arc::clone(&self.store).read_owned().await;
         let held = held.await;
         (held, store, self.acquire().await)
@@ -267,7 +265,7 @@ pub(crate) fn gone() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiError, QuerySemaphore, RowStore, SharedRowStore};
+    use super::{ApiError, PermitKind, PermitPool, RowStore, SharedRowStore};
     use futures_util::future::{join, join_all};
     use rorqual_crossfilter::RowStoreSettings;
     use rorqual_crossfilter::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
@@ -277,7 +275,11 @@ mod tests {
     use std::task::{Context, Waker};
     use tokio::runtime::{Builder, Runtime};
 
-    fn rows(turn: &QuerySemaphore) -> SharedRowStore {
+    fn turn() -> PermitPool {
+        PermitPool::new(PermitKind::Query, 1)
+    }
+
+    fn rows(turn: &PermitPool) -> SharedRowStore {
         SharedRowStore::new(
             RowStore::new(RowStoreSettings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed"),
             turn.clone(),
@@ -301,11 +303,11 @@ mod tests {
 
     #[test]
     fn sessions_take_turns_however_much_is_asked_of_one() {
-        let turn = QuerySemaphore::default();
+        let turn = turn();
         let (busy, other) = (rows(&turn), rows(&turn));
         let (told, heard) = channel();
         runtime().block_on(async {
-            let before = turn.clone().lock_owned().await;
+            let before = turn.acquire().await;
             let mut asked: Vec<Answered<'_>> = ["1", "2", "3"].iter().map(|name| question(&busy, &told, name)).collect();
             asked.push(question(&other, &told, "other"));
             // They come in this order.
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_ticket_has_no_turn_and_a_newer_question_ends_it() {
-        let turn = QuerySemaphore::default();
+        let turn = turn();
         let (stuck, other) = (rows(&turn), rows(&turn));
         runtime().block_on(async {
             let page = |turn| Some(("page".to_owned(), turn));
@@ -337,7 +339,7 @@ mod tests {
 
     #[test]
     fn rows_stay_for_as_long_as_somebody_has_them() {
-        let rows = rows(&QuerySemaphore::default());
+        let rows = rows(&turn());
         runtime().block_on(async {
             let store = rows.store().expect("nobody takes them");
             let mut release = Box::pin(rows.release());

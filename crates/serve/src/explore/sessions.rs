@@ -1,11 +1,12 @@
 //! All sessions, and the limits on them.
 
 use crate::admission::scheduler::Scheduler;
+use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
 use crate::explore::view_page::ViewPage;
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
-use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
+use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{NewUpload, Session, SessionContext};
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
@@ -38,7 +39,7 @@ pub(crate) const ID_BYTES: usize = 8;
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
     /// Held while room is made and taken: two uploads at once must not be given the same.
-    room: tokio::sync::Mutex<()>,
+    room: PermitPool,
     settings: AnalyzeSettings,
     shares: AnalysisShares,
     /// Rows of a segment.
@@ -65,36 +66,36 @@ impl Sessions {
         settings: AnalyzeSettings,
         SessionMemory { shares, question_bytes, segment_rows }: SessionMemory,
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
-        sessions_max: usize,
+        admission: &Admission,
         rate_limit: Option<u64>,
         idle_max: Duration,
         page: ViewPage,
     ) -> Self {
         Self {
-            exports: BodyPermits::new(EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS),
+            exports: BodyPermits::new(admission.pool(PermitKind::Export), RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
             all: Mutex::default(),
-            room: tokio::sync::Mutex::default(),
+            room: admission.pool(PermitKind::Room),
             settings,
             shares,
             segment_rows,
             question_bytes,
             spill,
             state,
-            sessions_max,
+            sessions_max: admission.count(PermitKind::Session),
             rate_limit,
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
-            shared: SessionContext::new(&shares, sessions_max),
+            shared: SessionContext::new(&shares, admission),
         }
     }
 
     /// Makes room where all places are taken: ends the session that has waited longest for the rest
     /// of its upload, if there is one; and where rows of ended sessions are in the way, takes those
     /// that nobody has looked at for longest. The room is kept as long as the returned guard is.
-    pub(crate) async fn make_room(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        let room = self.room.lock().await;
+    pub(crate) async fn make_room(&self) -> PermitGuard {
+        let room = self.room.acquire().await;
         let longest = {
             let all = self.lock();
             let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;

@@ -1,5 +1,6 @@
 //! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
 
+use crate::admission::response_permits::PermitOwner;
 use crate::http::auth::RequestGate;
 use crate::http::connections::{ConnectionSlot, RequestInFlight, SlotGuard};
 use crate::http::disconnect_watch::DisconnectWatch;
@@ -116,7 +117,7 @@ impl Acceptor {
     ) {
         let mut draining = self.gate.drain.join();
         let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
-        let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
+        let (buffer_bytes, holder) = (place.buffer_bytes(), PermitOwner::new(&self.gate.admission));
         // Through TLS nothing is said but by TLS.
         let plain = files.is_some().then(|| twin.clone());
         let answer = TowerToHyperService::new(self.router.clone());
@@ -261,6 +262,7 @@ fn broken(ended: hyper::Result<()>) {
 #[cfg(test)]
 mod tests {
     use super::{Acceptor, Refusals};
+    use crate::admission::{Admission, AdmissionCounts};
     use crate::http::access::Access;
     use crate::http::auth::{Auth, RequestGate};
     use crate::http::connections::{Connections, SlotGuard};
@@ -284,14 +286,10 @@ mod tests {
         let address = ([127, 0, 0, 1], 80).into();
         let guard =
             Auth::new(AccessToken::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
-        let connections = Connections::new(1, Duration::ZERO);
+        let admission = Admission::new(&AdmissionCounts { connections: 1, ..AdmissionCounts::default() });
+        let connections = Connections::new(&admission, Duration::ZERO);
         let taken = connections.admit().await;
-        let gate = Arc::new(RequestGate {
-            guard,
-            connections,
-            drain: Drain::new(),
-            tickets: crate::admission::response_permits::ResponsePermits::new(),
-        });
+        let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), admission });
         (Acceptor { gate, tls: None, router, carriers: Vec::new() }, taken)
     }
 

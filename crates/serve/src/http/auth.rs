@@ -1,7 +1,7 @@
 //! Authorisation of requests: a token against other users of the machine, Host against DNS
 //! rebinding, Origin and Sec-Fetch-Site against other pages in the same browser.
 
-use crate::admission::response_permits::ResponsePermits;
+use crate::admission::Admission;
 use crate::http::access::HostNames;
 use crate::http::connections::{ConnectionSlot, Connections};
 use crate::http::drain::Drain;
@@ -191,7 +191,7 @@ pub(crate) struct RequestGate {
     pub(crate) guard: Auth,
     pub(crate) connections: Arc<Connections>,
     pub(crate) drain: Arc<Drain>,
-    pub(crate) tickets: ResponsePermits,
+    pub(crate) admission: Admission,
 }
 
 /// Lets a request through or not, and puts the security headers on every answer.

@@ -6,6 +6,7 @@
 //! is sent is no longer there to be read, a thread that waits for its reader is woken, and ends
 //! too.
 
+use crate::admission::{PermitGuard, PermitPool};
 use crate::http::disconnect_watch::DisconnectWatch;
 use axum::body::Body;
 use bytes::Bytes;
@@ -23,35 +24,39 @@ use tokio::sync::watch;
 /// free, those used last at the end.
 pub(crate) struct BodyPermits {
     free: Mutex<Vec<BufferPool>>,
-    count: usize,
+    permits: PermitPool,
 }
 
 /// A place for one such work, given back when its thread ends.
 pub(crate) struct BodyWorkPermit {
     pub(crate) pool: BufferPool,
     places: Arc<BodyPermits>,
+    // After its blocks: whoever gets it finds them.
+    _permit: PermitGuard,
 }
 
 impl BodyPermits {
-    pub(crate) fn new(count: usize, block_bytes: usize, blocks: usize) -> Arc<Self> {
-        let free = (0..count).map(|_| BufferPool::new(block_bytes, blocks)).collect();
-        Arc::new(Self { free: Mutex::new(free), count })
+    pub(crate) fn new(permits: PermitPool, block_bytes: usize, blocks: usize) -> Arc<Self> {
+        let free = (0..permits.count()).map(|_| BufferPool::new(block_bytes, blocks)).collect();
+        Arc::new(Self { free: Mutex::new(free), permits })
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.permits.count()
     }
 
     /// Places that are taken: by a thread, or by blocks that a reader still holds.
     pub(crate) fn taken(&self) -> usize {
-        self.count - self.lock().iter().filter(|pool| pool.lent() == 0).count()
+        self.count() - self.lock().iter().filter(|pool| pool.lent() == 0).count()
     }
 
     pub(crate) fn take(self: &Arc<Self>) -> Option<BodyWorkPermit> {
+        // It goes with the thread, whatever its connection waits for.
+        let permit = self.permits.try_acquire()?.detach();
         let mut free = self.lock();
         // Blocks that its last reader still holds would be missing.
         let at = free.iter().rposition(|pool| pool.lent() == 0)?;
-        Some(BodyWorkPermit { pool: free.remove(at), places: Arc::clone(self) })
+        Some(BodyWorkPermit { pool: free.remove(at), places: Arc::clone(self), _permit: permit })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<BufferPool>> {

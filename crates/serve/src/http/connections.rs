@@ -1,20 +1,20 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way
 //! to one another.
 
+use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
 use crate::http::token::AccessGrant;
-use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
+use crate::limits::{CONNECTION_BUFFER_BYTES, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 /// All connections of a server.
 pub(crate) struct Connections {
-    known: Arc<Semaphore>,
-    known_max: usize,
-    wide: Arc<Semaphore>,
+    known: PermitPool,
+    wide: PermitPool,
     /// Connections that have not shown the token yet, oldest first.
     strangers: Mutex<VecDeque<Arc<ConnectionSlot>>>,
     /// Connections that have shown it, and are asked over and over; not those that became a socket.
@@ -30,9 +30,9 @@ pub(crate) struct Connections {
 pub(crate) struct ConnectionSlot {
     /// Time of the first look at it: before that it waited for us, and not we for it.
     since: OnceLock<Instant>,
-    known: OnceLock<OwnedSemaphorePermit>,
+    known: OnceLock<PermitGuard>,
     /// It reads in large pieces.
-    wide: Option<OwnedSemaphorePermit>,
+    wide: Option<PermitGuard>,
     /// It showed the token, and waits for a place among the known.
     waits: OnceLock<()>,
     answers: Mutex<AnswerKind>,
@@ -63,14 +63,10 @@ pub(crate) struct SlotGuard {
 }
 
 impl Connections {
-    /// With places for so many that have shown the token.
-    pub(crate) fn new(known_max: usize, grace: Duration) -> Arc<Self> {
-        let known = Arc::new(Semaphore::new(known_max));
-        let wide = Arc::new(Semaphore::new(CONNECTIONS_WIDE));
+    pub(crate) fn new(admission: &Admission, grace: Duration) -> Arc<Self> {
         Arc::new(Self {
-            known,
-            known_max,
-            wide,
+            known: admission.pool(PermitKind::Connection),
+            wide: admission.pool(PermitKind::WideConnection),
             strangers: Mutex::default(),
             welcomed: Mutex::default(),
             grace,
@@ -105,7 +101,7 @@ impl Connections {
             }
             strangers.remove(oldest).inspect(|place| place.leave.notify_one());
         }
-        let place = Arc::new(ConnectionSlot::new(Arc::clone(&self.wide).try_acquire_owned().ok()));
+        let place = Arc::new(ConnectionSlot::new(self.wide.try_acquire()));
         strangers.push_back(Arc::clone(&place));
         Ok(place)
     }
@@ -116,24 +112,22 @@ impl Connections {
         if place.known.get().is_some() || place.waits.set(()).is_err() {
             return;
         }
-        if let Some(permit) = self.permit().await {
-            // Set once: it did not wait before.
-            let _ = place.known.set(permit);
-            lock(&self.welcomed).push(Arc::clone(place));
-        }
+        // Set once: it did not wait before.
+        let _ = place.known.set(self.permit().await);
+        lock(&self.welcomed).push(Arc::clone(place));
         self.dismiss(place);
     }
 
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(permit) = Arc::clone(&self.known).try_acquire_owned() {
-            return Some(permit);
+    async fn permit(&self) -> PermitGuard {
+        if let Some(permit) = self.known.try_acquire() {
+            return permit;
         }
         // It keeps its turn while others are told to leave.
-        let mut permit = pin!(Arc::clone(&self.known).acquire_owned());
+        let mut permit = pin!(self.known.acquire());
         loop {
             let until = self.displace();
             if let Ok(permit) = timeout(until, permit.as_mut()).await {
-                return permit.ok();
+                return permit;
             }
         }
     }
@@ -156,12 +150,12 @@ impl Connections {
     /// Connections that have shown the token, how many places there are for such, and those that
     /// have not.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
-        (self.known_max - self.known.available_permits(), self.known_max, self.lock().len())
+        (self.known.taken(), self.known.count(), self.lock().len())
     }
 
     /// Connections that are wide.
     pub(crate) fn wide(&self) -> usize {
-        CONNECTIONS_WIDE - self.wide.available_permits()
+        self.wide.taken()
     }
 
     fn dismiss(&self, place: &Arc<ConnectionSlot>) {
@@ -185,7 +179,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ConnectionSlot {
-    fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
+    fn new(wide: Option<PermitGuard>) -> Self {
         let answers = Mutex::new(AnswerKind { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
         Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
     }
@@ -274,11 +268,16 @@ impl Drop for RequestInFlight {
 #[cfg(test)]
 mod tests {
     use super::{Connections, SlotGuard};
+    use crate::admission::{Admission, AdmissionCounts};
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::{Instant, advance, timeout};
 
     const GRACE: Duration = Duration::from_millis(100);
+
+    fn places(connections: usize) -> Admission {
+        Admission::new(&AdmissionCounts { connections, ..AdmissionCounts::default() })
+    }
 
     async fn known(connections: &Arc<Connections>) -> SlotGuard {
         let taken = connections.admit().await;
@@ -292,7 +291,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_asked_for_nothing_for_longest_gives_way_once_it_had_its_grace() {
-        let connections = Connections::new(3, GRACE);
+        let connections = Connections::new(&places(3), GRACE);
         let (busy, first, second) = (known(&connections).await, known(&connections).await, known(&connections).await);
         let answering = busy.place().asked();
         advance(GRACE / 2).await;
@@ -313,7 +312,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_asked_stays_and_so_does_a_socket() {
-        let connections = Connections::new(2, GRACE);
+        let connections = Connections::new(&places(2), GRACE);
         let (busy, upgraded) = (known(&connections).await, known(&connections).await);
         let answering = busy.place().asked();
         // The part of a connection that a socket keeps when its HTTP is over.

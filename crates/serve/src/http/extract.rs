@@ -1,6 +1,7 @@
 //! Parts of a request that handlers ask for.
 
-use crate::admission::response_permits::{BodyTicket, PermitOwner};
+use crate::admission::PermitGuard;
+use crate::admission::response_permits::PermitOwner;
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::limits::{JSON_BYTES_MAX, JSON_TIME_MAX};
@@ -53,9 +54,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// Reads a body of JSON; the ticket is for its memory, as long as that is held.
-pub(crate) async fn body_json<T: DeserializeOwned>(holder: &PermitOwner, body: Body) -> Result<(T, BodyTicket), ApiError> {
-    let ticket = holder.body_ticket(body.size_hint().exact()).await;
+/// Reads a body of JSON; the permit is for its memory, as long as that is held.
+pub(crate) async fn body_json<T: DeserializeOwned>(
+    holder: &PermitOwner,
+    body: Body,
+) -> Result<(T, Option<PermitGuard>), ApiError> {
+    let ticket = holder.body_permit(body.size_hint().exact()).await;
     let late = |_elapsed| {
         let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)

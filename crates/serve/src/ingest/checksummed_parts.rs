@@ -1,7 +1,7 @@
 //! A part of an upload that is held until its checksum is right: parsed lines can't be taken back,
 //! so nothing of it may reach the run before.
 
-use crate::admission::ChecksumBuffer;
+use crate::admission::{PermitGuard, PermitPool};
 use crate::http::error::ApiError;
 use crate::ingest::feed::idle_max;
 use crate::ingest::transport::Interruption;
@@ -14,7 +14,6 @@ use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Lease};
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// Owner of a part's memory.
@@ -22,7 +21,7 @@ enum ChecksumMemory {
     /// Of the session's rows.
     Lent { _lent: Reservation },
     /// Of all sessions, who may wait for it.
-    Spare { _place: OwnedSemaphorePermit },
+    Spare { _place: PermitGuard },
 }
 
 /// A part in blocks of its own.
@@ -115,13 +114,12 @@ impl ChecksummedPart {
 const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
-async fn spare(spare: &ChecksumBuffer, length: Option<u64>) -> Result<ChecksumMemory, ApiError> {
+async fn spare(spare: &PermitPool, length: Option<u64>) -> Result<ChecksumMemory, ApiError> {
     if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
         return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
     }
-    let place = timeout(CHECKED_SPARE_TIME_MAX, Arc::clone(spare).acquire_owned()).await;
-    // Closed by nobody.
-    let place = place.ok().and_then(Result::ok).ok_or_else(|| {
+    let place = timeout(CHECKED_SPARE_TIME_MAX, spare.acquire()).await;
+    let place = place.map_err(|_elapsed| {
         let message = "this session has no memory to spare beside its rows, and what is there for a part with a checksum all the same is in use \
                        (--memory, --sessions, --temp-max)";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)

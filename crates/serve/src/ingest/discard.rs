@@ -1,6 +1,7 @@
 //! Tests of a connection: the bytes of a transport are counted and dropped, all else is as in an
 //! upload.
 
+use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
 use crate::http::error::ApiError;
 use crate::http::routes::RouteTable;
 use crate::ingest::socket;
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Seconds after which a client that was refused should try again.
@@ -27,17 +27,17 @@ pub(crate) fn routes() -> RouteTable<Arc<Tests>> {
     RouteTable::new().put("/api/discard", discard).get("/api/discard/socket", socket::discard)
 }
 
-pub(crate) fn router() -> Router {
-    routes().into_router(Arc::new(Tests(Arc::new(Semaphore::new(DISCARDS_MAX)))))
+pub(crate) fn router(admission: &Admission) -> Router {
+    routes().into_router(Arc::new(Tests(admission.pool(PermitKind::Test))))
 }
 
 /// The few tests that may run at a time.
-pub(crate) struct Tests(Arc<Semaphore>);
+pub(crate) struct Tests(PermitPool);
 
 impl Tests {
     /// A place for one, for as long as it is held.
-    pub(crate) fn begin(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        Arc::clone(&self.0).try_acquire_owned().map_err(|_taken| {
+    pub(crate) fn begin(&self) -> Result<PermitGuard, ApiError> {
+        self.0.try_acquire().ok_or_else(|| {
             let message = format!("{DISCARDS_MAX} tests of a connection are running, which is the limit; try again later");
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "tests_full", message).retry_after(RETRY_AFTER_SECONDS)
         })

@@ -1,6 +1,7 @@
 //! From the socket to the run: bytes wait where they came from until their session has a turn, and
 //! then go through filled blocks and a short queue.
 
+use crate::admission::PermitGuard;
 use crate::admission::scheduler::WorkerGrant;
 use crate::ingest::transport::{Interruption, Transport};
 use crate::limits::{
@@ -15,7 +16,6 @@ use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, FilledBlock, Lease};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -29,7 +29,7 @@ pub(crate) struct Feed {
     /// Bytes until then.
     head: Vec<u8>,
     /// The place of a head, or of the start of a line, that is longer than any session may hold.
-    held: Option<OwnedSemaphorePermit>,
+    held: Option<PermitGuard>,
     /// The run, while it has its turn.
     lap: Option<WorkSlice>,
 }
@@ -247,7 +247,7 @@ impl Feed {
         }
         let decodes = !self.head.is_empty() && is_encoded(&self.head);
         let waiting = session.pace().wait();
-        let turn = if decodes { session.own_turn(waits).await } else { session.turns().acquire_shared().await };
+        let turn = if decodes { session.own_turn(waits).await } else { Some(session.turns().acquire_shared().await) };
         drop(waiting);
         let Some(turn) = turn else {
             self.forget_head(session);

@@ -2,12 +2,12 @@
 //! managers (`/healthz`, `/readyz`).
 
 use crate::admission::response_permits::PermitOwner;
+use crate::admission::{PermitKind, PermitPool};
 use crate::explore::sessions::{SessionTotals, Sessions};
 use crate::http::auth::RequestGate;
 use crate::http::body::BodyPermits;
 use crate::http::connections::ConnectionSlot;
 use crate::http::routes::RouteTable;
-use crate::limits::{ANSWERS_MAX, BODIES_MAX};
 use crate::monitor::measures::recorded;
 use crate::render::Renders;
 use crate::session::SessionState;
@@ -79,6 +79,10 @@ struct Use {
 }
 
 impl Use {
+    fn of_permits(permits: &PermitPool) -> Self {
+        Self { taken: permits.taken(), places: permits.count() }
+    }
+
     fn of(places: &BodyPermits) -> Self {
         Self { taken: places.taken(), places: places.count() }
     }
@@ -124,7 +128,7 @@ async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<
 impl Vitals {
     fn signs(&self) -> HealthSigns {
         let (known, known_max, strangers) = self.gate.connections.counts();
-        let (answers, bodies) = self.gate.tickets.taken();
+        let used = |kind| Use::of_permits(&self.gate.admission.pool(kind));
         let mut sessions = BySessionState::default();
         for session in self.sessions.list() {
             *match session.state() {
@@ -149,8 +153,8 @@ impl Vitals {
             sessions_max: self.sessions.sessions_max(),
             taken: self.sessions.taken(),
             connections: ConnectionVitals { known, known_max, strangers, wide: self.gate.connections.wide() },
-            answers: Use { taken: answers, places: ANSWERS_MAX },
-            bodies: Use { taken: bodies, places: BODIES_MAX },
+            answers: used(PermitKind::Answer),
+            bodies: used(PermitKind::Body),
             exports: Use::of(self.sessions.exports()),
             renders: self.renders.as_ref().map(|renders| Use::of(renders.places())).unwrap_or_default(),
         }

@@ -2,6 +2,7 @@
 //!
 //! A rendering has a thread, and a place with a few blocks of its own, see [`crate::http::body`].
 
+use crate::admission::PermitPool;
 use crate::http::body::{self, BodyPermits, BodyPiece, BodySink, DisconnectStop};
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
@@ -59,8 +60,8 @@ pub(crate) struct Renders {
 
 impl Renders {
     /// Renders the `given` templates; each rendering reads at most so many bytes of rows a second.
-    pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
-        let places = BodyPermits::new(given.places, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
+    pub(crate) fn new(given: Rendering, rate_limit: Option<u64>, permits: PermitPool) -> Arc<Self> {
+        let places = BodyPermits::new(permits, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
         let (running, started) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { given, places, running, started, rate_limit, stays: watch::Sender::new(()) })
     }

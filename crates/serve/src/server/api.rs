@@ -39,7 +39,7 @@ type ServerState = State<Arc<Sessions>>;
 
 /// The explorer, and the routes beside it.
 pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<RequestGate>) -> Router {
-    let routes = session_routes().into_router(sessions).merge(discard::router());
+    let routes = session_routes().into_router(sessions).merge(discard::router(&gate.admission));
     beside
         .into_iter()
         .fold(routes, Router::merge)

@@ -5,7 +5,7 @@ pub(crate) mod config;
 mod descriptors;
 mod shares;
 
-use crate::admission::response_permits::ResponsePermits;
+use crate::admission::PermitKind;
 use crate::explore::sessions::Sessions;
 use crate::http::acceptor::Acceptor;
 use crate::http::auth::{Auth, RequestGate};
@@ -27,7 +27,7 @@ use api::{render_routes, router};
 use config::{Config, StartError};
 use rorqual_pipe::Input;
 use rorqual_store::Store;
-use shares::{allot, connections_max};
+use shares::{admission, allot, connections_max};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -94,7 +94,8 @@ impl Server {
         config.access.check().map_err(StartError::Refused)?;
         let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
         descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
-        let allotment = allot(&mut config)?;
+        let admission = admission(&config);
+        let allotment = allot(&mut config, &admission)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
         if config.state.is_some() && config.spill.is_none() {
@@ -109,15 +110,15 @@ impl Server {
         let token = AccessToken::new(config.access.token_file.clone()).map_err(StartError::Refused)?;
         let guard = Auth::new(token, config.access.names(address), address.port(), config.access.open_probes);
         let patience = if config.access.remote() { STRANGER_GRACE_REMOTE } else { STRANGER_GRACE };
-        let connections = Connections::new(connections_max(&config), patience);
-        let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), tickets: ResponsePermits::new() });
+        let connections = Connections::new(&admission, patience);
+        let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), admission: admission.clone() });
         let grace = config.access.grace;
         recorded();
         let sessions = Sessions::new(
             config.settings,
             allotment,
             (config.spill, state),
-            config.sessions_max,
+            &admission,
             config.rate_limit,
             config.idle_max,
             config.page,
@@ -126,7 +127,8 @@ impl Server {
         let restoring = Arc::clone(&sessions);
         let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
         let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
-        let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
+        let renders =
+            config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit, admission.pool(PermitKind::Render)));
         Ok(Self { listener, sessions, unrestored, renders, store: config.store, gate, tls, grace, carriers: config.carriers })
     }
 
@@ -194,7 +196,7 @@ impl Server {
     /// sessions. `end` ends that wait.
     pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> ServerTotals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
-        let reception = self.reception(self.tls.is_some());
+        let reception = self.reception();
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
@@ -227,10 +229,10 @@ impl Server {
         ServerTotals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
     }
 
-    /// Acceptor of connections; `encrypted` ones read entries of the store through the program.
-    fn reception(&mut self, encrypted: bool) -> Acceptor {
+    /// Acceptor of connections.
+    fn reception(&mut self) -> Acceptor {
         let vitals = vitals::router(&self.sessions, self.renders.as_ref(), &self.gate);
-        let shelf = self.store.take().map(|store| StoreService::new(store, encrypted));
+        let shelf = self.store.take().map(|store| StoreService::new(store, &self.gate.admission));
         let renders = self.renders.take().map(|renders| render_routes().into_router(renders));
         let beside = [Some(vitals), renders, shelf.map(|shelf| store::routes().into_router(shelf))];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
@@ -241,7 +243,7 @@ impl Server {
     /// Parts that answer without a socket of the system.
     #[cfg(any(fuzzing, test))]
     pub(crate) fn into_parts(mut self) -> (Acceptor, Arc<Sessions>, Arc<RequestGate>) {
-        (self.reception(true), self.sessions, self.gate)
+        (self.reception(), self.sessions, self.gate)
     }
 }
 

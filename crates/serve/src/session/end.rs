@@ -143,7 +143,7 @@ impl Session {
             // reported where it was.
             let _ = tokio::task::spawn_blocking(move || drop(lock(&lap.reading))).await;
             // It is kept with how it ended, which takes memory.
-            self.turns.keeping().await
+            Some(self.turns.keeping().await)
         } else {
             None
         };

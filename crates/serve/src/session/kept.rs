@@ -222,7 +222,7 @@ mod tests {
             while !session.is_over() {
                 yield_now().await;
             }
-            assert!(session.turns().acquire_shared().await.is_some(), "others have their turn");
+            drop(timeout(Duration::from_secs(60), session.turns().acquire_shared()).await.expect("others have their turn"));
             assert_eq!(session.state(), SessionState::Receiving);
             // Neither is it kept anew as if it went on, nor ended twice.
             Arc::clone(&session).keep_later(true).await;

@@ -10,11 +10,11 @@ pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
 pub(crate) use uploads::too_long;
 
-use crate::admission::ChecksumBuffer;
 use crate::admission::scheduler::{Scheduler, WorkerGrant as ParseTurn};
+use crate::admission::{Admission, PermitKind, PermitPool};
 use crate::explore::answers::Hint;
 use crate::explore::reports::{ReportCache, Reports};
-use crate::explore::rows::{QuerySemaphore, SharedRowStore};
+use crate::explore::rows::SharedRowStore;
 use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +121,7 @@ pub(crate) struct Session {
     sessions_max: usize,
     rows: SharedRowStore,
     turns: Arc<Scheduler>,
-    spare: ChecksumBuffer,
+    spare: PermitPool,
     inlet: Inlet,
     /// The run that reads it; a slice has it while it lasts.
     reading: Mutex<Option<LogRun>>,
@@ -171,24 +171,23 @@ struct RunOutcome {
 pub(crate) struct SessionContext {
     sessions_max: usize,
     /// The permit for questions and reports.
-    turn: QuerySemaphore,
+    turn: PermitPool,
     /// Their reports.
     kept: Arc<ReportCache>,
     /// For a part that no session's rows have room for.
-    spare: ChecksumBuffer,
+    spare: PermitPool,
     /// The scheduler of their parsing.
     pub(crate) turns: Arc<Scheduler>,
 }
 
 impl SessionContext {
-    /// For so many sessions at a time.
-    pub(crate) fn new(shares: &AnalysisShares, sessions_max: usize) -> Self {
+    pub(crate) fn new(shares: &AnalysisShares, admission: &Admission) -> Self {
         Self {
-            sessions_max,
-            turn: QuerySemaphore::default(),
-            spare: Arc::new(Semaphore::new(1)),
+            sessions_max: admission.count(PermitKind::Session),
+            turn: admission.pool(PermitKind::Query),
+            spare: admission.pool(PermitKind::Checksum),
             kept: Arc::default(),
-            turns: Scheduler::new(shares, sessions_max),
+            turns: Scheduler::new(shares, admission),
         }
     }
 }
@@ -238,9 +237,9 @@ impl Session {
             threads: shares.threads,
             filter_bytes_max: store.filter_bytes_max(),
             sessions_max: shared.sessions_max,
-            rows: SharedRowStore::new(store, Arc::clone(&shared.turn)),
+            rows: SharedRowStore::new(store, shared.turn.clone()),
             turns: Arc::clone(&shared.turns),
-            spare: Arc::clone(&shared.spare),
+            spare: shared.spare.clone(),
             inlet: Inlet::default(),
             reading: Mutex::default(),
             own: AtomicBool::new(false),
@@ -294,7 +293,7 @@ impl Session {
     }
 
     /// For a part that its rows have no room for.
-    pub(crate) fn spare(&self) -> &ChecksumBuffer {
+    pub(crate) fn spare(&self) -> &PermitPool {
         &self.spare
     }
 

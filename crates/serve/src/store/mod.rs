@@ -5,11 +5,12 @@ mod get;
 mod leases;
 mod put;
 
+use crate::admission::{Admission, PermitKind, PermitPool};
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::extract::{PathKey, QueryParams};
 use crate::http::routes::RouteTable;
-use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
+use crate::limits::{PUT_BLOCKS, READ_BLOCKS};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -21,27 +22,25 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// A store, and slots for puts, and for reads through TLS.
 pub(crate) struct StoreService {
     store: Store,
     puts: Arc<BodyPermits>,
     reads: Arc<BodyPermits>,
-    asks: Semaphore,
+    asks: PermitPool,
 }
 
 type StoreState = State<Arc<StoreService>>;
 
 impl StoreService {
-    pub(crate) fn new(store: Store, encrypted: bool) -> Arc<Self> {
-        let reads = if encrypted { READS_MAX } else { 0 };
-        let places = |count, blocks| BodyPermits::new(count, BLOCK_BYTES, blocks);
+    pub(crate) fn new(store: Store, admission: &Admission) -> Arc<Self> {
+        let places = |kind, blocks| BodyPermits::new(admission.pool(kind), BLOCK_BYTES, blocks);
         Arc::new(Self {
             store,
-            puts: places(PUTS_MAX, PUT_BLOCKS),
-            reads: places(reads, READ_BLOCKS),
-            asks: Semaphore::new(STORE_ASKS_MAX),
+            puts: places(PermitKind::Put, PUT_BLOCKS),
+            reads: places(PermitKind::Read, READ_BLOCKS),
+            asks: admission.pool(PermitKind::StoreQuestion),
         })
     }
 
@@ -51,7 +50,6 @@ impl StoreService {
         ask: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let shelf = Arc::clone(self);
-        // Never closed.
         let _turn = self.asks.acquire().await;
         let asked = tokio::task::spawn_blocking(move || ask(&shelf.store)).await;
         asked.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())))

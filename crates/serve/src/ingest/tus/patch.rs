@@ -126,7 +126,7 @@ mod tests {
     /// has, and the time of that wait.
     async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, SessionState) {
         let session = full_session(&shared(1), 1_000);
-        let _place = session.spare().acquire().await.expect("it stays open");
+        let _place = session.spare().acquire().await;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("it listens");
         let (accepted, _) = listener.accept().await.expect("a client");
