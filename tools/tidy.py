@@ -47,13 +47,16 @@ COMMENT_COLUMNS_MAX = 100
 WHAT_SHARE_MAX = 0.003
 RIDDLES = r"(What|Who|Whose|Whom|Those|Where|Whether|How|That|Which|When|Why|As|And)\b"
 
+# Modules of serve that import one another, at most.
+CIRCLE_MAX = 3
+
 BLOB_BYTES_MAX = 1 << 20
 BLOBS = {"samples/apache_combined.log"}
 
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *documents(paths), *query_flags()]
+    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *circles(paths), *documents(paths), *query_flags()]
     problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
@@ -65,6 +68,38 @@ def listed_files():
     """Tracked files, and new ones that are not ignored."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     return [path for path in run(command).split("\0") if path]
+
+
+def circles(paths):
+    """Modules of serve import one another in small circles, by `use crate::`; tests aside."""
+    modules = {}
+    for path in paths:
+        if path.startswith("crates/serve/src/") and path.endswith(".rs") and not re.search(r"(_tests|fuzzing|corpus)\.rs$", path):
+            name = re.sub(r"(/mod)?\.rs$", "", path.removeprefix("crates/serve/src/")).replace("/", "::")
+            modules[name] = re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", (TOP / path).read_text())[0]
+    imports = {name: {target for target in imported(text, modules) if target != name} for name, text in modules.items()}
+    reached = {name: reachable(name, imports) for name in modules}
+    for circle in {frozenset(other for other in reached[name] if name in reached[other]) for name in modules}:
+        if len(circle) > CIRCLE_MAX:
+            yield f"crates/serve/src: {', '.join(sorted(circle))} import one another in a circle; it has at most {CIRCLE_MAX} modules"
+
+
+def imported(text, modules):
+    for path in re.findall(r"\bcrate::([\w:]+)(?:::\{)?", re.sub(r"//.*", "", text)):
+        parts = path.strip(":").split("::")
+        prefixes = ("::".join(parts[:count]) for count in range(len(parts), 0, -1))
+        yield from [prefix for prefix in prefixes if prefix in modules][:1]
+    for folder, names in re.findall(r"\bcrate::([\w:]+)::\{([^}]*)\}", text):
+        yield from (module for name in names.split(",") if (module := f"{folder}::{name.split('::')[0].strip()}") in modules)
+
+
+def reachable(start, imports):
+    found, open_ends = set(), [start]
+    while open_ends:
+        new = imports[open_ends.pop()] - found
+        found |= new
+        open_ends += new
+    return found
 
 
 def blobs(paths):
