@@ -139,7 +139,8 @@ impl BatchWriter {
     /// The work on a batch that can be done out of order: text is rendered.
     ///
     /// # Errors
-    /// When a value can't be written.
+    /// When a value can't be written; of one that has no text the error names no file
+    /// ([`Error::of_input`] adds it).
     #[allow(clippy::needless_pass_by_value, reason = "the batch's memory goes where it is needed")]
     pub fn prepare(&self, batch: RecordBatch) -> Result<PreparedBatch, Error> {
         Ok(PreparedBatch(match &self.0 {

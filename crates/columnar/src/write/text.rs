@@ -6,7 +6,7 @@ use super::failure::WriteFailure;
 use crate::render::{Csv, JsonRows};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_pipe::Error;
+use rorqual_pipe::{Error, ErrorClass};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -35,13 +35,15 @@ impl TextWriter {
         Ok(text)
     }
 
+    /// The lines of a batch. An error is about the rows, so that it names no file: that of their
+    /// input is added where it is known.
     pub(super) fn render(&self, batch: &RecordBatch) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         let rendered = match self.style {
             TextStyle::Ndjson => JsonRows::new(batch).map(|json| json.lines(&mut out)),
             TextStyle::Csv => Csv::new(batch).map(|csv| csv.lines(&mut out)),
         };
-        rendered.map(|()| out).map_err(|error| WriteFailure::from(error).error(&self.name))
+        rendered.map(|()| out).map_err(|error| Error::new(ErrorClass::Corrupt, "", format!("a value has no text: {error}")))
     }
 
     pub(super) fn push(&self, rows: u64, bytes: &[u8]) -> Result<(), Error> {

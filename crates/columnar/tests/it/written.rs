@@ -4,7 +4,7 @@ use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::builder::{ListBuilder, StringDictionaryBuilder, StructBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, Time32SecondArray,
     TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -432,5 +432,19 @@ fn broken_files_are_told_and_never_panic() {
             file.write_all(&whole[..end]).unwrap();
             assert!(TableFile::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
         }
+    }
+}
+
+/// 24:00:00 is no time of a day for a text, and the fault of the input, not of the output.
+#[test]
+fn a_value_without_a_text_does_not_name_the_output() {
+    let times: ArrayRef = Arc::new(Time32SecondArray::from(vec![86_399, 86_400]));
+    let batch = RecordBatch::try_from_iter([("t", times)]).unwrap();
+    for target in [WriteTarget::Ndjson, WriteTarget::Csv] {
+        let writer = BatchWriter::new(Vec::new(), "out", &batch.schema(), &WriteSettings::new(target)).unwrap();
+        assert!(writer.prepare(batch.slice(0, 1)).is_ok());
+        let error = writer.prepare(batch.clone()).err().expect("no text").of_input("in.arrow");
+        let said = error.to_string();
+        assert!(said.starts_with("in.arrow: a value has no text: ") && said.contains("86400"), "{said}");
     }
 }

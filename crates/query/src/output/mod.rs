@@ -128,7 +128,8 @@ impl QuerySink {
             WriteState::Table(table) => table.add(&slice),
             WriteState::Json(array) => array.add(&slice),
             WriteState::Rows(writer) => {
-                let pushed = writer.prepare(slice).and_then(|prepared| writer.push(prepared));
+                let prepared = writer.prepare(slice).map_err(|error| error.of_input("the answer"));
+                let pushed = prepared.and_then(|prepared| writer.push(prepared));
                 pushed.and_then(|()| writer.help()).map_err(unwritten)
             }
         })

@@ -146,7 +146,7 @@ impl RowsJob {
 fn write(writer: &BatchWriter, rows: &mut LogRows) -> Result<(), PipeError> {
     let batch = rows.finish().map_err(|error| PipeError::new(ErrorClass::Corrupt, "the export", error.to_string()))?;
     if let Some(batch) = batch {
-        writer.push(writer.prepare(batch)?)?;
+        writer.push(writer.prepare(batch).map_err(|error| error.of_input("the export"))?)?;
         writer.help()?;
     }
     Ok(())

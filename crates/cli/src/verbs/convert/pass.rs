@@ -128,7 +128,9 @@ impl<'a> ConvertPass<'a> {
             if self.convert.output.is_ndjson() {
                 self.not_finite += not_finite(&batch);
             }
-            self.writer.push(self.writer.prepare(fit(&batch, &self.schema, table.name())?)?)?;
+            let fitting = fit(&batch, &self.schema, table.name())?;
+            let prepared = self.writer.prepare(fitting).map_err(|error| error.of_input(table.name()))?;
+            self.writer.push(prepared)?;
             self.writer.help()?;
         }
         Ok(())
