@@ -224,6 +224,9 @@ impl fmt::Display for AnalyzeError {
             let is_text = matches!(foreign, ForeignContent::Text(_));
             return unknown.lines.iter().filter(|_| is_text).take(1).try_for_each(|line| write!(f, "\n  It starts with: {line}"));
         }
+        if unknown.lines.is_empty() {
+            return write!(f, "{name}: there are blank lines and nothing else");
+        }
         writeln!(f, "{name}: this is in none of the known log formats. It starts with:")?;
         for line in &unknown.lines {
             writeln!(f, "  {line}")?;
@@ -519,7 +522,7 @@ impl KnownFormat {
         found: impl FnOnce(&Detection, &[u8]),
     ) -> Option<&LogFormat> {
         if self.format.is_none() && !head.is_empty() {
-            match detect(whole_lines(head)) {
+            match detect(head) {
                 Ok(detection) => {
                     found(&detection, whole_lines(head));
                     self.guess = Guess::new(&detection);

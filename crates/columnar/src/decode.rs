@@ -104,6 +104,8 @@ pub enum DecodeNote {
     ReplacedSurrogate,
     /// A line of a log of which a part was mended or left out.
     RepairedLine,
+    /// A line that was logged before its end, whose numbers are those so far.
+    SoFar,
 }
 
 /// Number of times that something was met, and its first place.
@@ -117,7 +119,7 @@ pub struct Occurrences {
 
 impl DecodeNote {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::DuplicateKey,
         Self::NumberAsText,
         Self::RoundedNumber,
@@ -125,6 +127,7 @@ impl DecodeNote {
         Self::LoneSurrogate,
         Self::ReplacedSurrogate,
         Self::RepairedLine,
+        Self::SoFar,
     ];
 }
 
@@ -140,6 +143,7 @@ impl fmt::Display for DecodeNote {
             Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
             Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
             Self::RepairedLine => "a line with a field that could not be read, which is null",
+            Self::SoFar => "a line logged before its end, whose bytes and times are those so far (+)",
         })
     }
 }

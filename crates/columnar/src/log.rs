@@ -154,8 +154,9 @@ impl Decode for LogDecoder {
             let offset = chunk.offset + line.start as u64;
             let record = match self.parser.parse(line.bytes) {
                 LineOutcome::Parsed(record) => record,
-                LineOutcome::Repaired(record, _) => {
-                    decoded.notes.add(DecodeNote::RepairedLine, offset);
+                LineOutcome::Repaired(record, flaw) => {
+                    let note = if flaw == LineFlaw::SoFar { DecodeNote::SoFar } else { DecodeNote::RepairedLine };
+                    decoded.notes.add(note, offset);
                     record
                 }
                 LineOutcome::Blank => continue,
@@ -270,6 +271,9 @@ fn reason(flaw: LineFlaw) -> &'static str {
         LineFlaw::NoColumns => "a line before the one that says the columns (#Fields)",
         LineFlaw::OtherColumns => "other columns from here on (#Fields)",
         LineFlaw::HostFirst => "a host before the client, where the format has none",
+        LineFlaw::Piece => "a piece of a line that the container's runtime cut",
+        LineFlaw::NotClient => "a client that is neither an address nor a name",
+        LineFlaw::SoFar => "a line that was logged before its end",
         LineFlaw::NoAccess => "a JSON object with neither a status nor a request",
     }
 }

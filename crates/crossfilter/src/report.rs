@@ -40,6 +40,8 @@ impl RowStore {
             parsed: lines.parsed,
             repaired: lines.repaired,
             rejected: lines.rejected,
+            // Not known of a part of them.
+            pieces: if lines.rejected == kept.rejected { kept.pieces } else { 0 },
             filtered: kept.filtered + (kept.parsed + kept.rejected).saturating_sub(lines.total),
             ..kept
         };

@@ -18,6 +18,10 @@ pub struct LineCounts {
     pub repaired: u64,
     /// Lines that do not fit the format.
     pub rejected: u64,
+    /// Of the rejected ones, pieces of lines that a container's runtime cut, without the last of
+    /// each line.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pieces: u64,
     /// Sound lines before `since` or after `until`.
     pub outside: u64,
     /// Lines of nothing but white space.
@@ -85,6 +89,7 @@ impl LineCounts {
         self.parsed += other.parsed;
         self.repaired += other.repaired;
         self.rejected += other.rejected;
+        self.pieces += other.pieces;
         self.outside += other.outside;
         self.blank += other.blank;
         self.filtered += other.filtered;

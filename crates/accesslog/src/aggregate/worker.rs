@@ -10,7 +10,7 @@ use crate::batch::{ABSENT, CodedColumn, LogBatch, NO_TIME, TEXT_FIELDS};
 use crate::filter::{Matcher, Subject};
 use crate::format::{Field, LogFormat};
 use crate::parse::relay::ColumnRelay;
-use crate::parse::{LineOutcome, LogParser, LogRecord};
+use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use crate::recorder::{Options, RecordedChunk, Recorder, Rejected};
 use rorqual_pipe::{Chunk, ChunkLine, Error, Stage};
 use std::sync::Arc;
@@ -259,6 +259,7 @@ impl BatchRecorder {
             return;
         }
         lines.rejected += 1;
+        lines.pieces += u64::from(reason == NoteReason::Flaw(LineFlaw::Piece));
         notes.reject(chunk, line, reason, self.keep_rejects);
         if let Some(gathered) = &mut self.gathered {
             let end = line.start + line.bytes.len();

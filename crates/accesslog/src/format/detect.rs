@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::foreign::ForeignContent;
-use super::prefix::LinePrefix;
+use super::prefix::{self, LinePrefix};
 use super::servers::SERVERS;
 use super::w3c::W3cColumns;
 use super::{Field, LineSyntax, LogFormat, tail};
@@ -38,7 +38,8 @@ pub struct Detection {
     pub sound: usize,
     /// True if at least 90 % of the lines are sound.
     pub sure: bool,
-    /// Text after the agent that the format steps over, as the first line has it.
+    /// Text after the agent that the format steps over, as the first line has it; the key of a
+    /// time in JSON that nothing tells the unit of.
     pub unread: Option<String>,
 }
 
@@ -71,7 +72,7 @@ const PREFIXES_GUESSED_MAX: usize = 2;
 
 /// Formats tried besides the caller's, the more particular first. The combined ones read common
 /// lines as well, so these come before them.
-const CANDIDATES: [(&str, &str); 12] = [
+const CANDIDATES: [(&str, &str); 15] = [
     ("common", r#"%h %l %u %t "%r" %>s %b"#),
     ("vhost_common", r#"%v:%p %h %l %u %t "%r" %>s %b"#),
     ("host_common", r#"%v %h %l %u %t "%r" %>s %b"#),
@@ -92,6 +93,11 @@ const CANDIDATES: [(&str, &str); 12] = [
         "combined_timed",
         r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
     ),
+    // Its default, `%h %V %u`: the host stands where others have the identity.
+    (
+        "lighttpd",
+        r#"$remote_addr $host $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#,
+    ),
     ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
     (
         "combined_extra",
@@ -99,6 +105,12 @@ const CANDIDATES: [(&str, &str); 12] = [
     ),
     ("host_combined_forwarded", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#),
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
+    (
+        "host_combined_extra",
+        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
+    ),
+    // A time or a name of a thread after a common line, as Rack and Tomcat write them.
+    (tail::COMMON_EXTRA, r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent $more"#),
 ];
 
 /// Number of common formats in [`CANDIDATES`].
@@ -127,8 +139,18 @@ pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> 
     };
     let lines = &lines[..seen];
     let sure = is_sure(sound, lines.len());
-    let unread = tail::unread(&format, lines);
+    let unread = tail::unread(&format, lines).or_else(|| unitless(&format, lines));
     Ok(Detection { format, lines: lines.len(), sound, sure, unread })
+}
+
+/// The key of a time that nothing tells the unit of, of the first line that has one.
+fn unitless(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
+    let mut parser = LogParser::new(format);
+    let key = |line: &&[u8]| {
+        let _ = parser.parse(line);
+        parser.unitless()
+    };
+    lines.iter().find_map(key).map(str::to_owned)
 }
 
 fn is_sure(sound: usize, lines: usize) -> bool {
@@ -159,6 +181,13 @@ fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, L
 /// The format that reads most lines soundly, as it is or after prefixes other than those that
 /// are taken off; with how well it does.
 fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option<(FormatFit, LogFormat)> {
+    let numbered = [before, &[LinePrefix::Numbered]].concat();
+    if before.len() < PREFIXES_GUESSED_MAX && !before.contains(&LinePrefix::Numbered) && prefix::are_numbered(lines) {
+        let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(LinePrefix::Numbered.split(line)?.1)).collect();
+        if let Some((fit, format)) = self::best(formats, &after, &numbered).filter(|(fit, _)| is_sure(fit.sound, lines.len())) {
+            return Some((fit, format.after(LinePrefix::Numbered)));
+        }
+    }
     let mut best = None;
     let mut most = FormatFit::default();
     let timed = tail::format(lines);
@@ -173,7 +202,9 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
     if before.len() >= PREFIXES_GUESSED_MAX || most.sound == lines.len() {
         return best;
     }
-    for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
+    // A file and a number are one prefix.
+    let is_split = |prefix| prefix == LinePrefix::Numbered && before.last() == Some(&LinePrefix::Grep);
+    for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix) && !is_split(*prefix)) {
         let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
         if after.len() <= most.sound {
             continue;
@@ -266,14 +297,22 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
     let mut tally = FormatTally::default();
     let is_server = SERVERS.iter().any(|(name, _)| *name == format.name()) || matches!(format.kind(), LineSyntax::W3c(_));
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
+    let is_forwarded = matches!(format.name(), "combined_forwarded" | "host_combined_forwarded");
+    let (is_lighttpd, is_longer) = (format.name() == "lighttpd", format.name() == tail::COMMON_EXTRA);
     let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
         let (record, asks) = match parser.parse(line) {
             LineOutcome::Parsed(record) => (record, !record.path.is_empty()),
             LineOutcome::Repaired(record, LineFlaw::NotRequest) => (record, true),
+            LineOutcome::Repaired(record, LineFlaw::SoFar) => (record, !record.path.is_empty()),
             _ => continue,
         };
-        if (is_timed && !ends_in_times(line, format.name() == "combined_timed")) || (has_port && !begins_with_port(line)) {
+        if (is_timed && !ends_in_times(line, format.name() == "combined_timed"))
+            || (has_port && !begins_with_port(line))
+            || (is_forwarded && !ends_in_clients(line))
+            || (is_longer && tail::of_common_line(line).is_none())
+            || (is_lighttpd && !is_domain(record.host))
+        {
             continue;
         }
         if !is_plausible(&record) || !is_access(format, &record, asks) || (is_timed && !is_in_order(&record)) {
@@ -344,7 +383,7 @@ fn is_directive(line: &[u8]) -> bool {
 fn is_plausible(record: &LogRecord<'_>) -> bool {
     let host = address::client(record.host);
     (record.client.is_empty() || address::is_host(record.client))
-        && (host.is_empty() || address::is_host(host))
+        && (host.is_empty() || address::is_virtual_host(host))
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
@@ -369,6 +408,22 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
 fn is_in_order(record: &LogRecord<'_>) -> bool {
     let (request, upstream) = (record.request_time_us, record.upstream_time_us);
     request.zip(upstream).is_none_or(|(request, upstream)| tail::covers(request, upstream))
+}
+
+/// True of the name of a virtual host that is no name of a user, which may stand in the same place.
+fn is_domain(host: &[u8]) -> bool {
+    host == b"localhost" || host.iter().any(|byte| matches!(byte, b'.' | b':'))
+}
+
+/// True if the last text in quotes is a list of clients, as in `X-Forwarded-For`, or an absent one.
+/// Servers log any other header there, too.
+fn ends_in_clients(line: &[u8]) -> bool {
+    let Some(list) = line.trim_ascii_end().strip_suffix(b"\"").and_then(|line| line.rsplit(|byte| *byte == b'"').next()) else {
+        // A common line among them.
+        return true;
+    };
+    let is_client = |member: &[u8]| matches!(member, b"" | b"-" | b"unknown") || address::is_address(address::client(member));
+    list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).all(is_client)
 }
 
 /// True if the first word ends in a colon and a number: a time in front of the line has colons,

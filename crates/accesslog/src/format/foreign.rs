@@ -18,8 +18,8 @@ pub enum ForeignContent {
         archive: Archive,
         /// The first files in it, as far as the start of the archive names them.
         members: Vec<String>,
-        /// True if there are, or may be, more.
-        more: bool,
+        /// True if there are more; `None` where the start of the archive does not tell.
+        more: Option<bool>,
     },
     /// Data that is no text, by its kind.
     Binary(&'static str),
@@ -67,8 +67,8 @@ impl ForeignContent {
         let archive = |archive, (members, more)| ForeignContent::Archive { archive, members, more };
         Some(match head {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => archive(Archive::Zip, zip_members(head)),
-            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => archive(Archive::SevenZip, (Vec::new(), true)),
-            [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => archive(Archive::Rar, (Vec::new(), true)),
+            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => archive(Archive::SevenZip, (Vec::new(), None)),
+            [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => archive(Archive::Rar, (Vec::new(), None)),
             _ => ForeignContent::Binary(BINARY.iter().find(|(magic, _)| head.starts_with(magic))?.1),
         })
     }
@@ -163,7 +163,11 @@ impl fmt::Display for ForeignContent {
                 if members.is_empty() {
                     return Ok(());
                 }
-                let and_more = if *more { ", …" } else { "" };
+                let and_more = match more {
+                    Some(true) => ", …",
+                    Some(false) => "",
+                    None => ", and perhaps more",
+                };
                 write!(f, " ({}{and_more})", members.join(", "))
             }
             ForeignContent::Binary(what) => f.write_str(what),
@@ -288,23 +292,23 @@ fn has_shape(line: &[u8], shape: &[u8]) -> bool {
 const TAR_BLOCK: usize = 512;
 
 /// The first files of a tar archive, and whether there may be more; `None` where it is none.
-fn tar_members(head: &[u8]) -> Option<(Vec<String>, bool)> {
+fn tar_members(head: &[u8]) -> Option<(Vec<String>, Option<bool>)> {
     let mut members = Vec::new();
     let (mut at, mut long_name) = (0, None);
     loop {
         let Some(header) = head.get(at..at + TAR_BLOCK) else {
-            return (at > 0).then_some((members, true));
+            return (at > 0).then_some((members, None));
         };
         let Some(size) = tar_size(header) else {
             // Zeros end an archive, and nothing else does.
-            return (at > 0).then(|| (members, header.iter().any(|byte| *byte != 0)));
+            return (at > 0).then(|| (members, header.iter().all(|byte| *byte == 0).then_some(false)));
         };
         let data = &head[(at + TAR_BLOCK).min(head.len())..];
         let data = &data[..data.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
         match header[156] {
             b'L' => long_name = Some(text_of(data)),
             b'x' => long_name = pax_path(data).or(long_name),
-            b'0' | 0 | b'7' if members.len() == MEMBERS_NAMED => return Some((members, true)),
+            b'0' | 0 | b'7' if members.len() == MEMBERS_NAMED => return Some((members, Some(true))),
             b'0' | 0 | b'7' => members.push(long_name.take().unwrap_or_else(|| tar_name(header))),
             _ => long_name = None,
         }
@@ -351,15 +355,15 @@ fn text_of(field: &[u8]) -> String {
 }
 
 /// The first files of a zip archive, by the headers before them, and whether there may be more.
-fn zip_members(head: &[u8]) -> (Vec<String>, bool) {
+fn zip_members(head: &[u8]) -> (Vec<String>, Option<bool>) {
     let mut members = Vec::new();
     let mut at = 0usize;
     while let Some([b'P', b'K', 3, 4, rest @ ..]) = head.get(at..at + 30) {
         let number = |from: usize| u16::from_le_bytes([rest[from - 4], rest[from - 3]]);
         let (name_bytes, extra_bytes) = (usize::from(number(26)), usize::from(number(28)));
-        let Some(name) = head.get(at + 30..at + 30 + name_bytes) else { return (members, true) };
+        let Some(name) = head.get(at + 30..at + 30 + name_bytes) else { return (members, Some(true)) };
         if members.len() == MEMBERS_NAMED {
-            return (members, true);
+            return (members, Some(true));
         }
         if !name.ends_with(b"/") {
             members.push(text_of(name));
@@ -367,16 +371,16 @@ fn zip_members(head: &[u8]) -> (Vec<String>, bool) {
         let stored = u64::from(number(18)) | u64::from(number(20)) << 16;
         // Its size is after it, or in an extra field: what follows can't be found from here.
         if number(6) & 8 != 0 || stored == 0xffff_ffff {
-            return (members, true);
+            return (members, None);
         }
-        let Ok(stored) = usize::try_from(stored) else { return (members, true) };
+        let Ok(stored) = usize::try_from(stored) else { return (members, None) };
         at = (at + 30 + name_bytes + extra_bytes).saturating_add(stored);
         if at >= head.len() {
-            return (members, true);
+            return (members, None);
         }
     }
     let ends = head.get(at..at + 4).is_some_and(|magic| magic.starts_with(b"PK"));
-    (members, !ends)
+    (members, ends.then_some(false))
 }
 
 /// A word of a command as a shell takes it.

@@ -30,7 +30,7 @@ pub(crate) struct JsonKeys {
     writers: HashMap<Vec<u8>, JsonWriterKind>,
 }
 
-/// Writers of objects whose `duration` is not in seconds.
+/// Writers of objects, whose `duration` or `latency` has a unit of theirs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonWriterKind {
     /// Envoy, and Istio and Envoy Gateway, which run it.
@@ -40,6 +40,10 @@ pub(crate) enum JsonWriterKind {
     EnvoyCode,
     /// Rails by its gem lograge.
     Lograge,
+    /// Gateways that write milliseconds: APISIX, Skipper, Gravitee.
+    Gateway,
+    /// Servers that write seconds: Caddy, and nginx by the names of its variables.
+    Seconds,
     /// Any program: messages with a level. Some servers write their requests so.
     Application,
 }
@@ -48,7 +52,8 @@ impl JsonWriterKind {
     /// The unit of its `duration`.
     pub(crate) fn unit(self) -> Option<Unit> {
         match self {
-            JsonWriterKind::Envoy | JsonWriterKind::Lograge => Some(Unit::Millis),
+            JsonWriterKind::Envoy | JsonWriterKind::Lograge | JsonWriterKind::Gateway => Some(Unit::Millis),
+            JsonWriterKind::Seconds => Some(Unit::Seconds),
             JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode | JsonWriterKind::Application => None,
         }
     }
@@ -61,13 +66,15 @@ impl JsonWriterKind {
             (JsonWriterKind::Application, other) => other,
             (known, JsonWriterKind::Application) => known,
             (JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode, other) => other,
+            // A gateway may be made of nginx.
+            (JsonWriterKind::Seconds, other) if other.unit().is_some() => other,
             (known, _) => known,
         }
     }
 }
 
 /// Keys by which a writer is known, by its documentation.
-const WRITERS: [(&str, JsonWriterKind); 17] = [
+const WRITERS: [(&str, JsonWriterKind); 29] = [
     ("response_flags", JsonWriterKind::Envoy),
     ("response_code_details", JsonWriterKind::Envoy),
     ("upstream_cluster", JsonWriterKind::Envoy),
@@ -80,6 +87,18 @@ const WRITERS: [(&str, JsonWriterKind); 17] = [
     ("start_time", JsonWriterKind::EnvoyStart),
     ("response_code", JsonWriterKind::EnvoyCode),
     ("controller", JsonWriterKind::Lograge),
+    ("apisix_latency", JsonWriterKind::Gateway),
+    ("flow-id", JsonWriterKind::Gateway),
+    ("api-response-time", JsonWriterKind::Gateway),
+    ("proxy-latency", JsonWriterKind::Gateway),
+    ("resp_headers", JsonWriterKind::Seconds),
+    ("bytes_read", JsonWriterKind::Seconds),
+    ("common_log", JsonWriterKind::Seconds),
+    ("body_bytes_sent", JsonWriterKind::Seconds),
+    ("http_user_agent", JsonWriterKind::Seconds),
+    ("request_length", JsonWriterKind::Seconds),
+    ("upstream_addr", JsonWriterKind::Seconds),
+    ("upstream_response_time", JsonWriterKind::Seconds),
     ("level", JsonWriterKind::Application),
     ("severity", JsonWriterKind::Application),
     ("msg", JsonWriterKind::Application),
@@ -87,14 +106,21 @@ const WRITERS: [(&str, JsonWriterKind); 17] = [
     ("logger", JsonWriterKind::Application),
 ];
 
+/// Keys of times that some write in seconds and others in milliseconds, and what they are.
+const UNITLESS: [&str; 8] =
+    ["duration", "latency", "elapsed", "took", "response_time", "upstream_latency", "upstream_duration", "upstream_time"];
+
+/// Added to the rank of such a key: others, which say their unit, come before it.
+const UNITLESS_RANK: u8 = 16;
+
 /// A field of a JSON format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonSlot {
     pub(crate) part: FieldPart,
     /// Of two keys of a line for one field the lower rank is taken.
     pub(crate) rank: u8,
-    /// True if the writer says the unit of the time.
-    pub(crate) is_unit_of_writer: bool,
+    /// The key, where its name does not tell the unit of the time: the writer does, if it is known.
+    pub(crate) unitless: Option<&'static str>,
 }
 
 /// The meaning of a key in the object it stands in.
@@ -124,7 +150,7 @@ impl JsonKeys {
             }
             if let Ok(number) = u16::try_from(made.slots.len()) {
                 made.by_path.entry(plain(path.as_bytes())).or_insert(number);
-                made.slots.push(JsonSlot { part: part.clone(), rank, is_unit_of_writer: false });
+                made.slots.push(JsonSlot { part: part.clone(), rank, unitless: None });
                 made.add_written(path, part, rank);
             }
         }
@@ -154,9 +180,12 @@ impl JsonKeys {
         let mut keys = JsonKeys::new(WELL_KNOWN.iter().map(known));
         let written = WRITTEN.iter().filter_map(|name| WELL_KNOWN.iter().find(|(path, ..)| path == name));
         keys.writers = WRITERS.iter().map(|(key, writer)| (plain(key.as_bytes()), *writer)).collect();
-        let duration = keys.by_path.get(&b"duration"[..]).map(|slot| usize::from(*slot));
-        if let Some(slot) = duration.and_then(|slot| keys.slots.get_mut(slot)) {
-            slot.is_unit_of_writer = true;
+        for key in UNITLESS {
+            let slot = keys.by_path.get(&plain(key.as_bytes())).map(|slot| usize::from(*slot));
+            if let Some(slot) = slot.and_then(|slot| keys.slots.get_mut(slot)) {
+                slot.rank += UNITLESS_RANK;
+                slot.unitless = Some(key);
+            }
         }
         keys.written = written.map(|(path, part, _)| ((*path).to_owned(), part.clone())).collect();
         keys
@@ -246,7 +275,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("StartUTC", FieldPart::AnyTime, 0), ("StartLocal", FieldPart::AnyTime, 1), ("ts", FieldPart::AnyTime, 2),
     ("msec", FieldPart::AnyTime, 2), ("time_iso8601", FieldPart::AnyTime, 3), ("time_local", FieldPart::AnyTime, 4),
     ("@timestamp", FieldPart::AnyTime, 5), ("time", FieldPart::AnyTime, 6), ("datetime", FieldPart::AnyTime, 7),
-    ("date", FieldPart::AnyTime, 8), ("start_time", FieldPart::AnyTime, 5), ("event.created", FieldPart::AnyTime, 9), ("t", FieldPart::AnyTime, 9),
+    ("date", FieldPart::AnyTime, 8), ("start_time", FieldPart::AnyTime, 5), ("event.created", FieldPart::AnyTime, 9), ("t", FieldPart::AnyTime, 9), ("started_at", FieldPart::AnyTime, 9),
     // Client
     ("request.client_ip", FieldPart::Client, 0), ("ClientHost", FieldPart::Client, 1), ("request.remote_ip", FieldPart::Client, 1),
     ("remote_addr", FieldPart::Client, 1), ("request.remote_addr", FieldPart::Client, 2), 
@@ -255,14 +284,14 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("source.address", FieldPart::Client, 5), ("remote_host", FieldPart::Client, 4), ("host_ip", FieldPart::Client, 8),
     ("c_ip", FieldPart::Client, 4), ("httpRequest.remoteIp", FieldPart::Client, 2), ("downstream_remote_address", FieldPart::Client, 4),
     ("remote", FieldPart::Client, 5), ("peer", FieldPart::Client, 6),
-    ("http_x_forwarded_for", FieldPart::Client, 7), ("x_forwarded_for", FieldPart::Client, 7),
+    ("http_x_forwarded_for", FieldPart::Client, 7), ("forwarded_for", FieldPart::Client, 7), ("x_forwarded_for", FieldPart::Client, 7),
     // User
     ("remote_user", FieldPart::User, 0), ("user_id", FieldPart::User, 1), ("ClientUsername", FieldPart::User, 1), ("user", FieldPart::User, 2),
     ("user.name", FieldPart::User, 2), ("username", FieldPart::User, 3), ("auth", FieldPart::User, 4),
     // Host
     ("request.host", FieldPart::Host, 0), ("RequestHost", FieldPart::Host, 1), ("http_host", FieldPart::Host, 1), ("host", FieldPart::Host, 2),
     ("url.domain", FieldPart::Host, 3), ("server_name", FieldPart::Host, 3), ("vhost", FieldPart::Host, 3), ("virtual_host", FieldPart::Host, 3),
-    ("authority", FieldPart::Host, 3), ("domain", FieldPart::Host, 4), ("RequestAddr", FieldPart::Host, 4),
+    ("authority", FieldPart::Host, 3), ("request.headers.host", FieldPart::Host, 3), ("domain", FieldPart::Host, 4), ("RequestAddr", FieldPart::Host, 4),
     // Request
     ("request", FieldPart::Request, 0), ("request_line", FieldPart::Request, 1), ("http_request", FieldPart::Request, 2),
     ("request.method", FieldPart::Method, 0), ("request_method", FieldPart::Method, 0), ("method", FieldPart::Method, 1),
@@ -283,7 +312,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("http_status", FieldPart::Status, 1), ("http.status_code", FieldPart::Status, 1), ("httpRequest.status", FieldPart::Status, 1),
     ("response", FieldPart::Status, 2), ("code", FieldPart::Status, 3), ("OriginStatus", FieldPart::Status, 4),
     ("body_bytes_sent", FieldPart::Bytes, 0), ("size", FieldPart::Bytes, 1), ("DownstreamContentSize", FieldPart::Bytes, 1),
-    ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
+    ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("written_bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
     ("response_length", FieldPart::Bytes, 3), ("response_body_size", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
     ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),
     ("response.size", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
@@ -294,7 +323,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("http_user_agent", FieldPart::Agent, 0), ("request.headers.User-Agent", FieldPart::Agent, 0), ("request_User-Agent", FieldPart::Agent, 0),
     ("user_agent", FieldPart::Agent, 1), ("user_agent.original", FieldPart::Agent, 1), ("agent", FieldPart::Agent, 2), ("ua", FieldPart::Agent, 3),
     ("httpRequest.userAgent", FieldPart::Agent, 1), ("headers.user-agent", FieldPart::Agent, 2), ("http.user_agent", FieldPart::Agent, 2),
-    // Durations: seconds unless the key, the value or the writer says another unit.
+    // Durations: in the unit of the key, the value or the writer. nginx's are seconds.
     ("request_time", FieldPart::RequestTime(SECONDS), 0), ("duration", FieldPart::RequestTime(SECONDS), 1),
     ("duration_ms", FieldPart::RequestTime(Unit::Millis), 1), ("duration_us", FieldPart::RequestTime(Unit::Micros), 1),
     ("duration_ns", FieldPart::RequestTime(Unit::Nanos), 1), ("duration_s", FieldPart::RequestTime(SECONDS), 1),
@@ -306,9 +335,9 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("response_time_us", FieldPart::RequestTime(Unit::Micros), 2), ("elapsed", FieldPart::RequestTime(SECONDS), 3),
     ("elapsed_ms", FieldPart::RequestTime(Unit::Millis), 2), ("elapsed_us", FieldPart::RequestTime(Unit::Micros), 2),
     ("took", FieldPart::RequestTime(SECONDS), 4), ("took_ms", FieldPart::RequestTime(Unit::Millis), 3),
-    ("event.duration", FieldPart::RequestTime(Unit::Nanos), 2),
+    ("event.duration", FieldPart::RequestTime(Unit::Nanos), 2), ("latencies.request", FieldPart::RequestTime(Unit::Millis), 1),
     ("upstream_response_time", FieldPart::UpstreamTime(SECONDS), 0), ("OriginDuration", FieldPart::UpstreamTime(Unit::Nanos), 0),
-    ("upstream_time", FieldPart::UpstreamTime(SECONDS), 1), ("upstream_duration", FieldPart::UpstreamTime(SECONDS), 1),
+    ("latencies.proxy", FieldPart::UpstreamTime(Unit::Millis), 1), ("upstream_time", FieldPart::UpstreamTime(SECONDS), 1), ("upstream_duration", FieldPart::UpstreamTime(SECONDS), 1),
     ("upstream_service_time", FieldPart::UpstreamTime(Unit::Millis), 2), ("x-envoy-upstream-service-time", FieldPart::UpstreamTime(Unit::Millis), 2),
     ("upstream_latency", FieldPart::UpstreamTime(SECONDS), 1), ("upstream_response_time_ms", FieldPart::UpstreamTime(Unit::Millis), 1),
 ];

@@ -117,9 +117,10 @@ pub(crate) fn json_keys(text: &str) -> Option<JsonKeys> {
 /// Puts quotes around each variable that is not in a string, which makes JSON of the format string.
 fn with_quoted_variables(text: &str) -> String {
     let mut json = String::new();
-    let (mut in_string, mut in_variable, mut escaped) = (false, false, false);
+    let (mut in_string, mut in_variable, mut in_braces, mut escaped) = (false, false, false, false);
     for char in text.chars() {
-        if in_variable && !(char.is_ascii_alphanumeric() || matches!(char, '_' | '{' | '}' | '$')) {
+        let goes_on = char.is_ascii_alphanumeric() || matches!(char, '_' | '$') || (char == '{' && json.ends_with('$'));
+        if in_variable && !goes_on && !(in_braces && char == '}') {
             json.push('"');
             in_variable = false;
         }
@@ -127,6 +128,7 @@ fn with_quoted_variables(text: &str) -> String {
             json.push('"');
             in_variable = true;
         }
+        in_braces = in_variable && (in_braces || char == '{') && char != '}';
         in_string ^= char == '"' && !escaped;
         escaped = char == '\\' && !escaped;
         json.push(char);

@@ -4,8 +4,8 @@
 //! the record's source; its own time is when the line was passed on, which the line itself says
 //! better.
 
-use crate::parse::LogRecord;
 use crate::parse::time::{Civil, rfc3339};
+use crate::parse::{LogRecord, address};
 
 /// Something in front of each line. Its name, a `+` and the name of a format are a format:
 /// `syslog+combined`.
@@ -25,8 +25,12 @@ pub(crate) enum LinePrefix {
     /// `kubectl logs --prefix`: `[pod/web-1/nginx] `, with `--timestamps` too.
     Kubectl,
     /// `kubectl logs --timestamps` and `docker logs --timestamps`, in RFC 3339; Go's package `log`,
-    /// `2025/05/01 07:57:03 `.
+    /// `2025/05/01 07:57:03 `; Unix time, `1732270272 `.
     Timestamps,
+    /// The level that a logger gives a message: `INFO `, `[info] `, `INFO:     `.
+    Level,
+    /// `grep -n` of one file, `12:`; `cat -n`, blanks, the number and a tab.
+    Numbered,
     /// `grep` over several files: `access.log:`.
     Grep,
     /// The same with `-n`: `access.log:12:`. Apart from the other, as an IPv6 address may begin
@@ -36,7 +40,7 @@ pub(crate) enum LinePrefix {
 
 impl LinePrefix {
     /// All of them, the more particular before the more general.
-    pub(crate) const ALL: [LinePrefix; 9] = [
+    pub(crate) const ALL: [LinePrefix; 11] = [
         Self::Cri,
         Self::Kubectl,
         Self::Compose,
@@ -44,6 +48,8 @@ impl LinePrefix {
         Self::Syslog,
         Self::Journald,
         Self::Timestamps,
+        Self::Level,
+        Self::Numbered,
         Self::Grep,
         Self::GrepNumbered,
     ];
@@ -58,6 +64,8 @@ impl LinePrefix {
             Self::Compose => "compose",
             Self::Kubectl => "kubectl",
             Self::Timestamps => "timestamps",
+            Self::Level => "level",
+            Self::Numbered => "numbered",
             Self::Grep => "grep",
             Self::GrepNumbered => "grep-n",
         }
@@ -65,7 +73,7 @@ impl LinePrefix {
 
     /// True if it can name a source.
     pub(crate) fn has_source(self) -> bool {
-        self != Self::Timestamps
+        !matches!(self, Self::Timestamps | Self::Level | Self::Numbered)
     }
 
     pub(crate) fn named(name: &str) -> Option<LinePrefix> {
@@ -83,9 +91,16 @@ impl LinePrefix {
             Self::Compose => compose(line),
             Self::Kubectl => kubectl(line),
             Self::Timestamps => timestamped(line).map(|line| (&b""[..], line)),
+            Self::Level => levelled(line).map(|line| (&b""[..], line)),
+            Self::Numbered => numbered(line).map(|line| (&b""[..], line)),
             Self::Grep => grep(line),
             Self::GrepNumbered => grep_numbered(line),
         }
+    }
+
+    /// True if it says that the line goes on in the next one.
+    pub(crate) fn is_of_piece(self, line: &[u8]) -> bool {
+        self == Self::Cri && cri_tagged(line).is_some_and(|(_, tag, _)| tag == b'P')
     }
 
     /// Parts of it that are not stored.
@@ -95,7 +110,8 @@ impl LinePrefix {
             Self::Syslog5424 => &["time passed on", "program", "structured data"],
             Self::Cri | Self::Timestamps => &["time passed on"],
             Self::Compose | Self::Kubectl | Self::Grep => &[],
-            Self::GrepNumbered => &["line number"],
+            Self::Level => &["level"],
+            Self::Numbered | Self::GrepNumbered => &["line number"],
         }
     }
 
@@ -121,6 +137,8 @@ impl LinePrefix {
             Self::Compose => (Vec::new(), b" | "),
             Self::Kubectl => (b"[".to_vec(), b"] "),
             Self::Timestamps => return [&time[..], b" "].concat(),
+            Self::Level => return b"- ".to_vec(),
+            Self::Numbered => return b"0:".to_vec(),
             Self::Grep => (Vec::new(), b":"),
             Self::GrepNumbered => (Vec::new(), b":0:"),
         };
@@ -260,7 +278,46 @@ fn without_seconds(text: &[u8]) -> Option<&[u8]> {
 }
 
 fn timestamped(line: &[u8]) -> Option<&[u8]> {
-    without_iso_time(line).or_else(|| without_go_time(line))?.strip_prefix(b" ")
+    without_iso_time(line).or_else(|| without_go_time(line)).or_else(|| without_epoch(line))?.strip_prefix(b" ")
+}
+
+/// Text after Unix time in seconds, with a fraction or none, or in milliseconds, since 2001.
+fn without_epoch(line: &[u8]) -> Option<&[u8]> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    matches!(digits, 10 | 13).then(|| without_fraction(&line[digits..]))
+}
+
+/// The line after a level, in brackets or before a colon, and the blanks that fill its column; a
+/// `-` is an absent one.
+fn levelled(line: &[u8]) -> Option<&[u8]> {
+    let (level, rest) = word(line)?;
+    let level = level.strip_suffix(b":").unwrap_or(level);
+    let level = level.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]")).unwrap_or(level);
+    (level == b"-" || address::is_level(level)).then(|| rest.trim_ascii_start())
+}
+
+/// The line after its number.
+fn numbered(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match &line[digits..] {
+        [b':' | b'\t', rest @ ..] if digits > 0 => Some(rest),
+        _ => None,
+    }
+}
+
+/// True if lines have growing numbers before them, which may else be read as the beginning of their
+/// IPv6 addresses.
+pub(crate) fn are_numbered(lines: &[&[u8]]) -> bool {
+    // Fewer may grow by chance.
+    const LINES_MIN: usize = 8;
+    let number = |line: &&[u8]| {
+        let text = line.trim_ascii_start();
+        let digits = text.len() - numbered(text)?.len() - 1;
+        str::from_utf8(&text[..digits]).ok()?.parse::<u64>().ok()
+    };
+    lines.len() >= LINES_MIN
+        && lines.windows(2).all(|pair| matches!((number(&pair[0]), number(&pair[1])), (Some(a), Some(b)) if a < b))
 }
 
 /// After `2025/05/01 07:57:03`, with a fraction or none, as Go's package `log` begins lines.
@@ -269,11 +326,17 @@ fn without_go_time(line: &[u8]) -> Option<&[u8]> {
 }
 
 fn cri(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    cri_tagged(line).map(|(stream, _, rest)| (stream, rest))
+}
+
+/// Stream and first tag of a line, and the text after them.
+fn cri_tagged(line: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     let (stream, rest) = word(timestamped(line)?)?;
     // `P` is a part of a line, `F` all of it or its last part; more tags may follow a colon.
     let (tags, rest) = word(rest)?;
-    let known = matches!(stream, b"stdout" | b"stderr") && matches!(tags.first(), Some(b'F' | b'P'));
-    (known && matches!(tags.get(1), None | Some(b':'))).then_some((stream, rest))
+    let tag = *tags.first()?;
+    let known = matches!(stream, b"stdout" | b"stderr") && matches!(tag, b'F' | b'P');
+    (known && matches!(tags.get(1), None | Some(b':'))).then_some((stream, tag, rest))
 }
 
 fn compose(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -305,7 +368,9 @@ fn grep(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = memchr::memchr(b':', line).filter(|colon| *colon > 0)?;
     let (file, rest) = (&line[..colon], &line[colon + 1..]);
     // A quote or a bracket before the colon is in the line itself.
-    if file.iter().any(|byte| matches!(byte, b'"' | b'[' | b'{' | b' ')) {
+    // Digits alone are the number of a line, and of a file by that name who knows.
+    let is_number = file.iter().all(u8::is_ascii_digit);
+    if is_number || file.iter().any(|byte| matches!(byte, b'"' | b'[' | b'{' | b' ')) {
         return None;
     }
     Some((file, rest))
@@ -389,6 +454,21 @@ mod tests {
     }
 
     #[test]
+    fn levels_and_numbers() {
+        for before in ["INFO ", "info: ", "[warn] ", "INFO:     ", "- "] {
+            splits(LinePrefix::Level, before, "");
+        }
+        assert_eq!(split(LinePrefix::Level, "INFOS a"), None);
+        splits(LinePrefix::Timestamps, "1700000000 ", "");
+        splits(LinePrefix::Timestamps, "1700000000.123 ", "");
+        splits(LinePrefix::Timestamps, "1700000000123 ", "");
+        assert_eq!(split(LinePrefix::Timestamps, "17000 a"), None);
+        splits(LinePrefix::Numbered, "17:", "");
+        splits(LinePrefix::Numbered, "    17\t", "");
+        assert_eq!(split(LinePrefix::Numbered, "17-203.0.113.9 - a"), None);
+    }
+
+    #[test]
     fn files_that_grep_names() {
         splits(LinePrefix::Grep, "access.log:", "access.log");
         splits(LinePrefix::GrepNumbered, "/var/log/nginx/access.log.1:1234:", "/var/log/nginx/access.log.1");
@@ -409,7 +489,7 @@ mod tests {
             LogRecord { time_us: Some(1_732_270_272_123_456), zone_seconds: 3_600, source: b"web1/a", ..LogRecord::default() };
         for prefix in LinePrefix::ALL {
             let source = match prefix {
-                LinePrefix::Timestamps => "",
+                LinePrefix::Timestamps | LinePrefix::Level | LinePrefix::Numbered => "",
                 LinePrefix::Cri => "stderr",
                 LinePrefix::Compose => "web-1",
                 _ => "web1/a",

@@ -144,6 +144,14 @@ impl FieldPart {
             )
     }
 
+    /// True if the part's text has no blanks where nothing is around it.
+    pub(crate) fn is_word(&self) -> bool {
+        matches!(
+            self,
+            FieldPart::Client | FieldPart::Host | FieldPart::Method | FieldPart::Target | FieldPart::Path | FieldPart::Protocol
+        )
+    }
+
     /// True if the part's text is digits, so that its end shows without a literal.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, FieldPart::Epoch(_) | FieldPart::Status | FieldPart::Bytes | FieldPart::RequestTime(_))

@@ -17,6 +17,12 @@ const NAME: &str = "combined_times";
 /// Name of the one that reads nothing of it.
 pub(super) const EXTRA: &str = "combined_extra";
 
+/// The same with a host before the client.
+const HOST_EXTRA: &str = "host_combined_extra";
+
+/// Name of a common one with text after it that is not read.
+pub(super) const COMMON_EXTRA: &str = "common_extra";
+
 /// Begins the names of fields that are stepped over.
 pub(super) const UNREAD: &str = "after_agent_";
 
@@ -49,6 +55,13 @@ pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
     let tail = agent.strip_suffix(b"\r").unwrap_or(agent);
     (numbers.iter().all(is_number) && !tail.trim_ascii().is_empty()).then_some(tail)
+}
+
+/// The text after the size of a common line; `None` where there is none, or a referrer is.
+pub(super) fn of_common_line(line: &[u8]) -> Option<&[u8]> {
+    let mut words = after_quoted(line)?.trim_ascii().splitn(3, |byte| *byte == b' ');
+    let tail = words.nth(2)?;
+    (!tail.starts_with(b"\"")).then_some(tail)
 }
 
 /// Text after the next text in quotes.
@@ -94,7 +107,10 @@ pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
         let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
         return unread(format, &after);
     }
-    if !matches!(format.name(), NAME | EXTRA) {
+    if format.name() == COMMON_EXTRA {
+        return lines.iter().find_map(|line| of_common_line(line)).map(|tail| String::from_utf8_lossy(tail).into_owned());
+    }
+    if !matches!(format.name(), NAME | EXTRA | HOST_EXTRA) {
         return None;
     }
     let tail = lines.iter().find_map(|line| of_line(line))?;

@@ -44,6 +44,33 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
     is_name(text) || is_ipv6(text) || text.starts_with(b"unix:")
 }
 
+/// True if a text is the name of a virtual host: neither a number nor the level of a message, which
+/// stand before lines too.
+pub(crate) fn is_virtual_host(text: &[u8]) -> bool {
+    is_host(text) && !text.iter().all(u8::is_ascii_digit) && !is_level(text)
+}
+
+/// True if a word is a level that loggers give a message.
+pub(crate) fn is_level(word: &[u8]) -> bool {
+    const LEVELS: [&[u8]; 14] = [
+        b"trace",
+        b"debug",
+        b"info",
+        b"notice",
+        b"warn",
+        b"warning",
+        b"error",
+        b"err",
+        b"crit",
+        b"critical",
+        b"alert",
+        b"emerg",
+        b"fatal",
+        b"audit",
+    ];
+    LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level))
+}
+
 /// Letters, digits and the marks between them; so are IPv4 addresses, and the numbers of
 /// anonymised logs.
 fn is_name(text: &[u8]) -> bool {
@@ -55,12 +82,17 @@ fn is_name(text: &[u8]) -> bool {
         && !is_after_line_number(text)
 }
 
-/// True for `access.log-12-203.0.113.7`: a line of context as grep prints it.
+/// True for `12-203.0.113.7` and `access.log-12-203.0.113.7`: a line of context as grep prints it.
 fn is_after_line_number(text: &[u8]) -> bool {
     let mut parts = text.rsplitn(3, |byte| *byte == b'-');
-    let (Some(last), Some(number), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let (Some(last), Some(number)) = (parts.next(), parts.next()) else { return false };
     let is_ipv4 = str::from_utf8(last).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok());
     is_ipv4 && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
+/// True if a text is an address, of IPv4 or IPv6.
+pub(crate) fn is_address(text: &[u8]) -> bool {
+    is_ipv6(text) || str::from_utf8(text).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok())
 }
 
 fn is_ipv6(text: &[u8]) -> bool {
@@ -86,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_line_number_before_an_address_is_no_host() {
-        assert!(!is_host(b"access.log-12-203.0.113.7"));
+        assert!(!is_host(b"access.log-12-203.0.113.7") && !is_host(b"12-203.0.113.7"));
         assert!(is_host(b"ec2-203-0-113-7.compute.example") && is_host(b"ip-10.0.0.1") && is_host(b"web-1"));
     }
 

@@ -8,6 +8,10 @@ use crate::parse::LineFlaw;
 /// Room for a line that is kept from one to the next.
 const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
+/// Bytes after which Docker cuts a line; all pieces but the last are of this length and have no
+/// newline.
+const PIECE_BYTES: usize = 16 << 10;
+
 /// State of a parser of lines in envelopes.
 #[derive(Clone, Debug)]
 pub(crate) struct EnvelopeState {
@@ -42,7 +46,16 @@ impl EnvelopeState {
         // Undone it is never longer.
         self.line.reserve_exact(text.len());
         undo_escapes(text, &mut self.line);
-        self.parser.parse(self.line.strip_suffix(b"\n").unwrap_or(&self.line))
+        let line = self.line.strip_suffix(b"\n");
+        if line.is_none() && self.line.len() >= PIECE_BYTES {
+            return LineOutcome::Rejected(LineFlaw::Piece);
+        }
+        match self.parser.parse(line.unwrap_or(&self.line)) {
+            // The last words of a program that ended its line with itself.
+            outcome @ (LineOutcome::Parsed(_) | LineOutcome::Blank) => outcome,
+            outcome if line.is_some() => outcome,
+            _ => LineOutcome::Rejected(LineFlaw::Piece),
+        }
     }
 }
 

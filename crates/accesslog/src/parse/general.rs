@@ -68,7 +68,7 @@ fn is_shifted(line: &[u8], record: &LogRecord<'_>) -> bool {
 fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> LineOutcome<'a> {
     let (word, rest) = line.split_at(memchr::memchr(b' ', line).map_or(line.len(), |blank| blank + 1));
     let host = present(address::client(word.trim_ascii_end()));
-    let is_host = address::is_host(host) || word == b"- ";
+    let is_host = address::is_virtual_host(host) || word == b"- ";
     let draft = match read_as_it_is(program, clock, rest, padded) {
         Ok((draft, false)) if is_host && program.fields & Field::Host.bit() == 0 => draft,
         _ => return LineOutcome::Rejected(LineFlaw::Start),
@@ -88,7 +88,14 @@ fn read_as_it_is<'a>(
     padded: bool,
 ) -> Result<(Draft<'a>, bool), LineFlaw> {
     let rest = line.strip_prefix(&*program.lead).ok_or(LineFlaw::Start)?;
-    let mut reader = LineReader { clock, pieces: ClockPieces::default(), draft: Draft::default(), padded, has_gap: false };
+    let mut reader = LineReader {
+        clock,
+        pieces: ClockPieces::default(),
+        draft: Draft::default(),
+        padded,
+        has_gap: false,
+        is_client_checked: !program.begins_as_common,
+    };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
         reader.finish_clock();
@@ -109,6 +116,8 @@ struct LineReader<'p, 'a> {
     padded: bool,
     /// True if a field was empty that never is.
     has_gap: bool,
+    /// True where the places of the fields do not tell that it is one, as they do in common lines.
+    is_client_checked: bool,
 }
 
 /// A field cut out of a line.
@@ -148,10 +157,22 @@ impl<'a> LineReader<'_, 'a> {
             self.has_gap |= op.is_bare && text.is_empty() && op.part.is_never_empty();
             match self.read_part(op, text) {
                 Ok(()) => self.draft.sound |= op.part.fields(),
-                Err(flaw) => self.draft.note(flaw),
+                Err(flaw) => self.read_first_word(op, text, flaw),
             }
             rest = cut.rest;
         }
+    }
+
+    /// Reads the number that a line goes on after, where it should end; otherwise notes the flaw.
+    #[cold]
+    fn read_first_word(&mut self, op: &Op, text: &'a [u8], flaw: LineFlaw) {
+        let is_last = op.stop == FieldEnd::LineEnd && op.is_bare && op.part.is_number();
+        let word = memchr::memchr(b' ', text).filter(|_| is_last).map(|end| &text[..end]);
+        if word.is_none_or(|word| self.read_part(op, word).is_err()) {
+            return self.draft.note(flaw);
+        }
+        self.draft.sound |= op.part.fields();
+        self.draft.note(LineFlaw::TextAfter);
     }
 
     fn cut(&mut self, op: &Op, text: &'a [u8], next: FlawPosition) -> Result<FieldCut<'a>, LineFlaw> {
@@ -189,7 +210,10 @@ impl<'a> LineReader<'_, 'a> {
         let record = &mut self.draft.record;
         match part {
             FieldPart::Skip | FieldPart::Clock(_) => {}
-            FieldPart::Client => record.client = present(address::client(text)),
+            FieldPart::Client => {
+                record.client = present(address::client(text));
+                return if self.is_client_checked { checked_client(record) } else { Ok(()) };
+            }
             FieldPart::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
             FieldPart::Host => record.host = present(text),
             FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::AnyTime => {
@@ -205,14 +229,19 @@ impl<'a> LineReader<'_, 'a> {
             }
             FieldPart::Protocol => record.protocol = present(text),
             FieldPart::Status => record.status = status(text)?,
-            FieldPart::Bytes => record.bytes = bytes(text)?,
+            FieldPart::Bytes => {
+                let text = self.draft.so_far(text);
+                self.draft.record.bytes = bytes(text)?;
+            }
             FieldPart::Referrer => record.referrer = present(text),
             FieldPart::Agent => record.agent = present(text),
             FieldPart::RequestTime(unit) => {
-                record.request_time_us = duration(text, *unit, Field::RequestTime)?;
+                let text = self.draft.so_far(text);
+                self.draft.record.request_time_us = duration(text, *unit, Field::RequestTime)?;
             }
             FieldPart::UpstreamTime(unit) => {
-                record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?;
+                let text = self.draft.so_far(text);
+                self.draft.record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?;
             }
         }
         Ok(())
@@ -248,6 +277,15 @@ impl<'a> LineReader<'_, 'a> {
             }
         }
     }
+}
+
+/// Takes a client out of the record that is neither an address nor a name.
+fn checked_client(record: &mut LogRecord<'_>) -> Result<(), LineFlaw> {
+    if record.client.is_empty() || address::is_host(record.client) {
+        return Ok(());
+    }
+    record.client = b"";
+    Err(LineFlaw::NotClient)
 }
 
 /// Length of the field that `text` begins with; `None` if its end is not there.
@@ -329,7 +367,12 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
     let text = if op.end.ends_with(b" ") { text } else { text.trim_ascii_end() };
     let whole = |length: usize| FieldCut { text: &text[..length], rest: &[], flaw: None, is_whole: true };
     if op.end.is_empty() {
-        return whole(text.len());
+        // A format that ends before the line does says nothing of the words that follow.
+        let mut blanks = memchr::memchr_iter(b' ', if op.is_bare && op.part.is_word() { text } else { b"" });
+        return match blanks.find(|at| !text[..*at].ends_with(b",")) {
+            Some(end) => FieldCut { flaw: Some(LineFlaw::TextAfter), ..whole(end) },
+            None => whole(text.len()),
+        };
     }
     let Some(first) = find(text, &op.end, op.escaped) else {
         return FieldCut { text, rest: &[], flaw: Some(missing_end(op, text, FlawPosition::Other)), is_whole: false };
@@ -388,17 +431,15 @@ pub(crate) fn status(text: &[u8]) -> Result<u16, LineFlaw> {
 
 pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, LineFlaw> {
     let text = present(text);
-    // HAProxy puts a plus before a value that it did not see the end of.
-    if text.is_empty() || text.starts_with(b"+") {
+    if text.is_empty() {
         return Ok(None);
     }
     number::unsigned(text).map(Some).map_err(|error| flaw_of(error, Field::Bytes))
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, LineFlaw> {
-    // -1 is what proxies write where there was none; HAProxy puts a plus before a value that it did
-    // not see the end of.
-    if text == b"-1" || text.starts_with(b"+") {
+    // Proxies write it where there was none.
+    if text == b"-1" {
         return Ok(None);
     }
     number::duration_sum_us(text, unit).map_err(|error| flaw_of(error, field))

@@ -23,11 +23,18 @@ pub(crate) struct JsonState {
     /// Strings of the current line whose escapes were undone.
     scratch: Vec<u8>,
     memo: KeyMemo,
+    /// Key of a time of the current line that is not read, as nothing tells its unit.
+    unitless: Option<&'static str>,
 }
 
 impl JsonState {
     pub(crate) fn new() -> JsonState {
-        JsonState { scratch: Vec::new(), memo: KeyMemo::new() }
+        JsonState { scratch: Vec::new(), memo: KeyMemo::new(), unitless: None }
+    }
+
+    /// The key of a time of the last line that was not read, as nothing tells its unit.
+    pub(crate) fn unitless(&self) -> Option<&'static str> {
+        self.unitless
     }
 
     /// Forgets the last line; after an uncommonly long one its room too.
@@ -102,8 +109,9 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     let scanned = scan.line();
     let (held, at, writer) = (scan.held, scan.at, scan.writer);
     let scratch = &*state.scratch;
-    let mut fill = RecordFiller { keys, clock, held: &held, scratch, writer, draft: Draft::default() };
+    let mut fill = RecordFiller { keys, clock, held: &held, scratch, writer, unitless: None, draft: Draft::default() };
     fill.all();
+    state.unitless = fill.unitless;
     match scanned {
         Ok(()) => {}
         Err(Stopped::Broken) => fill.draft.note(LineFlaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
@@ -142,7 +150,8 @@ pub(crate) fn parse_labels<'a>(
     if !is_access || memchr::memchr(b'\t', line).is_none() {
         return LineOutcome::Rejected(LineFlaw::NoLabels);
     }
-    let mut fill = RecordFiller { keys, clock, held: &held, scratch: &state.scratch, writer: None, draft: Draft::default() };
+    let mut fill =
+        RecordFiller { keys, clock, held: &held, scratch: &state.scratch, writer: None, unitless: None, draft: Draft::default() };
     fill.all();
     fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
@@ -388,6 +397,8 @@ struct RecordFiller<'p, 'a> {
     held: &'p [Option<BestValue<'a>>; KINDS],
     scratch: &'a [u8],
     writer: Option<JsonWriterKind>,
+    /// Key of a time that nothing tells the unit of.
+    unitless: Option<&'static str>,
     draft: Draft<'a>,
 }
 
@@ -399,8 +410,11 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
             let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
                 continue;
             };
-            let part = self.part_of(held.slot);
             let text = self.text(held);
+            let Some(part) = self.part_of(held.slot, text) else {
+                self.unitless = self.keys.slot(held.slot).unitless;
+                continue;
+            };
             match self.part(&part, text) {
                 Ok(()) => self.draft.sound |= part.fields(),
                 Err(flaw) => self.draft.note(flaw),
@@ -408,13 +422,17 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         }
     }
 
-    /// The part that a slot is, in this line.
-    fn part_of(&self, slot: u16) -> Cow<'p, FieldPart> {
+    /// The part that a slot is, in this line; `None` of a time that nothing tells the unit of.
+    fn part_of(&self, slot: u16, text: &[u8]) -> Option<Cow<'p, FieldPart>> {
         let slot = self.keys.slot(slot);
-        match self.writer.and_then(JsonWriterKind::unit) {
-            Some(unit) if slot.is_unit_of_writer => Cow::Owned(FieldPart::RequestTime(unit)),
-            _ => Cow::Borrowed(&slot.part),
+        if slot.unitless.is_none() || !says_amount(text) {
+            return Some(Cow::Borrowed(&slot.part));
         }
+        let unit = self.writer.and_then(JsonWriterKind::unit)?;
+        Some(Cow::Owned(match slot.part {
+            FieldPart::UpstreamTime(_) => FieldPart::UpstreamTime(unit),
+            _ => FieldPart::RequestTime(unit),
+        }))
     }
 
     /// Reads the request line, if there is one: it says method, target and protocol at once. One
@@ -445,8 +463,9 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
 
     fn part(&mut self, part: &FieldPart, text: &'a [u8]) -> Result<(), LineFlaw> {
         let has_target = self.held[TARGET].is_some();
+        let is_number = matches!(part, FieldPart::Bytes | FieldPart::RequestTime(_) | FieldPart::UpstreamTime(_));
+        let text = if is_number { self.draft.so_far(present(text)) } else { present(text) };
         let record = &mut self.draft.record;
-        let text = present(text);
         match part {
             FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => return self.time(text),
             FieldPart::Client => record.client = address::client(text),
@@ -459,8 +478,8 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
                 record.query = text.strip_prefix(b"?").unwrap_or(text);
             }
             FieldPart::Protocol => record.protocol = text,
-            FieldPart::Status => record.status = status(text)?,
-            FieldPart::Bytes => record.bytes = general::bytes(text)?,
+            FieldPart::Status => record.status = status(whole(text))?,
+            FieldPart::Bytes => record.bytes = general::bytes(whole(text))?,
             FieldPart::Referrer => record.referrer = text,
             FieldPart::Agent => record.agent = text,
             FieldPart::RequestTime(unit) => {
@@ -482,6 +501,20 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         self.draft.record.time_us = Some(instant.time_us);
         self.draft.record.zone_seconds = instant.zone_seconds;
         Ok(())
+    }
+}
+
+/// True of a number without a unit, other than zero, which is the same in all.
+fn says_amount(text: &[u8]) -> bool {
+    text.last().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') && text.iter().any(|byte| (b'1'..=b'9').contains(byte))
+}
+
+/// A number without `.0` at its end: where a writer has but one kind of numbers, whole ones look so
+/// too.
+fn whole(text: &[u8]) -> &[u8] {
+    match memchr::memchr(b'.', text) {
+        Some(dot) if dot > 0 && text.len() > dot + 1 && text[dot + 1..].iter().all(|byte| *byte == b'0') => &text[..dot],
+        _ => text,
     }
 }
 

@@ -74,6 +74,12 @@ impl LogParser {
         LogParser { w3c: self.w3c.map(W3cState::strict), inner, unwrapping, ..self }
     }
 
+    /// The key of a time of the last line, in JSON, that is not read, as nothing tells its unit.
+    pub(crate) fn unitless(&self) -> Option<&'static str> {
+        let inner = self.inner.as_ref().and_then(|parser| parser.unitless());
+        inner.or_else(|| self.json.as_ref().and_then(JsonState::unitless))
+    }
+
     /// Sets the columns that a stretch of lines begins with.
     pub(crate) fn begin(&mut self, columns: Arc<W3cColumns>) {
         if let Some(state) = &mut self.w3c {
@@ -153,6 +159,9 @@ fn parse_after<'a>(
     let (Some(parser), Some((source, rest))) = (parser, prefix.split(line)) else {
         return LineOutcome::Rejected(LineFlaw::Start);
     };
+    if prefix.is_of_piece(line) {
+        return LineOutcome::Rejected(LineFlaw::Piece);
+    }
     let mut outcome = parse(parser, rest);
     if let LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) = &mut outcome
         && !general::present(source).is_empty()

@@ -127,6 +127,13 @@ pub enum LineFlaw {
     OtherColumns,
     /// The name of a virtual host stands before the client, where the format has none.
     HostFirst,
+    /// A part of a line that a container's runtime cut because of its length.
+    Piece,
+    /// The client is neither an address nor a name.
+    NotClient,
+    /// A number has a plus before it, as HAProxy writes those of a request that goes on
+    /// (`option logasap`): the final one is larger.
+    SoFar,
 }
 
 impl fmt::Display for LineFlaw {
@@ -149,6 +156,11 @@ impl fmt::Display for LineFlaw {
             LineFlaw::NoColumns => f.write_str("no #Fields line before it says what its columns are"),
             LineFlaw::OtherColumns => f.write_str("#Fields says other columns from here on"),
             LineFlaw::HostFirst => f.write_str("a host stands before the client, where the format has none"),
+            LineFlaw::Piece => {
+                f.write_str("a piece of a line that the container's runtime cut: docker logs and kubectl logs write it whole")
+            }
+            LineFlaw::NotClient => f.write_str("client is neither an address nor a name"),
+            LineFlaw::SoFar => f.write_str("logged before its end: bytes or time are those so far (+)"),
             LineFlaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
         }
     }
@@ -162,6 +174,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) sound: u16,
     flaw: Option<LineFlaw>,
     flaws: u32,
+    /// A number is the one so far.
+    is_so_far: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -172,9 +186,21 @@ impl<'a> Draft<'a> {
         self.flaws += 1;
     }
 
+    /// Digits of a number, without the plus that HAProxy puts before one of a request that goes on.
+    pub(crate) fn so_far<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
+        match text {
+            [b'+', digits @ ..] if digits.first().is_some_and(u8::is_ascii_digit) => {
+                self.is_so_far = true;
+                digits
+            }
+            _ => text,
+        }
+    }
+
     /// The outcome, where `needed` are the fields that must be sound for a flawed line to be kept.
     pub(crate) fn outcome(self, needed: u16) -> LineOutcome<'a> {
         match self.flaw {
+            None if self.is_so_far => LineOutcome::Repaired(self.record, LineFlaw::SoFar),
             None => LineOutcome::Parsed(self.record),
             Some(flaw) if self.flaws == 1 && self.sound & needed == needed => LineOutcome::Repaired(self.record, flaw),
             Some(flaw) => LineOutcome::Rejected(flaw),

@@ -32,8 +32,8 @@ fn zip_member(name: &str, content: &[u8]) -> Vec<u8> {
     [header, name.as_bytes().to_vec(), content.to_vec()].concat()
 }
 
-fn archive(archive: Archive, members: &[&str], more: bool) -> ForeignContent {
-    ForeignContent::Archive { archive, members: members.iter().map(|name| (*name).to_owned()).collect(), more }
+fn archive(archive: Archive, members: &[&str], more: impl Into<Option<bool>>) -> ForeignContent {
+    ForeignContent::Archive { archive, members: members.iter().map(|name| (*name).to_owned()).collect(), more: more.into() }
 }
 
 fn found(sample: &[u8]) -> Option<ForeignContent> {
@@ -50,7 +50,7 @@ fn archives_of_logs_are_no_logs_and_their_members_are_named() {
     ]);
     assert_eq!(found(&two), Some(archive(Archive::Tar, &["logs/access.log", "b"], false)));
     // What is after the part that was read is not known.
-    assert_eq!(found(&two[..3_000]), Some(archive(Archive::Tar, &["logs/access.log"], true)));
+    assert_eq!(found(&two[..3_000]), Some(archive(Archive::Tar, &["logs/access.log"], None)));
     let four = tar(&["a", "b", "c", "d"].map(|name| tar_member(name, b'0', log.as_bytes())));
     assert_eq!(found(&four), Some(archive(Archive::Tar, &["a", "b", "c"], true)));
     let pax = tar(&[tar_member("pax", b'x', b"27 path=very/long/name.log\n"), tar_member("cut", b'0', log.as_bytes())]);
@@ -59,7 +59,7 @@ fn archives_of_logs_are_no_logs_and_their_members_are_named() {
     assert_eq!(found(&gnu), Some(archive(Archive::Tar, &["long/name.log"], false)));
     let zip = [zip_member("access.log", log.as_bytes()), zip_member("error.log", b"x\n"), b"PK\x01\x02".to_vec()].concat();
     assert_eq!(found(&zip), Some(archive(Archive::Zip, &["access.log", "error.log"], false)));
-    assert_eq!(found(&zip[..2_000]), Some(archive(Archive::Zip, &["access.log"], true)));
+    assert_eq!(found(&zip[..2_000]), Some(archive(Archive::Zip, &["access.log"], None)));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn heads_of_archives_that_lie_do_not_panic() {
     }
     let mut zip = zip_member("a", b"x");
     zip[18..22].fill(0xff);
-    assert_eq!(ForeignContent::of_bytes(&zip), Some(archive(Archive::Zip, &["a"], true)));
+    assert_eq!(ForeignContent::of_bytes(&zip), Some(archive(Archive::Zip, &["a"], None)));
     for length in 0..zip.len() {
         let _ = ForeignContent::of_bytes(&zip[..length]);
     }
@@ -138,4 +138,6 @@ fn commands_take_any_name() {
     assert_eq!(tar.way_on("standard input", "logs"), "Read what is in it: tar -xOf FILE 'it'\\''s access.log' | rorqual logs -");
     assert_eq!(archive(Archive::Zip, &["a.log"], false).extraction("x.zip").as_deref(), Some("unzip -p x.zip a.log"));
     assert_eq!(tar.to_string(), "a tar archive (error.txt, it's access.log, …)");
+    assert_eq!(archive(Archive::Zip, &["a.log"], false).to_string(), "a zip archive (a.log)");
+    assert_eq!(archive(Archive::Zip, &["a.log"], None).to_string(), "a zip archive (a.log, and perhaps more)");
 }

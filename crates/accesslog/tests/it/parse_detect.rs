@@ -71,6 +71,90 @@ fn hosts_before_some_clients_are_no_clients() {
     assert!(clients[1].contains("HostFirst"), "{}", clients[1]);
 }
 
+/// A level, a number or a time before the client is no host.
+#[test]
+fn words_before_the_client_that_are_no_host() {
+    let combined = COMBINED.strip_prefix("1.2.3.4").expect("the address");
+    let of = |format: &str, client: &str| (format.to_owned(), true, vec![client.to_owned()]);
+    for (before, format) in [
+        ("INFO 203.0.113.9", "level+combined"),
+        ("[warn] 203.0.113.9", "level+combined"),
+        ("1700000000 203.0.113.9", "timestamps+combined"),
+        ("1700000000.250 INFO 203.0.113.9", "timestamps+level+combined"),
+        ("17:203.0.113.9", "numbered+combined"),
+        ("    17\t203.0.113.9", "numbered+combined"),
+        ("17:example.com 203.0.113.9", "numbered+host_combined"),
+    ] {
+        assert_eq!(read(&[&format!("{before}{combined}")]), of(format, "203.0.113.9"), "{before}");
+    }
+    let detection = detect(format!("17:{COMBINED}\n").as_bytes(), &[]).expect("known");
+    assert!(!detection.format.has(Field::Source), "a number is no source");
+    // Among combined lines.
+    let lines = [COMBINED.to_owned(), format!("INFO {COMBINED}"), format!("17 {COMBINED}")];
+    let mut parser = LogParser::new(&LogFormat::named("combined").expect("known"));
+    let outcomes: Vec<bool> =
+        lines.iter().map(|line| matches!(parser.parse(line.as_bytes()), LineOutcome::Rejected(LineFlaw::Start))).collect();
+    assert_eq!(outcomes, [false, true, true]);
+    // A number that is no time says nothing.
+    assert!(detect(format!("17 203.0.113.9{combined}\n").as_bytes(), &[]).is_err());
+}
+
+/// A number that grows from line to line is no part of the address after it.
+#[test]
+fn line_numbers_before_ipv6_addresses() {
+    let combined = COMBINED.strip_prefix("1.2.3.4").expect("the address");
+    let lines: Vec<String> = (1..=8).map(|number| format!("{number}:2001:db8::7{combined}")).collect();
+    let (format, sure, clients) = read(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((&*format, sure, clients), ("numbered+combined", true, vec!["2001:db8::7".to_owned(); 8]));
+    let clients = vec![format!("2001:db8::7{combined}"); 8];
+    assert_eq!(read(&clients.iter().map(String::as_str).collect::<Vec<_>>()).0, "combined");
+}
+
+/// Text in quotes after the agent is a list of clients where each of them is one.
+#[test]
+fn text_after_the_agent_that_is_no_list_of_clients() {
+    let found = |tail: &str| {
+        let found = detect(format!("{COMBINED} \"{tail}\"\n").as_bytes(), &[]).expect("a known format");
+        (found.format.name().to_owned(), found.sure, found.unread)
+    };
+    for list in ["-", "", "203.0.113.7", "203.0.113.7, 10.0.0.1", "unknown, [2001:db8::1]:80"] {
+        assert_eq!(found(list), ("combined_forwarded".to_owned(), true, None), "{list}");
+    }
+    for other in ["req-7f3a", "GB", "TLSv1.3", "203.0.113.7 MISS"] {
+        assert_eq!(found(other), ("combined_extra".to_owned(), true, Some(format!("\"{other}\""))), "{other}");
+    }
+    let found = detect(format!("example.com {COMBINED} \"req-7f3a\"\n").as_bytes(), &[]).expect("a known format");
+    assert_eq!((found.format.name(), found.sure, found.unread.as_deref()), ("host_combined_extra", true, Some("\"req-7f3a\"")));
+}
+
+/// Its `%V` stands where a common line has the identity, which is a `-` or a name.
+#[test]
+fn lighttpds_default_has_the_host() {
+    let line = |host: &str| COMBINED.replace("1.2.3.4 - -", &format!("1.2.3.4 {host} -"));
+    let (format, sure, clients) = read(&[&line("example.com"), &line("example.com:8080")]);
+    assert_eq!((&*format, sure, clients), ("lighttpd", true, vec!["1.2.3.4".to_owned(); 2]));
+    let mut parser = LogParser::new(&LogFormat::named("lighttpd").expect("known"));
+    let line = line("example.com");
+    assert!(matches!(parser.parse(line.as_bytes()), LineOutcome::Parsed(record) if record.host == b"example.com"));
+    for identity in ["-", "frank", "12"] {
+        assert_eq!(read(&[&COMBINED.replace("1.2.3.4 - -", &format!("1.2.3.4 {identity} -"))]).0, "combined", "{identity}");
+    }
+}
+
+/// A common line that goes on, with a time whose unit nothing tells, as Rack and Tomcat write it.
+#[test]
+fn common_lines_that_go_on() {
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0;
+    for tail in ["0.0029", "17", "[http-nio-8080-exec-1] 17", "req-7f3a="] {
+        let found = detect(format!("{common} {tail}\n").as_bytes(), &[]).expect("a known format");
+        assert_eq!((found.format.name(), found.sure, found.unread.as_deref()), ("common_extra", true, Some(tail)));
+        assert!(!found.format.has(Field::RequestTime), "{tail}");
+    }
+    // Combined lines of which many are cut are no longer common ones.
+    let cut = format!("{COMBINED}\n").repeat(6) + &format!("{}\n", &COMBINED[..COMBINED.len() - 2]).repeat(5);
+    assert_eq!(found(&cut), "combined");
+}
+
 #[test]
 fn lines_of_gos_log_package() {
     let line = "2024/11/22 10:11:12 [2024-11-22 10:11:12.150624] [router:host-http] [origin:a.example] \

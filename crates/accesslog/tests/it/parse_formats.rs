@@ -3,7 +3,7 @@
 // Helpers are not seen as tests by clippy.toml, and may fail as tests do.
 #![allow(clippy::expect_used)]
 
-use rorqual_accesslog::format::{Field, LogFormat, formats_in_config};
+use rorqual_accesslog::format::{Field, LogFormat, detect, formats_in_config};
 use rorqual_accesslog::parse::{FlawPosition, LineFlaw, LineOutcome, LogParser, LogRecord};
 
 /// 10/Oct/2000:13:55:36 -0700, the time of the examples in Apache's documentation: `date -d
@@ -139,6 +139,17 @@ fn quotes_within_fields() {
 }
 
 #[test]
+fn bare_variables_before_a_brace() {
+    for source in
+        [r#"{"a":$status}"#, r#"{"a":${status}}"#, r#"{"x":{"y":$remote_addr},"a":${status}}"#, r#"{"a":$status,"b":$host }"#]
+    {
+        let mut parser = LogParser::new(&LogFormat::parse(source).expect("a format"));
+        let LineOutcome::Parsed(record) = parser.parse(br#"{"b":"c","a":404}"#) else { panic!("{source}") };
+        assert_eq!(record.status, 404, "{source}");
+    }
+}
+
+#[test]
 fn nginx_format_that_makes_json() {
     let format = r#"{"when":"$time_iso8601","rc":$status,"who":{"addr":"$remote_addr"},"line":"$request","secs":$request_time,"env":"prod"}"#;
     let line = r#"{"rc":200, "when":"2000-10-10T13:55:36-07:00","line":"GET /apache_pb.gif?q=\"x\" HTTP/1.0","secs":0.5,"who":{"addr":"127.0.0.1"},"env":"prod"}"#;
@@ -266,4 +277,98 @@ fn literals_that_are_missing() {
     let mut parser = LogParser::new(&LogFormat::parse("<%h> %>s").expect("sound"));
     assert_eq!(parser.parse(b"h> 200"), LineOutcome::Rejected(LineFlaw::Start));
     assert_eq!(parser.parse(b"<h 200"), LineOutcome::Rejected(LineFlaw::Unclosed(FlawPosition::Field(Field::Client), '>')));
+}
+
+/// A line that goes on after the format does is told, and no text of it becomes a value.
+#[test]
+fn lines_longer_than_the_format() {
+    const LINE: &str = r#"203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 5 "-" "x""#;
+    let expect = |format: &str, line: &str, client: &[u8], status: u16, bytes: Option<u64>, flaw: LineFlaw| {
+        let mut parser = LogParser::new(&LogFormat::parse(format).expect("a format"));
+        match parser.parse(line.as_bytes()) {
+            LineOutcome::Repaired(record, found) => {
+                assert_eq!((record.client, record.status, record.bytes, found), (client, status, bytes, flaw), "{format}");
+            }
+            other => panic!("{format}: {other:?}"),
+        }
+    };
+    expect("%a", LINE, b"203.0.113.9", 0, None, LineFlaw::TextAfter);
+    expect(r#"%h %l %u %t "%r" %>s"#, LINE, b"203.0.113.9", 200, None, LineFlaw::TextAfter);
+    expect(r#"%h %l %u %t "%r" %>s %b"#, LINE, b"203.0.113.9", 200, Some(5), LineFlaw::TextAfter);
+    expect("%a", "(null)", b"", 0, None, LineFlaw::NotClient);
+    expect("%>s %a", "200 <script>", b"", 200, None, LineFlaw::NotClient);
+    let mut parser = LogParser::new(&LogFormat::parse("%a").expect("a format"));
+    assert_eq!(
+        parser.parse(b"<error> no such file"),
+        LineOutcome::Repaired(LogRecord::default(), LineFlaw::TextAfter),
+        "no client"
+    );
+    for (line, client) in [("203.0.113.9, 10.0.0.1", &b"203.0.113.9"[..]), ("host.example  ", b"host.example"), ("-", b"")] {
+        assert_eq!(parser.parse(line.as_bytes()), LineOutcome::Parsed(LogRecord { client, ..LogRecord::default() }), "{line}");
+    }
+}
+
+/// `option logasap`: numbers of a request that goes on are those so far, and marked.
+#[test]
+fn numbers_so_far() {
+    let line = |times: &str, bytes: &str| {
+        format!(
+            "10.0.1.4:33320 [06/Feb/2024:12:14:17.999] http-in static/srv1 {times} 200 {bytes} - - ---- 3/3/1/1/0 0/0 \"GET /image.iso HTTP/1.0\""
+        )
+    };
+    let mut parser = LogParser::new(&LogFormat::named("haproxy").expect("known"));
+    for (times, bytes, flaw) in [
+        ("9/0/7/14/+30", "+243", true),
+        ("9/0/7/14/30", "+243", true),
+        ("9/0/7/14/+30", "243", true),
+        ("9/0/7/14/30", "243", false),
+    ] {
+        let line = line(times, bytes);
+        let (record, found) = match parser.parse(line.as_bytes()) {
+            LineOutcome::Parsed(record) => (record, None),
+            LineOutcome::Repaired(record, flaw) => (record, Some(flaw)),
+            other => panic!("{line}: {other:?}"),
+        };
+        let numbers = (record.bytes, record.request_time_us, record.upstream_time_us);
+        assert_eq!(numbers, (Some(243), Some(30_000), Some(14_000)), "{line}");
+        assert_eq!(found, flaw.then_some(LineFlaw::SoFar), "{line}");
+    }
+    let log: String = (0..5).map(|_| line("9/0/7/14/+30", "+243") + "\n").collect();
+    let found = detect(log.as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.sound, found.sure), ("haproxy", 5, true));
+    let bad = line("9/0/7/14/+", "+x");
+    assert!(matches!(parser.parse(bad.as_bytes()), LineOutcome::Rejected(LineFlaw::NotNumber(Field::RequestTime))));
+}
+
+/// Container runtimes write long lines in pieces, of which none is a line.
+#[test]
+fn pieces_of_long_lines() {
+    const LINE: &str = r#"203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 5 "-" "x""#;
+    let mut cri = LogParser::new(&LogFormat::parse("cri+combined").expect("a format"));
+    let mut read = |tag: &str, text: &str| {
+        let line = format!("2016-10-06T00:17:09.669794202Z stdout {tag} {text}");
+        matches!(cri.parse(line.as_bytes()), LineOutcome::Parsed(_))
+            .then_some(())
+            .ok_or_else(|| format!("{:?}", cri.parse(line.as_bytes())))
+    };
+    // Even one that would do as a line.
+    for piece in [LINE, &LINE[..60]] {
+        assert_eq!(read("P", piece), Err("Rejected(Piece)".to_owned()));
+    }
+    assert_eq!(read("F", LINE), Ok(()));
+    let mut docker = LogParser::new(&LogFormat::parse("docker+combined").expect("a format"));
+    let mut read = |text: &str| {
+        let line = format!(r#"{{"log":{},"stream":"stdout","time":"2024-11-22T10:11:12Z"}}"#, serde_json::json!(text));
+        match docker.parse(line.as_bytes()) {
+            LineOutcome::Parsed(record) => Ok(record.status),
+            LineOutcome::Rejected(flaw) => Err(flaw),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read(&format!("{LINE}\n")), Ok(200));
+    assert_eq!(read(LINE), Ok(200), "the last words of a program");
+    assert_eq!(read(&LINE[..LINE.len() - 1]), Err(LineFlaw::Piece));
+    let long = format!("{}{}\"", &LINE[..LINE.len() - 1], "y".repeat((16 << 10) - LINE.len()));
+    assert_eq!((long.len(), read(&long)), (16 << 10, Err(LineFlaw::Piece)), "one that would do as a line");
+    assert_eq!(read(&format!("{long}\n")), Ok(200));
 }

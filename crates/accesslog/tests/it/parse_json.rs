@@ -184,7 +184,10 @@ fn times_and_durations_in_every_unit() {
         assert_eq!(record(&format!(r#""time":"{time}""#)).0, second, "{time}");
     }
     for duration in [
-        r#""duration":0.25"#,
+        r#""duration":0.25,"bytes_read":0"#,
+        r#""latency":250.0,"apisix_latency":1"#,
+        r#""duration_ms":250,"duration":0.25"#,
+        r#""duration":0.25,"duration_ms":250"#,
         r#""Duration":250000000"#,
         r#""duration":"250ms""#,
         r#""duration_ms":250"#,
@@ -266,10 +269,22 @@ fn the_unit_of_a_duration_is_its_writers() {
             None,
         ),
         (
-            r#"{"level":"info","ts":1646861401.5,"logger":"http.log.access","request":{"method":"GET","uri":"/"},"status":200,"duration":0.0015}"#,
+            r#"{"level":"info","ts":1646861401.5,"logger":"http.log.access","request":{"method":"GET","uri":"/"},"status":200,"duration":0.0015,"resp_headers":{}}"#,
             1_500,
             None,
         ),
+        // APISIX's loggers, Skipper and Gravitee write milliseconds.
+        (
+            r#"{"request":{"method":"GET","uri":"/"},"response":{"status":200},"latency":12.5,"upstream_latency":9,"apisix_latency":3.5}"#,
+            12_500,
+            Some(9_000),
+        ),
+        (
+            r#"{"duration":24,"flow-id":"","level":"info","method":"GET","requested-host":"a.example","status":404,"uri":"/"}"#,
+            24_000,
+            None,
+        ),
+        (r#"{"method":"GET","uri":"/","status":200,"response-time":24,"proxy-latency":3}"#, 24_000, None),
         (
             r#"{"ClientHost":"10.0.0.1","RequestMethod":"GET","RequestPath":"/","DownstreamStatus":200,"Duration":1500000}"#,
             1_500,
@@ -314,4 +329,66 @@ fn a_line_after_a_hole_is_the_line() {
         let LineOutcome::Parsed(record) = parser.parse(&hole) else { panic!("{format}: not parsed") };
         assert_eq!(record.client, b"203.0.113.1", "{format}");
     }
+}
+
+/// A writer with but one kind of numbers writes whole ones with a point.
+#[test]
+fn whole_numbers_with_a_point() {
+    for status in ["200.0", "\"200\"", "200", "\"200.0\"", "200.00"] {
+        let line = format!(r#"{{"request":"GET / HTTP/1.1","status":{status},"bytes":512.0}}"#);
+        let mut parser = json_parser();
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((record.status, record.bytes), (200, Some(512)), "{line}");
+    }
+    for status in ["200.5", "200.", ".0"] {
+        let line = format!(r#"{{"request":"GET / HTTP/1.1","status":{status}}}"#);
+        assert_eq!(said(&line), "rejected: status is not a number", "{line}");
+    }
+}
+
+/// A bare number under a name that some use for seconds and others for milliseconds is neither.
+#[test]
+fn times_that_nothing_tells_the_unit_of() {
+    let line = |members: &str| format!(r#"{{"ts":1,"client_ip":"203.0.113.1","method":"GET","uri":"/","status":200,{members}}}"#);
+    for key in ["duration", "latency", "elapsed", "took", "response_time"] {
+        let log = line(&format!(r#""{key}":62.5"#)) + "\n" + &line(&format!(r#""{key}":"7""#)) + "\n";
+        let found = detect(log.as_bytes(), &[]).expect("known");
+        assert_eq!((found.format.name(), found.sure, found.unread.as_deref()), ("json", true, Some(key)));
+        assert!(!found.format.has(Field::RequestTime), "{key}");
+        let prefixed: String = log.lines().map(|line| format!("web-1  | {line}\n")).collect();
+        assert_eq!(detect(prefixed.as_bytes(), &[]).expect("known").unread.as_deref(), Some(key));
+        let mut parser = json_parser();
+        for line in log.lines() {
+            let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+            assert_eq!((record.status, record.request_time_us), (200, None), "{line}");
+        }
+    }
+    // Nothing takes as long in any unit.
+    let log = line(r#""duration":0"#) + "\n";
+    let found = detect(log.as_bytes(), &[]).expect("known");
+    assert_eq!((found.unread, found.format.has(Field::RequestTime)), (None, true));
+    // A format that names the unit reads it.
+    let format = LogFormat::parse(r#"{"status":$status,"latency":$request_time_ms}"#).expect("a format");
+    let mut parser = LogParser::new(&format);
+    let line = line(r#""latency":62.5"#);
+    let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+    assert_eq!(record.request_time_us, Some(62_500));
+}
+
+/// Keys of Kong's log plugins, of GitLab's workhorse and of Pomerium, by their documentation.
+#[test]
+fn keys_of_other_gateways() {
+    let kong = r#"{"response":{"size":9982,"status":200},"client_ip":"203.0.113.9","request":{"size":98,"uri":"/a?b","method":"GET","url":"http://a.example:8000/a?b","headers":{"user-agent":"curl/8","host":"a.example:8000"}},"latencies":{"request":515,"kong":58,"proxy":457},"started_at":1646861401000}"#;
+    let mut parser = json_parser();
+    let LineOutcome::Parsed(record) = parser.parse(kong.as_bytes()) else { panic!("{kong}") };
+    assert_eq!((record.client, record.host, record.path), (&b"203.0.113.9"[..], &b"a.example:8000"[..], &b"/a"[..]));
+    assert_eq!((record.request_time_us, record.upstream_time_us, record.bytes), (Some(515_000), Some(457_000), Some(9_982)));
+    assert_eq!(record.time_us, Some(1_646_861_401_000_000));
+    let workhorse =
+        r#"{"duration_ms":123,"method":"GET","status":200,"uri":"/a","remote_ip":"203.0.113.9","written_bytes":4567}"#;
+    let LineOutcome::Parsed(record) = parser.parse(workhorse.as_bytes()) else { panic!("{workhorse}") };
+    assert_eq!((record.request_time_us, record.bytes), (Some(123_000), Some(4_567)));
+    let pomerium = r#"{"method":"GET","authority":"a.example","path":"/a","forwarded-for":"203.0.113.9, 10.0.0.1","duration":43.21,"size":35,"response-code":302,"response-code-details":"via_upstream"}"#;
+    let LineOutcome::Parsed(record) = parser.parse(pomerium.as_bytes()) else { panic!("{pomerium}") };
+    assert_eq!((record.client, record.request_time_us, record.bytes), (&b"203.0.113.9"[..], Some(43_210), Some(35)));
 }

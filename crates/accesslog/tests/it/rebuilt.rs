@@ -1,7 +1,7 @@
 //! Lines written by their format: read again they say the same.
 
 use rorqual_accesslog::format::{LogFormat, detect};
-use rorqual_accesslog::parse::{LineOutcome, LogParser, LogRecord};
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 
 fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
@@ -16,7 +16,8 @@ fn rebuilt(format: &LogFormat, line: &[u8]) -> Option<Vec<u8>> {
     let mut parser = LogParser::new(format);
     let (record, sound) = match parser.parse(line) {
         LineOutcome::Parsed(record) => (record, true),
-        LineOutcome::Repaired(record, _) => (record, false),
+        // It is sound, and its plus is not kept.
+        LineOutcome::Repaired(record, flaw) => (record, flaw == LineFlaw::SoFar),
         LineOutcome::Rejected(_) | LineOutcome::Blank => return None,
     };
     let written = format.line(&record);

@@ -24,7 +24,7 @@ fn an_archive_is_no_log_for_any_verb() {
     let archive = tar("logs/access.log", &log(20_000));
     for (name, stored) in [("x.tar", archive.clone()), ("x.tar.gz", gzip(&archive))] {
         let file = folder.file(name, &stored);
-        let said = format!("{file}: this is a tar archive (logs/access.log, …), and no ");
+        let said = format!("{file}: this is a tar archive (logs/access.log, and perhaps more), and no ");
         let command = format!("tar -xOf {file} logs/access.log | rorqual ");
         rorqual(&["logs", &file]).run().exits(2).says(&[&said, &format!("{command}logs -")]);
         rorqual(&["logs", "--format", "combined", &file]).run().exits(2).says(&[&said]);
@@ -48,10 +48,52 @@ fn an_archive_is_no_log_for_any_verb() {
     let id = server.session(&json!({"size": archive.len()}));
     let refused = server.put(&id, 0, &archive).refused(422, "unknown_format");
     assert!(
-        refused["message"].as_str().is_some_and(|said| said.contains("this is a tar archive (logs/access.log, …)")),
+        refused["message"]
+            .as_str()
+            .is_some_and(|said| said.contains("this is a tar archive (logs/access.log, and perhaps more)")),
         "{refused}"
     );
     assert_eq!(refused["lines"], json!([]));
+}
+
+#[test]
+fn one_member_that_is_all_there_is_said_as_one() {
+    let folder = TestFolder::new();
+    let file = folder.file("x.tar", tar("access.log", &log(3)));
+    rorqual(&["logs", &file]).run().exits(2).says(&[&format!("{file}: this is a tar archive (access.log), and no access log. ")]);
+}
+
+#[test]
+fn blank_lines_alone_are_said() {
+    let folder = TestFolder::new();
+    let file = folder.file("blank.log", b"\n \n\r\n");
+    let ran = rorqual(&["logs", &file]).run().exits(2);
+    ran.says(&[&format!("{file}: there are blank lines and nothing else")]);
+}
+
+/// Lines beyond 16 KiB, as Kubernetes' and Docker's files have them: each piece is rejected by its
+/// own reason, and their number is said.
+#[test]
+fn pieces_of_long_lines_are_counted_apart() {
+    let folder = TestFolder::new();
+    let line = r#"203.0.113.9 - - [22/Nov/2024:10:11:12 +0000] "GET /a HTTP/1.1" 200 5 "-" "curl/8""#;
+    let piece = "x".repeat(16 << 10);
+    let cri = |tag: &str, text: &str| format!("2024-11-22T10:11:12.1Z stdout {tag} {text}\n");
+    let docker = |text: &str| format!("{}\n", json!({"log": text, "stream": "stdout", "time": "2024-11-22T10:11:12Z"}));
+    let whole = format!("{line}\n");
+    let cri_log = [cri("F", line).repeat(20), cri("P", &piece).repeat(2), cri("F", "end")].concat();
+    let docker_log = [docker(&whole).repeat(20), docker(&piece).repeat(2), docker("end\n")].concat();
+    for (name, log) in [("cri.log", cri_log), ("docker.log", docker_log)] {
+        let file = folder.file(name, log.as_bytes());
+        let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+        let lines = json!({"total": 23, "parsed": 20, "repaired": 0, "rejected": 3, "pieces": 2, "outside": 0, "blank": 0});
+        assert_eq!(report["lines"], lines, "{name}");
+        let ran = rorqual(&["logs", &file]).run().exits(0);
+        let shown = String::from_utf8_lossy(&ran.stdout);
+        for part in ["3 rejected, 2 of them pieces of lines that the container's runtime cut", "a piece of a line that"] {
+            assert!(shown.contains(part), "{shown}");
+        }
+    }
 }
 
 #[test]

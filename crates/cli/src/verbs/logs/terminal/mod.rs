@@ -82,6 +82,7 @@ pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()>
     for (count, what) in [
         (lines.repaired, "of them repaired"),
         (lines.rejected, "rejected"),
+        (lines.pieces, "of them pieces of lines that the container's runtime cut"),
         (lines.outside, "outside the time span"),
         (lines.filtered, "not meant by --where"),
         (lines.blank, "blank"),
