@@ -215,7 +215,7 @@ fn append(filled: &mut FilledBlock, next: &FilledBlock, name: &str) -> Result<()
     let bytes = &next.lease[next.range.clone()];
     let end = filled.range.end + bytes.len();
     let room = filled.lease.get_mut(filled.range.end..end);
-    room.ok_or_else(|| Error::new(ErrorClass::Limit, name, "a source left too little room behind its block"))?
+    room.ok_or_else(|| Error::new(ErrorClass::Limit, name, "a source left too little room after its block"))?
         .copy_from_slice(bytes);
     filled.range.end = end;
     Ok(())

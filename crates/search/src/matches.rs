@@ -27,7 +27,7 @@ pub fn each_match<E>(matcher: &RegexMatcher, line: &[u8], mut each: impl FnMut(R
 /// Finds the matches of a line that comes in pieces, by looking at a window of it.
 ///
 /// Matches of up to [`MATCH_BYTES_MAX`] are given as of a line that is held whole; of a longer one
-/// its beginning, once, and the next is looked for behind its end.
+/// its beginning, once, and the next is looked for after its end.
 pub struct LongMatches {
     matcher: RegexMatcher,
     syntax: Arc<Syntax>,
@@ -46,7 +46,7 @@ pub struct LongMatches {
     cut: bool,
 }
 
-/// A match that goes on behind the window.
+/// A match that goes on after the window.
 struct OpenMatch {
     /// Its start in the line.
     start: u64,
@@ -124,7 +124,7 @@ impl LongMatches {
         Ok(())
     }
 
-    /// Gives matches that start before `limit`, up to one that goes on behind the window; with a
+    /// Gives matches that start before `limit`, up to one that goes on after the window; with a
     /// limit beyond the window, which is the line's end then, all.
     fn look<E>(&mut self, limit: usize, each: &mut impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
         while self.next < limit.min(self.window.len()) {

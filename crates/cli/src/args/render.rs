@@ -14,7 +14,7 @@ Examples:
 
 In the template, `rows` is what --rows or --sql gives, read as the loop over it goes on. A column without a value is none.
 A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, one in .json, .js, .yaml or .yml writes JSON;
-.j2, .jinja or .jinja2 behind that say nothing.";
+.j2, .jinja or .jinja2 after that say nothing.";
 
 /// Write a page of any size from a template (Jinja) and rows
 ///

@@ -292,7 +292,7 @@ impl Splitter for JsonSplitter {
                 return Ok(());
             }
             (SplitState::Seek(_), Some(path)) => format!("the document ends before the rows {path}"),
-            (SplitState::Around(_), Some(path)) => format!("the document ends early, behind the rows {path}"),
+            (SplitState::Around(_), Some(path)) => format!("the document ends early, after the rows {path}"),
             (SplitState::Between(_), Some(path)) => format!("the document ends inside the rows {path}"),
             _ => "the document ends inside a record".into(),
         };

@@ -136,7 +136,7 @@ fn rows_that_are_not_there_are_a_fault() {
         (r#"{"a":[1]}"#, "$.a.b", 5, false, "$.a is an array, not an object"),
         (r#"{"a":{"b":"x"}}"#, "$.a.b", 10, false, "$.a.b is a string, not an array"),
         (r#"{"a":{"b":[1 "#, "$.a.b", 13, true, "the document ends inside the rows $.a.b"),
-        (r#"{"a":{"b":[1]},"#, "$.a.b", 15, true, "the document ends early, behind the rows $.a.b"),
+        (r#"{"a":{"b":[1]},"#, "$.a.b", 15, true, "the document ends early, after the rows $.a.b"),
         (r#"{"x":{"b":[1]"#, "$.a.b", 13, true, "the document ends before the rows $.a.b"),
         (r#"{"a":{"b":[1]}} {"a":{"b":[2]}}"#, "$.a.b", 16, false, "something follows the document that has the rows $.a.b"),
         (r#"{"a" 1}"#, "$.a", 5, false, "not JSON, on the way to the rows $.a"),

@@ -56,7 +56,7 @@ impl Intake {
             }
             Err(Interruption::TooLong) => {
                 self.finish(transport.waits()).await?;
-                let what = "the body went on behind it, and what came there was not taken";
+                let what = "the body went on after it, and what came there was not taken";
                 Err(too_long(session.size().unwrap_or_default(), what))
             }
             Err(Interruption::RunEnded) => {

@@ -152,7 +152,7 @@ pub(crate) async fn render(
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
     if query.len() > QUERY_VALUES_MAX {
-        return Err(ApiError::bad_request(format!("an address has at most {QUERY_VALUES_MAX} values behind its `?`")));
+        return Err(ApiError::bad_request(format!("an address has at most {QUERY_VALUES_MAX} values after its `?`")));
     }
     let control = Control::with_rate_limit(renders.rate_limit);
     let place = renders.place(&name, &control).ok_or_else(|| full(renders.places().count()))?;
