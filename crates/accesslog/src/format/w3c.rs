@@ -100,6 +100,10 @@ impl W3cColumns {
                 columns[at].0 = W3cColumn::Skip;
             }
         }
+        // A time of a day that no column names is none: `#Date:` says when a log began, not its lines.
+        if columns.iter().all(|(column, _)| *column != W3cColumn::Date) {
+            columns.iter_mut().filter(|(column, _)| *column == W3cColumn::Time).for_each(|column| column.0 = W3cColumn::Skip);
+        }
         let names = words().map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ").into();
         Some(W3cColumns { columns: columns.into_iter().map(|(column, _)| column).collect(), names, writing })
     }
@@ -131,12 +135,14 @@ impl W3cColumns {
         self.names.split(' ')
     }
 
-    /// The name of a time that is not read, as no column tells the server and so the unit.
+    /// The names of the times that are not read: no column tells the server, and so the unit, or
+    /// none has the date.
     pub(crate) fn unread(&self) -> Option<String> {
-        let mut columns = self.names().zip(&*self.columns);
-        let is_unread =
-            |(name, column): &(&str, &W3cColumn)| **column == W3cColumn::Skip && name.eq_ignore_ascii_case("time-taken");
-        columns.find(is_unread).map(|(name, _)| name.to_owned())
+        let has_time = self.columns.contains(&W3cColumn::Time);
+        let is_time = |name: &str| name.eq_ignore_ascii_case("time-taken") || (name.eq_ignore_ascii_case("time") && !has_time);
+        let columns = self.names().zip(&*self.columns).filter(|(_, column)| **column == W3cColumn::Skip);
+        let unread: Vec<&str> = columns.map(|(name, _)| name).filter(|name| is_time(name)).collect();
+        (!unread.is_empty()).then(|| unread.join(" "))
     }
 
     /// Bits of the fields that lines can have.
@@ -239,5 +245,15 @@ mod tests {
     fn of_two_that_say_the_same_one_counts() {
         let columns = W3cColumns::of_line(b"#Fields: cs(Host) x-host-header c-ip c-ip").expect("columns");
         assert_eq!(*columns.columns, [W3cColumn::Skip, W3cColumn::Host, W3cColumn::Client, W3cColumn::Skip]);
+    }
+
+    /// `#Date:` says when a log began, and a log goes on after midnight.
+    #[test]
+    fn a_time_without_a_date_is_not_read_and_said() {
+        let columns = W3cColumns::of_line(b"#Fields: time c-ip sc-status time-taken").unwrap();
+        assert_eq!(columns.fields() & Field::Time.bit(), 0);
+        assert_eq!(columns.unread().as_deref(), Some("time time-taken"));
+        let columns = W3cColumns::of_line(b"#Fields: date time c-ip sc-status").unwrap();
+        assert_eq!((columns.fields() & Field::Time.bit(), columns.unread()), (Field::Time.bit(), None));
     }
 }

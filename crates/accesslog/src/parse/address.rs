@@ -72,7 +72,7 @@ pub(crate) fn is_level(word: &[u8]) -> bool {
 }
 
 /// Letters, digits and the marks between them; so are IPv4 addresses, and the numbers of
-/// anonymised logs.
+/// anonymised logs. Numbers with points between them are an address of four, or none.
 fn is_name(text: &[u8]) -> bool {
     const NAME_BYTES_MAX: usize = 253;
     let of_names = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
@@ -80,10 +80,22 @@ fn is_name(text: &[u8]) -> bool {
         && text.iter().all(of_names)
         && text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         && !is_after_line_number(text)
+        && !is_torn_address(text)
+}
+
+/// True for `203.0.113203.0.113.7`: numbers and points that are no address of IPv4, as where a line
+/// was cut and another begins.
+fn is_torn_address(text: &[u8]) -> bool {
+    let points = text.iter().filter(|byte| **byte == b'.').count();
+    points != 0 && points != 3 && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 /// True for `12-203.0.113.7` and `access.log-12-203.0.113.7`: a line of context as grep prints it.
 fn is_after_line_number(text: &[u8]) -> bool {
+    // Most names end in a letter, and addresses have no dash.
+    if !text.last().is_some_and(u8::is_ascii_digit) || memchr::memchr(b'-', text).is_none() {
+        return false;
+    }
     let mut parts = text.rsplitn(3, |byte| *byte == b'-');
     let (Some(last), Some(number)) = (parts.next(), parts.next()) else { return false };
     let is_ipv4 = str::from_utf8(last).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok());
@@ -144,7 +156,20 @@ mod tests {
         ] {
             assert!(is_host(host.as_bytes()), "{host}");
         }
-        for other in ["", "-", "10:11:12", "[pod/a/b]", "access.log:203.0.113.7", "203.0.113.7,", "a b", "|", "nginx:"] {
+        for other in [
+            "",
+            "-",
+            "203.0.113203.0.113.7",
+            "1.2.3",
+            "1.2.3.4.",
+            "10:11:12",
+            "[pod/a/b]",
+            "access.log:203.0.113.7",
+            "203.0.113.7,",
+            "a b",
+            "|",
+            "nginx:",
+        ] {
             assert!(!is_host(other.as_bytes()), "{other}");
         }
     }

@@ -44,6 +44,9 @@ fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: boo
     if program.begins_as_common && is_shifted(line, &draft.record) {
         return (read_after_host(program, clock, line, padded), has_gap);
     }
+    if program.begins_as_common && holds_two(line) {
+        return (LineOutcome::Rejected(LineFlaw::TwoLines), has_gap);
+    }
     (draft.outcome(needed(program.fields)), has_gap)
 }
 
@@ -60,7 +63,19 @@ fn is_shifted(line: &[u8], record: &LogRecord<'_>) -> bool {
     }
     let is_dash = |word: &[u8]| word == b"-";
     let has_identity = line.split(|byte| *byte == b' ').nth(1).is_some_and(is_dash);
-    record.user.starts_with(b"- ") || (!has_identity && record.user.split(|byte| *byte == b' ').any(is_dash))
+    record.user.starts_with(b"- ")
+        || record.user.ends_with(b" -")
+        || (!has_identity && record.user.split(|byte| *byte == b' ').any(is_dash))
+}
+
+/// True if a line has two times that a request follows: of two writers, or before and after a
+/// crash, where the first line was cut. No field of the first can be told from the second's.
+fn holds_two(line: &[u8]) -> bool {
+    let follows_time = |at: &usize| {
+        let time = at.checked_sub(CLF_BYTES + 1).and_then(|start| line[start..*at].strip_prefix(b"["));
+        time.is_some_and(|time| time[2] == b'/' && time[6] == b'/' && time[11] == b':')
+    };
+    memchr::memmem::find_iter(line, b"] \"").filter(follows_time).nth(1).is_some()
 }
 
 /// Reads a line that is shifted by its first word, where that is a host and all after it is sound.
@@ -94,7 +109,7 @@ fn read_as_it_is<'a>(
         draft: Draft::default(),
         padded,
         has_gap: false,
-        is_client_checked: !program.begins_as_common,
+        is_shifted_later: program.begins_as_common,
     };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
@@ -116,8 +131,8 @@ struct LineReader<'p, 'a> {
     padded: bool,
     /// True if a field was empty that never is.
     has_gap: bool,
-    /// True where the places of the fields do not tell that it is one, as they do in common lines.
-    is_client_checked: bool,
+    /// True if a client of several words is looked at when the whole line is read: it may be shifted.
+    is_shifted_later: bool,
 }
 
 /// A field cut out of a line.
@@ -212,7 +227,8 @@ impl<'a> LineReader<'_, 'a> {
             FieldPart::Skip | FieldPart::Clock(_) => {}
             FieldPart::Client => {
                 record.client = present(address::client(text));
-                return if self.is_client_checked { checked_client(record) } else { Ok(()) };
+                let is_shifted = self.is_shifted_later && memchr::memchr(b' ', record.client).is_some();
+                return if is_shifted { Ok(()) } else { checked_client(record) };
             }
             FieldPart::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
             FieldPart::Host => record.host = present(text),
@@ -379,16 +395,27 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
     };
     let last = text.len() - op.end.len();
     let inner = text.ends_with(&op.end) && !(op.escaped && is_escaped(text, last));
-    // A quote within the field is part of it, but `" "` is where another field begins.
-    let more_fields = op.escaped && memchr::memmem::find(&text[first..], b"\" \"").is_some();
+    // A quote within the field is part of it where it opens; where it closes, other fields follow.
+    let more_fields = op.escaped && (closes(text, first) || memchr::memmem::find(&text[first..], b"\" \"").is_some());
     if first == last || (inner && !more_fields) {
         return whole(last);
     }
     FieldCut { text: &text[..first], rest: &[], flaw: Some(LineFlaw::TextAfter), is_whole: true }
 }
 
+/// True if the quote at `at` stands after a word, as one that closes does.
+fn closes(text: &[u8], at: usize) -> bool {
+    match text[..at].last() {
+        Some(before) => !matches!(before, b' ' | b'(' | b'[' | b'{' | b'=' | b':' | b',' | b';' | b'/'),
+        None => text.get(1) == Some(&b' '),
+    }
+}
+
 /// A field whose end is missing, because the line ends within it or within the literal after it.
 fn cut_short<'a>(op: &Op, text: &'a [u8], next: FlawPosition) -> FieldCut<'a> {
+    // Where another word follows than the format has, the quote still ends the field.
+    let closed = if op.escaped && op.end.starts_with(b"\"") { find(text, b"\"", true) } else { None };
+    let text = closed.map_or(text, |quote| &text[..=quote]);
     let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
     let text_only = &text[..text.len() - begun.unwrap_or(0)];
     let flaw = if begun.is_some() { LineFlaw::Missing(next) } else { missing_end(op, text, next) };

@@ -131,6 +131,8 @@ pub enum LineFlaw {
     Piece,
     /// The client is neither an address nor a name.
     NotClient,
+    /// A second line begins within the line.
+    TwoLines,
     /// A number has a plus before it, as HAProxy writes those of a request that goes on
     /// (`option logasap`): the final one is larger.
     SoFar,
@@ -159,6 +161,7 @@ impl fmt::Display for LineFlaw {
             LineFlaw::Piece => {
                 f.write_str("a piece of a line that the container's runtime cut: docker logs and kubectl logs write it whole")
             }
+            LineFlaw::TwoLines => f.write_str("another line begins within it: one of the two was cut"),
             LineFlaw::NotClient => f.write_str("client is neither an address nor a name"),
             LineFlaw::SoFar => f.write_str("logged before its end: bytes or time are those so far (+)"),
             LineFlaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),

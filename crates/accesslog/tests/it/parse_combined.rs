@@ -221,3 +221,74 @@ fn fast_and_slow_agree_on_every_one_byte_change() {
         changed[at] = line[at];
     }
 }
+
+fn line_of(client: &str, tail: &str) -> String {
+    format!(r#"{client} - - [20/Feb/2024:10:00:00 +0000] "GET /a HTTP/1.1" 200 612 "-" "ua"{tail}"#)
+}
+
+/// A word that is no client does not become one, wherever in the log the line stands.
+#[test]
+fn a_word_that_is_no_client_is_said() {
+    let mut parsers = Parsers::new();
+    for word in [
+        "access.log:203.0.113.7",
+        "\"203.0.113.7",
+        "[203.0.113.7",
+        "x=203.0.113.7",
+        "<script>",
+        "host.example/203.0.113.7",
+        "10.0.0.1:443:203.0.113.7",
+        "\x01\x02203.0.113.7",
+        "203.0.113203.0.113.1",
+        "203.0.1132",
+        "117.227.171.18\0\0\0\0\0",
+    ] {
+        let line = line_of(word, "");
+        let LineOutcome::Repaired(record, flaw) = parsers.slow.parse_slow(line.as_bytes()) else { panic!("{word}") };
+        assert_eq!((record.client, record.path, flaw), (&b""[..], &b"/a"[..], LineFlaw::NotClient), "{word}");
+        parsers.agree_on(line.as_bytes());
+    }
+    for word in ["203.0.113.7", "2001:db8::1", "[2001:db8::1]:443", "10.0.0.1:4711", "host-1.example", "34600", "-", "unix:"] {
+        let line = line_of(word, "");
+        assert!(matches!(parsers.slow.parse_slow(line.as_bytes()), LineOutcome::Parsed(_)), "{word}");
+        parsers.agree_on(line.as_bytes());
+    }
+}
+
+/// A log whose format changes where its server is told to write more: the agent ends at its quote.
+#[test]
+fn text_after_the_agent_is_none_of_it() {
+    let mut parsers = Parsers::new();
+    for tail in [
+        r#" 0.123 "h.example""#,
+        r#" rt="0.1" uct="-""#,
+        r#" rt=0.1 uct="0.004""#,
+        r#"rt=0.1 uct="0.004""#,
+        r#" TLSv1.3 "id""#,
+        r#" [id] "x""#,
+        r#" 999 "h""#,
+    ] {
+        let line = line_of("203.0.113.7", tail);
+        let LineOutcome::Repaired(record, flaw) = parsers.slow.parse_slow(line.as_bytes()) else { panic!("{tail}") };
+        assert_eq!((record.agent, flaw), (&b"ua"[..], LineFlaw::TextAfter), "{tail}");
+        parsers.agree_on(line.as_bytes());
+    }
+    let timed = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" rt=$request_time"#;
+    let mut parser = LogParser::new(&LogFormat::parse(timed).expect("a format"));
+    let line = line_of("203.0.113.7", " urt=9.000 rt=7.000");
+    let LineOutcome::Repaired(record, _) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+    assert_eq!((record.agent, record.request_time_us), (&b"ua"[..], None));
+}
+
+/// Two lines of which one was cut: no field of the first can be told from the second's.
+#[test]
+fn a_line_that_holds_two_is_rejected() {
+    let line = line_of("203.0.113.7", "");
+    for cut in 15..line.len() - 1 {
+        let torn = format!("{}{line}", &line[..cut]);
+        let mut parsers = Parsers::new();
+        let outcome = parsers.slow.parse_slow(torn.as_bytes());
+        assert!(!matches!(outcome, LineOutcome::Parsed(_)), "{torn}: {outcome:?}");
+        parsers.agree_on(torn.as_bytes());
+    }
+}

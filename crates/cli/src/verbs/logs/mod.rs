@@ -335,11 +335,14 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
 /// nothing in the line says which.
 fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
-        message::note(&format!(
-            "{}: this of each line is not read, as nothing tells its unit: {}. A --format that names it reads it, such as one that ends in %D or $request_time",
-            escaped_path(path),
-            escaped(unread)
-        ));
+        let (name, unread) = (escaped_path(path), escaped(unread));
+        message::note(&if detection.format.source().starts_with("#Fields") {
+            format!("{name}: this of each line is not read, as no column tells its unit or its date: {unread}")
+        } else {
+            format!(
+                "{name}: this of each line is not read, as nothing tells its unit: {unread}. A --format that names it reads it, such as one that ends in %D or $request_time"
+            )
+        });
     }
 }
 
