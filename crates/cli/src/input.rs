@@ -1,9 +1,15 @@
 //! Inputs as verbs open them.
 
 use crate::message;
-use rorqual_pipe::{Error, Input};
+use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
+use std::fs::{File, Metadata};
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// A file, whatever its name: its device and its inode.
+pub(crate) type FileId = (u64, u64);
 
 /// The path of a file that is read as a whole: `-` is standard input.
 pub(crate) fn real_path(path: &Path) -> &Path {
@@ -19,4 +25,31 @@ pub(crate) fn open(path: &Path) -> Result<Input, Error> {
         message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
     }
     Input::open(path)
+}
+
+/// The file that standard output goes into; `None` where it is a pipe, a terminal or a device.
+pub(crate) fn output_file() -> Option<FileId> {
+    examined(&std::io::stdout()).filter(Metadata::is_file).map(|data| (data.dev(), data.ino()))
+}
+
+/// Refuses an input that standard output goes into: it would grow while it is read.
+///
+/// # Errors
+/// [`ErrorClass::Io`], with the name of the input.
+pub(crate) fn refuse_output(path: &Path, output: Option<FileId>) -> Result<(), Error> {
+    let Some(output) = output else { return Ok(()) };
+    let data = if path.as_os_str() == "-" { examined(&std::io::stdin()) } else { std::fs::metadata(path).ok() };
+    match data {
+        Some(data) if (data.dev(), data.ino()) == output => {
+            let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { escaped_path(path) };
+            Err(Error::new(ErrorClass::Io, name, "is also the output"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Metadata of an open file.
+fn examined(file: &impl AsFd) -> Option<Metadata> {
+    let file: File = file.as_fd().try_clone_to_owned().ok()?.into();
+    file.metadata().ok()
 }

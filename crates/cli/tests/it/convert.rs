@@ -702,3 +702,20 @@ fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
         assert!(folder.names().is_empty());
     }
 }
+
+#[test]
+fn the_file_that_is_written_to_is_not_read() {
+    let folder = TestFolder::new();
+    for script in ["convert f.ndjson --to ndjson -o - >> f.ndjson", "head f.ndjson >> f.ndjson", "convert - --from ndjson --to csv -o - < f.ndjson >> f.ndjson"] {
+        folder.file("f.ndjson", "{\"a\":1}\n");
+        let ran = ProcessRun::new("bash")
+            .args(["-c", &format!("{} {script}", env!("CARGO_BIN_EXE_rorqual"))])
+            .with(|run| {
+                run.current_dir(folder.path());
+            })
+            .run();
+        assert_eq!(ran.code, Some(2), "{script}");
+        assert!(ran.stderr.contains("is also the output"), "{script}: {}", ran.stderr);
+        assert_eq!(std::fs::read_to_string(folder.path().join("f.ndjson")).expect("it is there"), "{\"a\":1}\n", "{script}");
+    }
+}

@@ -37,6 +37,7 @@ pub(crate) enum InputContent {
 impl KnownInput {
     /// Looks at an input.
     pub(crate) fn open(path: &Path, given: &FormatHints, scan: &ScanSettings, memory_bytes: u64) -> Result<Self, String> {
+        input::refuse_output(path, input::output_file()).map_err(|error| error.to_string())?;
         let content = match table(path, given, memory_bytes)? {
             Some(table) => InputContent::Table(table),
             None => Self::records(path, given, scan, memory_bytes)?,

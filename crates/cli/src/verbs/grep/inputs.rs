@@ -1,13 +1,11 @@
 //! The files to search, one after another.
 
+use crate::input::{self, FileId};
 use crate::verbs::grep::operands::Operands;
 use crate::verbs::grep::selection::SelectionFlags;
 use ignore::Walk;
 use rorqual_pipe::{Error, ErrorClass, Input};
-use std::fs::{File, Metadata};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// An input, and its name as it is to be printed: a path need not be text.
@@ -32,7 +30,7 @@ pub(crate) struct Inputs<'a> {
     selection: &'a SelectionFlags,
     walk: Option<Walk>,
     /// The file that lines are printed to: reading it would never end.
-    output: Option<(u64, u64)>,
+    output: Option<FileId>,
     /// UTF-16 is read as text.
     decoded: bool,
 }
@@ -40,8 +38,7 @@ pub(crate) struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// `printed` says that lines go to standard output, `decoded` that UTF-16 is read as text.
     pub(crate) fn new(operands: &'a Operands, selection: &'a SelectionFlags, printed: bool, decoded: bool) -> Self {
-        let output = if printed { examined(&std::io::stdout()) } else { None };
-        let output = output.filter(Metadata::is_file).map(|data| (data.dev(), data.ino()));
+        let output = if printed { input::output_file() } else { None };
         Self { paths: operands.paths.iter(), operands, selection, walk: None, output, decoded }
     }
 
@@ -94,22 +91,11 @@ impl<'a> Inputs<'a> {
     }
 
     fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<NamedInput, Error> {
-        if let Some(output) = self.output {
-            let data = if is_stdin { examined(&std::io::stdin()) } else { std::fs::metadata(path).ok() };
-            if data.is_some_and(|data| (data.dev(), data.ino()) == output) {
-                return Err(Error::new(ErrorClass::Io, String::from_utf8_lossy(name), "is also the output"));
-            }
-        }
-        let opened = crate::input::open(path)?;
+        input::refuse_output(path, self.output)?;
+        let opened = input::open(path)?;
         let input = if self.decoded { opened.into_utf8() } else { opened };
         Ok(NamedInput { name: name.to_vec(), input, is_stdin })
     }
-}
-
-/// Metadata of an open file.
-fn examined(file: &impl AsFd) -> Option<Metadata> {
-    let file: File = file.as_fd().try_clone_to_owned().ok()?.into();
-    file.metadata().ok()
 }
 
 fn of_walk(error: &ignore::Error) -> Error {

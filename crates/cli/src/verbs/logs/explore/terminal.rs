@@ -114,11 +114,16 @@ fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: u
         let ViewResult { lines, bytes_sent, clients, .. } = viewed;
         writeln!(
             out,
-            "{BOLD}{name}{BOLD:#}  {span}: {} lines, {} sent, {} clients",
+            "{BOLD}{name}{BOLD:#}  {span}: {} lines, {} sent, {}{} clients",
             thousands(lines.total),
             size(*bytes_sent),
+            // Of clients without room each line may have one of its own.
+            if clients.exact { "" } else { "at least " },
             thousands(clients.distinct)
         )?;
+    }
+    if !compared.exact {
+        writeln!(out, "\nNot all counts are exact: of values that found no room only some lines are counted.")?;
     }
     for panel in &compared.panels {
         compare_panel(out, panel, compared, width)?;
