@@ -273,6 +273,7 @@ fn reason(flaw: LineFlaw) -> &'static str {
         LineFlaw::HostFirst => "a host before the client, where the format has none",
         LineFlaw::Piece => "a piece of a line that the container's runtime cut",
         LineFlaw::NotClient => "a client that is neither an address nor a name",
+        LineFlaw::TwoLines => "a line in which another begins",
         LineFlaw::SoFar => "a line that was logged before its end",
         LineFlaw::NoAccess => "a JSON object with neither a status nor a request",
     }

@@ -706,7 +706,11 @@ fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
 #[test]
 fn the_file_that_is_written_to_is_not_read() {
     let folder = TestFolder::new();
-    for script in ["convert f.ndjson --to ndjson -o - >> f.ndjson", "head f.ndjson >> f.ndjson", "convert - --from ndjson --to csv -o - < f.ndjson >> f.ndjson"] {
+    for script in [
+        "convert f.ndjson --to ndjson -o - >> f.ndjson",
+        "head f.ndjson >> f.ndjson",
+        "convert - --from ndjson --to csv -o - < f.ndjson >> f.ndjson",
+    ] {
         folder.file("f.ndjson", "{\"a\":1}\n");
         let ran = ProcessRun::new("bash")
             .args(["-c", &format!("{} {script}", env!("CARGO_BIN_EXE_rorqual"))])

@@ -5,6 +5,7 @@ use crate::verbs::grep::operands::Operands;
 use crate::verbs::grep::selection::SelectionFlags;
 use ignore::Walk;
 use rorqual_pipe::{Error, ErrorClass, Input};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
