@@ -50,7 +50,7 @@ pub(crate) fn session_of(
 }
 
 /// State shared by so many sessions.
-pub(crate) fn shared(sessions_max: usize) -> SessionContext {
+pub(crate) fn shared(sessions_max: usize) -> Arc<SessionContext> {
     SessionContext::new(&settings().shares(0, 1).expect("enough memory"), &admission(sessions_max))
 }
 
@@ -60,7 +60,7 @@ fn admission(sessions: usize) -> Admission {
 
 /// One of those that share something, with such a store.
 fn one_of(
-    shared: &SessionContext,
+    shared: &Arc<SessionContext>,
     size: Option<u64>,
     rate_limit: Option<u64>,
     store: impl FnOnce(rorqual_crossfilter::RowStoreSettings) -> Arc<RowStore>,
@@ -69,11 +69,11 @@ fn one_of(
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = store(rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads));
     let announced = NewUpload::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, shared))
+    Arc::new(Session::new("id".to_owned(), announced, settings, shares, (store, None), rate_limit, shared))
 }
 
 /// One whose rows have no memory to lend, nor a file to go to.
-pub(crate) fn full_session(shared: &SessionContext, size: u64) -> Arc<Session> {
+pub(crate) fn full_session(shared: &Arc<SessionContext>, size: u64) -> Arc<Session> {
     one_of(shared, Some(size), None, |_| {
         RowStore::new(rorqual_crossfilter::RowStoreSettings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
     })

@@ -58,7 +58,7 @@ pub(crate) struct Sessions {
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
     page: ViewPage,
-    shared: SessionContext,
+    shared: Arc<SessionContext>,
 }
 
 impl Sessions {
@@ -98,7 +98,7 @@ impl Sessions {
         let room = self.room.acquire().await;
         let longest = {
             let all = self.lock();
-            let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
+            let full = open_count(&all) >= self.sessions_max;
             let waiting = all.iter().filter(|_| full).filter_map(|session| Some((session.holds_up_since()?, session)));
             waiting.min_by_key(|(since, _)| *since).map(|(_, session)| Arc::clone(session))
         };
@@ -106,9 +106,8 @@ impl Sessions {
             self.interrupt_a_slow_one();
         }
         if let Some(session) = longest {
-            session.give_way();
             // An upload that came back in time keeps its place, and then this one has none.
-            if session.stopped() {
+            if session.give_way() {
                 session.ended().await;
             }
         }
@@ -150,7 +149,7 @@ impl Sessions {
     /// Interrupts a slow upload where all places are taken, so that its place is free soon.
     fn interrupt_a_slow_one(&self) {
         let all = self.lock();
-        let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
+        let full = open_count(&all) >= self.sessions_max;
         let mut slow = all.iter().filter(|session| full && session.uploading() && session.pace().is_slow(session.offset()));
         slow.next().inspect(|session| session.pace().want_place());
     }
@@ -190,7 +189,7 @@ impl Sessions {
     }
 
     fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
-        let open = all.iter().filter(|session| !session.state().ended()).count();
+        let open = open_count(all);
         if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
         }
@@ -231,7 +230,7 @@ impl Sessions {
             None => store("", rows),
         };
         let kept = (store?, state.map(|state| Checkpoints::new(state, &id)));
-        Ok(Session::new(id, announced, &settings, self.shares, kept, self.rate_limit, &self.shared))
+        Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
     }
 
     /// An empty store for the rows of one session, which is kept where it has an id.
@@ -269,7 +268,7 @@ impl Sessions {
         known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
         for known in known {
-            let open = all.iter().filter(|session: &&Arc<Session>| !session.state().ended()).count();
+            let open = open_count(&all);
             let no_place = format!("{}: its session {} found no place (--sessions)", state.folder(), known.id);
             let is_full = all.len() >= self.all_max() || (!known.ended && open >= self.sessions_max);
             if is_full || !self.rows_fit(&all, u64::from(!known.ended)) {
@@ -299,11 +298,9 @@ impl Sessions {
     fn restored(&self, found: StoredSession) -> io::Result<Session> {
         let (id, saved) = (found.id.clone(), &found.saved);
         let announced = NewUpload {
-            name: saved.name.clone(),
-            size: saved.size,
-            is_file: false,
             metadata: saved.metadata.clone(),
             fingerprint: saved.fingerprint.clone(),
+            ..NewUpload::new(saved.name.clone(), saved.size, false)
         };
         let given = saved.given.as_ref().map(SavedFormat::format);
         let lost = || io::Error::other("this version knows its format no longer");
@@ -418,7 +415,7 @@ impl Sessions {
     /// True if a new session would be given a place.
     pub(crate) fn has_room(&self) -> bool {
         let all = self.lock();
-        let running = all.iter().filter(|session| !session.state().ended()).count();
+        let running = open_count(&all);
         running < self.sessions_max || all.iter().any(|session| session.holds_up_since().is_some())
     }
 
@@ -429,7 +426,9 @@ impl Sessions {
             let all = self.lock();
             let waiting = all.iter().filter(|session| session.has_own_turn());
             let waiting = waiting.filter_map(|session| Some((session.holds_up_since()?, session)));
-            waiting.min_by_key(|(since, _)| *since).into_iter().for_each(|(_, session)| session.give_way());
+            if let Some((_, session)) = waiting.min_by_key(|(since, _)| *since) {
+                session.give_way();
+            }
             let slow = all.iter().filter(|session| session.has_own_turn() && session.pace().is_slow(session.offset()));
             slow.for_each(|session| session.pace().want_place());
         }
@@ -481,6 +480,11 @@ impl Sessions {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         lock(&self.all)
     }
+}
+
+/// Sessions that have not ended.
+fn open_count(all: &[Arc<Session>]) -> usize {
+    all.iter().filter(|session| !session.state().ended()).count()
 }
 
 /// Bytes that sessions took in, and memory that they hold now.

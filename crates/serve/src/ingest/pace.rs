@@ -14,35 +14,38 @@ const LOOKS_MAX: usize = 32;
 /// Recent speed of an upload.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// Times and offsets of the latest looks; the first is as old as the time that is looked back,
-    /// if the upload is.
-    looks: Mutex<VecDeque<(Instant, u64)>>,
-    /// Since when it waits for its turn, which is not its fault.
-    waiting: Mutex<Option<Instant>>,
+    recent: Mutex<RecentPace>,
     /// Kept until the upload hears of it, which may have its turn just now.
     wanted: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct RecentPace {
+    /// Times and offsets of the latest looks; the first is as old as the time that is looked back,
+    /// if the upload is.
+    looks: VecDeque<(Instant, u64)>,
+    /// Time since which it waits for its turn, which is not its fault.
+    waiting: Option<Instant>,
 }
 
 impl Pace {
     /// An upload begins; earlier looks do not count.
     pub(crate) fn begin(&self, offset: u64) {
-        *lock(&self.looks) = VecDeque::from([(Instant::now(), offset)]);
+        self.lock().looks = VecDeque::from([(Instant::now(), offset)]);
         self.wanted.send_replace(false);
     }
 
     /// It waits for its turn until the returned guard is dropped: that time does not count.
     pub(crate) fn wait(&self) -> WaitingUpload<'_> {
-        *lock(&self.waiting) = Some(Instant::now());
+        self.lock().waiting = Some(Instant::now());
         WaitingUpload(self)
     }
 
     /// Remembers where it is. To be called every few seconds.
     pub(crate) fn look(&self, offset: u64) {
-        if lock(&self.waiting).is_some() {
-            return;
-        }
-        let (mut looks, now) = (lock(&self.looks), Instant::now());
-        if looks.back().is_some_and(|(at, _)| now - *at < PACE_TIME / LOOKS_MAX as u32) {
+        let (mut recent, now) = (self.lock(), Instant::now());
+        let RecentPace { looks, waiting } = &mut *recent;
+        if waiting.is_some() || looks.back().is_some_and(|(at, _)| now - *at < PACE_TIME / LOOKS_MAX as u32) {
             return;
         }
         looks.push_back((now, offset));
@@ -54,8 +57,8 @@ impl Pace {
 
     /// True if it has been slower than it may be where its place is wanted.
     pub(crate) fn is_slow(&self, offset: u64) -> bool {
-        let looks = lock(&self.looks);
-        let Some((at, before)) = looks.front().filter(|_| lock(&self.waiting).is_none()) else { return false };
+        let recent = self.lock();
+        let Some((at, before)) = recent.looks.front().filter(|_| recent.waiting.is_none()) else { return false };
         let time = at.elapsed();
         time >= PACE_TIME && offset.saturating_sub(*before) < bytes_min(time)
     }
@@ -70,6 +73,10 @@ impl Pace {
         // Its sender lives as long as this.
         drop(self.wanted.subscribe().wait_for(|wanted| *wanted).await);
     }
+
+    fn lock(&self) -> MutexGuard<'_, RecentPace> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An upload waits for its turn.
@@ -77,13 +84,10 @@ pub(crate) struct WaitingUpload<'a>(&'a Pace);
 
 impl Drop for WaitingUpload<'_> {
     fn drop(&mut self) {
-        let Some(since) = lock(&self.0.waiting).take() else { return };
-        lock(&self.0.looks).iter_mut().for_each(|(at, _)| *at += since.elapsed());
+        let mut recent = self.0.lock();
+        let Some(since) = recent.waiting.take() else { return };
+        recent.looks.iter_mut().for_each(|(at, _)| *at += since.elapsed());
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes that have to come in that time.

@@ -6,7 +6,7 @@ use crate::ingest::feed::{Feed, idle_max};
 use crate::ingest::transport::Interruption;
 use crate::ingest::transport::Transport;
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
-use crate::session::{Session, SessionState, too_long};
+use crate::session::{Session, too_long};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Intake {
     /// which is an error where the transport did not come to its end.
     pub(crate) async fn take(mut self, transport: &mut impl Transport) -> Result<(), ApiError> {
         let session = Arc::clone(&self.session);
-        let Some(feed) = &mut self.feed else { return Err(session.error()) };
+        let Some(feed) = &mut self.feed else { return session.ended().await.answer() };
         let taken = tokio::select! {
             biased;
             () = session.cancelled() => Err(Interruption::RunEnded),
@@ -51,7 +51,7 @@ impl Intake {
         match taken {
             Ok(()) if session.whole(transport.end()) => self.finish(transport.waits()).await,
             Ok(()) => {
-                self.pause(SessionState::Waiting, None);
+                self.pause(None);
                 Ok(())
             }
             Err(Interruption::TooLong) => {
@@ -61,8 +61,7 @@ impl Intake {
             }
             Err(Interruption::RunEnded) => {
                 self.feed = None;
-                session.ended().await;
-                outcome(&session)
+                session.ended().await.answer()
             }
             Err(interruption) => Err(self.interrupt(&interruption)),
         }
@@ -71,19 +70,19 @@ impl Intake {
     /// Gives the session back, which goes on at its offset.
     pub(crate) fn interrupt(mut self, interruption: &Interruption) -> ApiError {
         let error = interrupted(interruption, self.session.offset());
-        self.pause(SessionState::Interrupted, Some(&error));
+        self.pause(Some(error.clone()));
         error
     }
 
     /// Gives the session back as it was, since nothing was taken for a reason of which the client
     /// hears.
     pub(crate) fn give_back(mut self) {
-        self.pause(SessionState::Waiting, None);
+        self.pause(None);
     }
 
-    fn pause(&mut self, state: SessionState, error: Option<&ApiError>) {
+    fn pause(&mut self, error: Option<ApiError>) {
         if let Some(feed) = self.feed.take() {
-            self.session.pause_upload(feed, state, error);
+            self.session.pause_upload(feed, error);
         }
     }
 
@@ -101,15 +100,14 @@ impl Intake {
                 return Err(self.interrupt(&Interruption::NoTurn));
             }
         }
-        session.ended().await;
-        outcome(&session)
+        session.ended().await.answer()
     }
 }
 
 impl Drop for Intake {
     fn drop(&mut self) {
         let error = interrupted(&Interruption::Connection("its task ended".to_owned()), self.session.offset());
-        self.pause(SessionState::Interrupted, Some(&error));
+        self.pause(Some(error));
     }
 }
 
@@ -137,14 +135,6 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
             let message = format!("the content encoding {coding:?} is not one of {}", ENCODINGS.join(", "));
             Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message))
         }
-    }
-}
-
-fn outcome(session: &Session) -> Result<(), ApiError> {
-    match session.state() {
-        SessionState::Finished => Ok(()),
-        SessionState::Cancelled => Err(ApiError::new(StatusCode::CONFLICT, "cancelled", "the session was cancelled")),
-        _ => Err(session.error()),
     }
 }
 

@@ -1,52 +1,40 @@
 //! End of a session: by its log, by its user, or because others need its place.
 
-use super::{RunOutcome, Session, SessionInner, SessionState, lock};
-use crate::http::error::ApiError;
+use super::phase::{Failure, Phase, RunOutcome, SessionEnd};
+use super::{Session, SessionInner, lock};
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
-use crate::state::SessionEnd;
-use axum::http::StatusCode;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::report::InputReport;
-use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 impl Session {
     /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
-        let source = InputReport { error: error.map(ToString::to_string), ..self.source_so_far() };
-        let (state, error) = if self.control.stopped() {
-            let stopped_by = self.lock().stopped_by.take();
-            (if stopped_by.is_some() { SessionState::Failed } else { SessionState::Cancelled }, stopped_by)
-        } else {
-            match error {
-                None => (SessionState::Finished, None),
-                Some(error) => (SessionState::Failed, Some(failure("bad_input", &error.to_string()))),
-            }
-        };
-        self.end(state, error, vec![source]);
+        let error = error.map(ToString::to_string);
+        let source = InputReport { error: error.clone(), ..self.source_so_far() };
+        self.end(error.map(|message| Failure::BadInput { message }), vec![source]);
     }
 
     pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
-        let object = unknown_format(error).with("lines", unknown.lines.clone()).object();
-        self.end(SessionState::Failed, Some(object), Vec::new());
+        let failure = Failure::UnknownFormat { message: error.to_string(), lines: unknown.lines.clone() };
+        self.end(Some(failure), Vec::new());
     }
 
     /// The end; before it the memory is given back that the next session may be waiting for.
-    fn end(self: &Arc<Self>, state: SessionState, error: Option<Value>, sources: Vec<InputReport>) {
+    fn end(self: &Arc<Self>, failure: Option<Failure>, sources: Vec<InputReport>) {
         let stats = self.analyzer.stats(&sources);
-        self.keep(None, Some(SessionEnd { state, error: error.clone() }));
+        let decided = self.change(&mut self.lock(), |phase| phase.finish(failure, RunOutcome { sources, stats }));
+        let Some(end) = decided else { return };
+        let is_waiting = end == SessionEnd::Finished && self.is_kept();
+        self.keep(None, Some(end));
         self.complete_rows();
         self.analyzer.release();
-        let mut inner = self.lock();
-        inner.ran = Some(RunOutcome { sources, stats });
-        inner.feed = None;
-        inner.error = error;
-        if state == SessionState::Finished && self.is_kept() {
+        if is_waiting {
             // Its turn is for others: they need not wait for the disk.
             tokio::spawn(Arc::clone(self).finish());
         } else {
-            self.set_state(&mut inner, state);
+            self.step(Phase::end);
         }
     }
 
@@ -55,7 +43,7 @@ impl Session {
     /// [`SessionView::kept`](super::View) say.
     async fn finish(self: Arc<Self>) {
         Arc::clone(&self).sync_later().await;
-        self.set_state(&mut self.lock(), SessionState::Finished);
+        self.step(Phase::end);
     }
 
     /// No more rows come: views count all that there are once, and other sessions get the memory
@@ -64,42 +52,21 @@ impl Session {
         self.rows.store().inspect(|store| store.settle((store.memory_bytes() / SETTLED_LENT_SHARE).max(SETTLED_LENT_BYTES)));
     }
 
-    pub(super) fn fail(&self, code: &'static str, message: &str) {
-        let mut inner = self.lock();
-        inner.feed = None;
-        inner.error = Some(failure(code, message));
-        self.set_state(&mut inner, SessionState::Failed);
-    }
-
-    /// The error, as an answer.
-    pub(crate) fn error(&self) -> ApiError {
-        let error = self.lock().error.clone().unwrap_or_default();
-        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-        let (status, code) = match error["code"].as_str() {
-            Some("unknown_format") => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_format"),
-            Some("too_dense") => (StatusCode::UNPROCESSABLE_ENTITY, "too_dense"),
-            Some("displaced") => (StatusCode::CONFLICT, "displaced"),
-            Some("internal") => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-            _ => (StatusCode::UNPROCESSABLE_ENTITY, "bad_input"),
-        };
-        let answer = ApiError::new(status, code, text("message"));
-        if error["lines"].is_array() { answer.with("lines", error["lines"].clone()) } else { answer }
-    }
-
     /// Stops the run; all that it has analysed stays.
     pub(crate) fn cancel(self: &Arc<Self>) {
-        self.stop(&mut self.lock());
+        self.stop(self.lock(), None);
     }
 
-    /// Ends a session that waits for the rest of an upload, because its place is needed.
-    pub(crate) fn give_way(self: &Arc<Self>) {
-        let mut inner = self.lock();
-        // Its sender may have come back meanwhile.
-        if self.holds_up(&inner) && !self.control.stopped() {
+    /// Ends a session that waits for the rest of an upload, because its place is needed. False
+    /// where its sender came back meanwhile.
+    pub(crate) fn give_way(self: &Arc<Self>) -> bool {
+        let inner = self.lock();
+        let is_away = inner.phase.holds_up_since().is_some();
+        if is_away {
             let message = "its place was needed by another session (--sessions) while nothing came; send the log anew";
-            inner.stopped_by = Some(failure("displaced", message));
-            self.stop(&mut inner);
+            self.stop(inner, Some(Failure::Displaced { message: message.to_owned() }));
         }
+        is_away
     }
 
     /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with
@@ -107,71 +74,57 @@ impl Session {
     pub(crate) fn stop_if_too_dense(self: &Arc<Self>) {
         let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
         let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
-        let mut inner = self.lock();
-        if unpacked <= most || self.is_file || inner.state.ended() || self.control.stopped() {
+        if unpacked <= most || self.announced.is_file {
             return;
         }
         let message = format!(
             "{stored} bytes unpacked to {unpacked}, which is more than {UNPACKED_RATIO_MAX} times as many: no log does; unpack it, and send it so"
         );
-        inner.stopped_by = Some(failure("too_dense", &message));
-        self.stop(&mut inner);
+        let inner = self.lock();
+        if inner.phase.is_open() {
+            self.stop(inner, Some(Failure::TooDense { message }));
+        }
     }
 
-    fn stop(self: &Arc<Self>, inner: &mut SessionInner) {
+    fn stop(self: &Arc<Self>, mut inner: MutexGuard<'_, SessionInner>, by: Option<Failure>) {
+        let was_open = inner.phase.is_open();
+        self.change(&mut inner, |phase| (phase.stop(by, self.is_kept()), ()));
+        // A run that hears of it finds the phase.
         self.control.stop();
-        if inner.state.ended() {
-            return;
-        }
-        // The run of a decoder sees the end of its source.
-        inner.feed = None;
-        if !inner.begun && !self.is_kept() {
-            return self.end_unbegun(inner);
-        }
-        self.changed.send_modify(|version| *version += 1);
-        if !self.is_file {
+        self.notify();
+        if was_open && !inner.phase.is_over() && !self.announced.is_file {
             tokio::spawn(Arc::clone(self).conclude());
         }
     }
 
-    /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file
-    /// does with its run.
+    /// Ends an upload that was stopped between two slices; one that has a slice ends with it, as a
+    /// file does with its run.
     async fn conclude(self: Arc<Self>) {
         let turn = if self.is_kept() {
-            let lap = Arc::clone(&self);
-            // The lap ends when its upload hears of it, and others are kept meanwhile. A panic was
-            // reported where it was.
-            let _ = tokio::task::spawn_blocking(move || drop(lock(&lap.reading))).await;
+            let slice = Arc::clone(&self);
+            // The slice ends when its upload hears of it, and others are kept meanwhile. A panic
+            // was reported where it was.
+            let _ = tokio::task::spawn_blocking(move || drop(lock(&slice.reading))).await;
             // It is kept with how it ended, which takes memory.
-            Some(self.turns.keeping().await)
+            Some(self.turns().keeping().await)
         } else {
             None
         };
         let conclude = move || {
-            let (_turn, mut lap) = (turn, lock(&self.reading));
+            let (_turn, mut reading) = (turn, lock(&self.reading));
             if self.is_over() {
                 return;
             }
-            *lap = None;
-            if self.lock().begun {
+            *reading = None;
+            if self.lock().phase.begun() {
                 self.end_by(None);
             } else {
                 self.forget();
-                self.end_unbegun(&mut self.lock());
+                self.step(Phase::end);
             }
         };
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(conclude).await;
-    }
-
-    fn end_unbegun(&self, inner: &mut SessionInner) {
-        inner.error = inner.stopped_by.take();
-        let state = if inner.error.is_some() { SessionState::Failed } else { SessionState::Cancelled };
-        self.set_state(inner, state);
-    }
-
-    pub(crate) fn stopped(&self) -> bool {
-        self.control.stopped()
     }
 
     /// Ends it, forgets it, and gives the memory of its rows back, and their file with it.
@@ -185,9 +138,15 @@ impl Session {
     }
 
     /// Waits until it has ended.
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn ended(&self) -> SessionEnd {
         let mut changes = self.changes();
-        while !self.state().ended() && changes.changed().await.is_ok() {}
+        loop {
+            if let Phase::Ended { end, .. } = &self.lock().phase {
+                return end.clone();
+            }
+            // Its sender lives as long as the session.
+            let _ = changes.changed().await;
+        }
     }
 
     /// Comes back once the session was cancelled, so that a silent upload does not hold its run.
@@ -195,12 +154,4 @@ impl Session {
         let mut changes = self.changes();
         while !self.control.stopped() && changes.changed().await.is_ok() {}
     }
-}
-
-fn failure(code: &'static str, message: &str) -> Value {
-    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, message).object()
-}
-
-fn unknown_format(error: &AnalyzeError) -> ApiError {
-    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_format", error.to_string())
 }

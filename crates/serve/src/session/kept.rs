@@ -1,12 +1,12 @@
 //! Checkpoints of a session, which outlive the server (`--state`).
 
-use super::{Session, SessionState, lock, try_lock};
+use super::phase::{ParkedUpload, Phase, SessionEnd};
+use super::{Session, lock, try_lock};
 use crate::ingest::feed::Feed;
-use crate::state::{Checkpoints, SavedFormat, SavedSession, SessionEnd, StoredSession};
+use crate::state::{Checkpoints, SavedFormat, SavedSession, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Session {
@@ -22,26 +22,23 @@ impl Session {
             // From its start on it may be UTF-16, which only a whole stream tells.
             let input = if place.offset == 0 { input.into_utf8() } else { input };
             let left = SuspendedInput { place, lines: saved.lines, format: format.clone() };
-            *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
+            *lock(&self.reading) = Some(self.analyzer.open(input, self.turns().pool(), &self.control, Some(left)));
         }
         self.analyzer.analysis().go_on(saved.counts);
         let mut inner = self.lock();
-        inner.begun = true;
-        (inner.state, inner.error) = match saved.ended {
-            Some(SessionEnd { state, error }) => (state, error),
-            None if place.offset == 0 => (SessionState::Waiting, None),
-            None => (SessionState::Interrupted, None),
+        inner.phase = match saved.ended {
+            Some(end) => Phase::Ended { end, ran: None },
+            None => {
+                let formats = format.is_none().then(|| self.settings.formats.clone());
+                let parked = ParkedUpload::new(Feed::new(self.settings.line_bytes_max, formats));
+                match place.offset {
+                    0 => Phase::Waiting { parked, begun: true },
+                    _ => Phase::Suspended { parked, error: None },
+                }
+            }
         };
-        inner.feed = (!inner.state.ended()).then(|| {
-            let formats = format.is_none().then(|| self.formats.clone());
-            Feed::new(self.line_bytes_max, formats)
-        });
         (inner.format, inner.guess) = (format, saved.guess);
-        let ended = inner.state.ended();
         drop(inner);
-        if ended {
-            self.complete_rows();
-        }
         Self { created: saved.created, ..self }
     }
 
@@ -50,30 +47,28 @@ impl Session {
     pub(super) fn keep(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         // A decoder can't be left in the middle: its input comes again from the start.
-        if checkpoints.removed() || (self.own.load(Ordering::Relaxed) && ended.is_none()) {
+        if checkpoints.removed() || (ended.is_none() && self.lock().dedicated) {
             return;
         }
         let begun = Instant::now();
-        self.unkept.store(false, Ordering::Relaxed);
-        let saved = self.saved(reading, ended);
-        match checkpoints.write(&saved, || store.checkpoint()) {
+        match checkpoints.write(|| self.saved(reading, ended), || store.checkpoint()) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
-            Err(error) => {
-                // The one before stays, from which the upload goes on after a restart.
-                tracing::warn!(session = self.id, %error, "no checkpoint (--state)");
-                self.unkept.store(true, Ordering::Relaxed);
-            }
+            // The one before stays, from which the upload goes on after a restart.
+            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
         }
     }
 
     fn saved(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) -> SavedSession {
-        let mut saved = SavedSession::new(&self.name, self.created, self.analyzer.analysis().counts());
+        let mut saved = SavedSession::new(self.name(), self.created, self.analyzer.analysis().counts());
         saved.size = self.size();
-        saved.metadata.clone_from(&self.metadata);
-        saved.fingerprint.clone_from(&self.fingerprint);
-        saved.given = self.formats.given.as_ref().map(SavedFormat::new);
-        saved.format = self.format().as_ref().map(SavedFormat::new);
-        saved.guess = self.lock().guess.clone();
+        saved.metadata.clone_from(&self.announced.metadata);
+        saved.fingerprint.clone_from(&self.announced.fingerprint);
+        saved.given = self.settings.formats.given.as_ref().map(SavedFormat::new);
+        {
+            let inner = self.lock();
+            saved.format = inner.format.as_ref().map(SavedFormat::new);
+            saved.guess.clone_from(&inner.guess);
+        }
         if ended.is_some() {
             (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
         } else if let Some(SuspendedInput { place, lines, .. }) = reading.map(LogRun::left) {
@@ -94,11 +89,10 @@ impl Session {
     /// another, as each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has its reader to the end, and nothing is kept of it before.
-        let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
-        if !self.is_kept() || !self.unkept.load(Ordering::Relaxed) || own() {
+        if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_outdated) || self.has_own_turn() {
             return;
         }
-        let _turn = self.turns.keeping().await;
+        let _turn = self.turns().keeping().await;
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(move || self.keep_now(last)).await;
     }
@@ -109,16 +103,13 @@ impl Session {
         if !last && self.checkpoints.as_ref().is_some_and(Checkpoints::failed) {
             return;
         }
-        let (state, error, over) = {
-            let inner = self.lock();
-            (inner.state, inner.error.clone(), inner.ran.is_some())
-        };
-        match (state.ended(), over) {
-            (false, false) => self.keep(reading.as_ref(), None),
-            (true, true) => self.keep(None, Some(SessionEnd { state, error })),
+        let end = match &self.lock().phase {
+            Phase::Ended { end, ran: Some(_) } => Some(end.clone()),
             // It is told at once that it has finished, or nobody knows where it failed.
-            _ => {}
-        }
+            over if over.is_over() => return,
+            _ => None,
+        };
+        self.keep(reading.as_ref(), end);
     }
 
     /// Syncs the latest checkpoint, so that it outlasts an end of the whole machine; a few sessions
@@ -127,7 +118,7 @@ impl Session {
         if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
             return;
         }
-        let _place = self.turns.syncing().await;
+        let _place = self.turns().syncing().await;
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
@@ -150,8 +141,7 @@ impl Session {
     /// True if the whole state outlasts an end of the whole machine; `None` where it does not
     /// outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
-        let checkpoints = self.checkpoints.as_ref()?;
-        Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer() && checkpoints.are_there())
+        self.checkpoints.as_ref().map(Checkpoints::are_whole)
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
@@ -175,7 +165,7 @@ mod tests {
     use crate::fault_tests::{log, runtime, send, sessions};
     use crate::ingest::upload::Intake;
     use crate::limits::{CHECKPOINT_RETRY, HELD_BYTES_FREE, INTERRUPTED_GRACE, SYNCS_MAX};
-    use crate::session::NewUpload;
+    use crate::session::{NewUpload, SessionState};
     use crate::state::{StateDir, content};
     use futures_util::FutureExt;
     use serde_json::Value;
@@ -408,7 +398,7 @@ mod tests {
             let (_folder, session, _) = kept(2 * log.len());
             send(&session, &log, usize::MAX, 1).await.expect_err("it breaks off");
             assert!(session.turns().hold().is_none(), "it has the only one");
-            session.lock().since -= INTERRUPTED_GRACE;
+            session.lock().phase.parked().expect("it is away").since -= INTERRUPTED_GRACE;
             let (goes_on, has_it) = lap(&session);
             session.leave_held();
             goes_on.send(()).expect("it waits");

@@ -2,10 +2,12 @@
 
 mod end;
 mod kept;
+mod phase;
 mod runs;
 mod shown;
 mod uploads;
 
+pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
 pub(crate) use uploads::too_long;
@@ -18,26 +20,26 @@ use crate::explore::rows::SharedRowStore;
 use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
-use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, WAITING_GRACE};
+use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
+use phase::{Failure, ParkedUpload, Phase};
 use rorqual_accesslog::Options;
-use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, Formats, LogRun};
+use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, LogRun};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
-use rorqual_accesslog::report::{Guess, InputReport, RunStats};
+use rorqual_accesslog::report::Guess;
 use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::{Control, FollowStatus, format_size};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
-/// State of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// State of a session as clients see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionState {
     /// Nothing has come yet, or the rest is still to come.
@@ -65,7 +67,8 @@ impl SessionState {
 /// Announcement of a session's log.
 pub(crate) struct NewUpload {
     pub(crate) name: String,
-    pub(crate) size: Option<u64>,
+    /// Set once: at the start, or when it is announced later.
+    pub(crate) size: OnceLock<u64>,
     /// The server reads it; nobody uploads.
     pub(crate) is_file: bool,
     /// Metadata of a tus client, to be told again as it was.
@@ -75,12 +78,18 @@ pub(crate) struct NewUpload {
 }
 
 impl NewUpload {
+    /// A log under a name; of a size, where that is known.
+    pub(crate) fn new(name: String, size: Option<u64>, is_file: bool) -> Self {
+        let size = size.map_or_else(OnceLock::new, OnceLock::from);
+        Self { name, size, is_file, metadata: None, fingerprint: None }
+    }
+
     /// An upload under a name; of a size, where that is known.
     pub(crate) fn upload(name: String, size: Option<u64>) -> Result<Self, ApiError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
         }
-        Ok(Self { name, size, is_file: false, metadata: None, fingerprint: None })
+        Ok(Self::new(name, size, false))
     }
 
     /// Adds the fingerprint by which the sender will know the file again.
@@ -93,43 +102,30 @@ impl NewUpload {
 
     /// A file that the server reads.
     pub(crate) fn file(name: String, size: Option<u64>) -> Self {
-        Self { name, size, is_file: true, metadata: None, fingerprint: None }
+        Self::new(name, size, true)
     }
 }
 
-/// One analysis.
+/// One analysis. `docs/design/session.md` has its phases and the order of its locks.
 pub(crate) struct Session {
     id: String,
-    name: String,
-    /// Set once: at the start, or when it is announced later.
-    size: OnceLock<u64>,
-    metadata: Option<String>,
-    fingerprint: Option<String>,
     created: SystemTime,
+    announced: NewUpload,
+    settings: AnalyzeSettings,
+    shared: Arc<SessionContext>,
+    /// Most memory of a filter about the rows.
+    filter_bytes_max: u64,
     control: Control,
     analyzer: Analyzer,
-    /// Formats that it may have.
-    formats: Formats,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
     pace: Pace,
-    is_file: bool,
-    line_bytes_max: usize,
-    threads: usize,
-    /// Most memory of a filter about the rows.
-    filter_bytes_max: u64,
-    sessions_max: usize,
-    rows: SharedRowStore,
-    turns: Arc<Scheduler>,
-    spare: PermitPool,
     inlet: Inlet,
-    /// The run that reads it; a slice has it while it lasts.
+    /// The run that reads it. Held by a slice while it lasts, and by a checkpoint while it is
+    /// written: only threads that may block wait for it.
     reading: Mutex<Option<LogRun>>,
-    /// It has workers of its own.
-    own: AtomicBool,
-    /// Something of it is in no checkpoint.
-    unkept: AtomicBool,
     inner: Mutex<SessionInner>,
+    rows: SharedRowStore,
     reports: Reports,
     /// Its checkpoints, where it outlives the server.
     checkpoints: Option<Checkpoints>,
@@ -137,34 +133,18 @@ pub(crate) struct Session {
     changed: watch::Sender<u64>,
 }
 
+/// All of a session that changes with its phase, or beside it. Held for a moment only.
 struct SessionInner {
-    state: SessionState,
-    error: Option<Value>,
+    phase: Phase,
+    /// The format, once it is found, and its guess where it was not given.
     format: Option<LogFormat>,
-    /// The guess of the format, where it was not given.
     guess: Option<Guess>,
-    /// The writing end of the run; out while an upload uses it.
-    feed: Option<Feed>,
-    /// Something has come, or is read.
-    begun: bool,
-    /// Time at which the state was set.
-    since: Instant,
-    touched: Instant,
-    rates: VecDeque<(Instant, u64)>,
-    /// The reason for which it was stopped, where nobody asked for it.
-    stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<FollowStatus>,
-    /// The outcome of the run, once it is over; where the session has finished, that is told a
-    /// little later.
-    ran: Option<RunOutcome>,
-}
-
-/// Outcome of a run, for the report: it is the same whenever it is made.
-#[derive(Clone)]
-struct RunOutcome {
-    sources: Vec<InputReport>,
-    stats: RunStats,
+    /// It has workers of its own to its end.
+    dedicated: bool,
+    touched: Instant,
+    rates: VecDeque<(Instant, u64)>,
 }
 
 /// State shared by all sessions.
@@ -181,70 +161,60 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
-    pub(crate) fn new(shares: &AnalysisShares, admission: &Admission) -> Self {
-        Self {
+    pub(crate) fn new(shares: &AnalysisShares, admission: &Admission) -> Arc<Self> {
+        Arc::new(Self {
             sessions_max: admission.count(PermitKind::Session),
             turn: admission.pool(PermitKind::Query),
             spare: admission.pool(PermitKind::Checksum),
             kept: Arc::default(),
             turns: Scheduler::new(shares, admission),
-        }
+        })
     }
 }
 
 impl Session {
     pub(crate) fn new(
         id: String,
-        NewUpload { name, size, is_file, metadata, fingerprint }: NewUpload,
-        settings: &AnalyzeSettings,
+        announced: NewUpload,
+        settings: AnalyzeSettings,
         shares: AnalysisShares,
         (store, checkpoints): (Arc<RowStore>, Option<Checkpoints>),
         rate_limit: Option<u64>,
-        shared: &SessionContext,
+        shared: &Arc<SessionContext>,
     ) -> Self {
-        let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::in_turns(&store))), untallied: true, only: None };
-        let analyzer = Analyzer::new(settings, shares, options);
-        let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
+        let analyzer = Analyzer::new(&settings, shares, options);
+        let phase = match announced.is_file {
+            true => Phase::Queued,
+            false => {
+                let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
+                Phase::Waiting { parked: ParkedUpload::new(feed), begun: false }
+            }
+        };
         let inner = SessionInner {
-            state: SessionState::Waiting,
-            error: None,
+            phase,
             format: None,
             guess: None,
-            feed: Some(feed),
-            begun: false,
-            since: Instant::now(),
+            followed: None,
+            dedicated: false,
             touched: Instant::now(),
             rates: VecDeque::new(),
-            stopped_by: None,
-            followed: None,
-            ran: None,
         };
         Self {
             id,
-            name,
-            size: size.map_or_else(OnceLock::new, OnceLock::from),
-            metadata,
-            fingerprint,
             created: SystemTime::now(),
-            control,
+            announced,
+            settings,
+            shared: Arc::clone(shared),
+            filter_bytes_max: store.filter_bytes_max(),
+            control: Control::with_rate_limit(rate_limit),
             analyzer,
-            formats: settings.formats.clone(),
             taken: AtomicU64::new(0),
             pace: Pace::default(),
-            is_file,
-            line_bytes_max: settings.line_bytes_max,
-            threads: shares.threads,
-            filter_bytes_max: store.filter_bytes_max(),
-            sessions_max: shared.sessions_max,
-            rows: SharedRowStore::new(store, shared.turn.clone()),
-            turns: Arc::clone(&shared.turns),
-            spare: shared.spare.clone(),
             inlet: Inlet::default(),
             reading: Mutex::default(),
-            own: AtomicBool::new(false),
-            unkept: AtomicBool::new(false),
             inner: Mutex::new(inner),
+            rows: SharedRowStore::new(store, shared.turn.clone()),
             reports: Reports::new(&shared.kept),
             checkpoints,
             changed: watch::Sender::new(0),
@@ -260,7 +230,7 @@ impl Session {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.announced.name
     }
 
     /// The log's format, once it is known.
@@ -269,18 +239,17 @@ impl Session {
     }
 
     pub(crate) fn state(&self) -> SessionState {
-        self.lock().state
+        self.lock().phase.state()
     }
 
     /// True if its run is over.
     fn is_over(&self) -> bool {
-        let inner = self.lock();
-        inner.state.ended() || inner.ran.is_some()
+        self.lock().phase.is_over()
     }
 
     /// True if an upload into it is running.
     pub(crate) fn uploading(&self) -> bool {
-        !self.is_file && self.state() == SessionState::Receiving
+        matches!(self.lock().phase, Phase::Receiving)
     }
 
     /// Tells of every change of state from now on.
@@ -289,12 +258,12 @@ impl Session {
     }
 
     pub(crate) fn turns(&self) -> &Arc<Scheduler> {
-        &self.turns
+        &self.shared.turns
     }
 
     /// For a part that its rows have no room for.
     pub(crate) fn spare(&self) -> &PermitPool {
-        &self.spare
+        &self.shared.spare
     }
 
     pub(crate) fn inlet(&self) -> &Inlet {
@@ -303,14 +272,15 @@ impl Session {
 
     /// A permit to the end of its log; without waiting only where one is free.
     pub(crate) async fn own_turn(&self, waits: bool) -> Option<ParseTurn> {
-        let turn = self.turns.acquire_dedicated(self.analyzer.pool(), waits).await?;
-        self.own.store(true, Ordering::Relaxed);
+        let turn = self.turns().acquire_dedicated(self.analyzer.pool(), waits).await?;
+        self.lock().dedicated = true;
         Some(turn)
     }
 
     /// True if it has workers of its own, which others may wait for.
     pub(crate) fn has_own_turn(&self) -> bool {
-        self.own.load(Ordering::Relaxed) && !self.state().ended()
+        let inner = self.lock();
+        inner.dedicated && !inner.phase.state().ended()
     }
 
     /// Speed of its upload.
@@ -319,12 +289,12 @@ impl Session {
     }
 
     pub(crate) fn size(&self) -> Option<u64> {
-        self.size.get().copied()
+        self.announced.size.get().copied()
     }
 
     /// Metadata of a tus client.
     pub(crate) fn metadata(&self) -> Option<&str> {
-        self.metadata.as_deref()
+        self.announced.metadata.as_deref()
     }
 
     /// Bytes taken in, as stored.
@@ -344,34 +314,26 @@ impl Session {
     fn idle_of(&self, inner: &SessionInner) -> Duration {
         // A file that waits for its turn is not idle either, nor one that is followed: nobody could
         // open it again.
-        let busy = inner.state == SessionState::Receiving || (self.is_file && !inner.state.ended());
+        let state = inner.phase.state();
+        let busy = state == SessionState::Receiving || (self.announced.is_file && !state.ended());
         if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
 
-    /// Since when this session holds its place for an upload that may never come; `None` while it
-    /// has a right to it.
+    /// Time since which it holds its place for an upload that may never come; `None` while it has a
+    /// right to the place.
     pub(crate) fn holds_up_since(&self) -> Option<Instant> {
-        let inner = self.lock();
-        (!self.control.stopped() && self.holds_up(&inner)).then_some(inner.since)
-    }
-
-    fn holds_up(&self, inner: &SessionInner) -> bool {
-        match inner.state {
-            SessionState::Interrupted => inner.since.elapsed() >= INTERRUPTED_GRACE,
-            SessionState::Waiting => !self.is_file && inner.since.elapsed() >= WAITING_GRACE,
-            _ => false,
-        }
+        self.lock().phase.holds_up_since()
     }
 
     /// Blocks of its run that somebody holds.
     #[cfg(test)]
     pub(crate) fn blocks_lent(&self) -> u64 {
-        self.pool_lent_bytes() + self.turns.pool_bytes().0
+        self.pool_lent_bytes() + self.turns().pool_bytes().0
     }
 
     /// Refuses a filter that would take more than its share of the memory.
     pub(crate) fn has_room_for(&self, filter: &Filter) -> Result<(), ApiError> {
-        let (bytes, most) = (filter.bytes_of_values(self.threads), self.filter_bytes_max);
+        let (bytes, most) = (filter.bytes_of_values(self.analyzer.threads()), self.filter_bytes_max);
         if bytes <= most {
             return Ok(());
         }
@@ -386,12 +348,12 @@ impl Session {
 
     /// Hint beside an answer about the rows.
     pub(crate) fn hint(&self) -> Hint {
-        Hint { sessions_max: self.sessions_max }
+        Hint { sessions_max: self.shared.sessions_max }
     }
 
     /// Longest line that is parsed.
     pub(crate) fn line_bytes_max(&self) -> usize {
-        self.line_bytes_max
+        self.settings.line_bytes_max
     }
 
     /// Its rows.
@@ -410,15 +372,38 @@ impl Session {
         (pool.lent() * pool.buffer_bytes()) as u64
     }
 
-    fn set_state(&self, inner: &mut SessionInner, state: SessionState) {
-        inner.state = state;
-        let code = inner.error.as_ref().and_then(|error| error["code"].as_str());
-        match code {
+    /// Takes the phase through a transition that returns nothing.
+    fn step(&self, transition: impl FnOnce(Phase) -> Phase) {
+        self.change(&mut self.lock(), |phase| (transition(phase), ()));
+    }
+
+    /// Takes the phase through a transition, and tells where clients see another state after it.
+    fn change<T>(&self, inner: &mut SessionInner, transition: impl FnOnce(Phase) -> (Phase, T)) -> T {
+        let before = inner.phase.state();
+        // Nobody sees this phase: the lock is held until the next one is there.
+        let (phase, made) = transition(std::mem::replace(&mut inner.phase, Phase::Receiving));
+        inner.phase = phase;
+        if inner.phase.state() != before {
+            inner.touched = Instant::now();
+            self.log_state(&inner.phase);
+            self.notify();
+        }
+        made
+    }
+
+    fn log_state(&self, phase: &Phase) {
+        let (state, error) = (phase.state(), phase.error());
+        let code = error.as_ref().and_then(|error| error["code"].as_str());
+        match phase {
             // Ours; the others are the log's, or its sender's.
-            Some("internal" | "unreadable") => tracing::warn!(session = self.id, ?state, code, "session"),
+            Phase::Ended { end: SessionEnd::Failed(Failure::Internal { .. } | Failure::Unreadable { .. }), .. } => {
+                tracing::warn!(session = self.id, ?state, code, "session");
+            }
             _ => tracing::info!(session = self.id, ?state, code, "session"),
         }
-        (inner.since, inner.touched) = (Instant::now(), Instant::now());
+    }
+
+    fn notify(&self) {
         self.changed.send_modify(|version| *version += 1);
     }
 

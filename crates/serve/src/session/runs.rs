@@ -1,15 +1,15 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
-use super::{Session, SessionState, lock};
+use super::phase::{Failure, Phase};
+use super::{Session, lock};
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
 use crate::ingest::feed::is_enough;
 use crate::state::Checkpoints;
-use rorqual_accesslog::analyze::{LogRun, SliceEnd};
+use rorqual_accesslog::analyze::SliceEnd;
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::Input;
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Outcome of a slice.
@@ -29,32 +29,27 @@ impl Session {
     pub(crate) fn run_file(self: &Arc<Self>, name: String, file: File) {
         match Input::from_file(name, file).map(Input::into_utf8) {
             Ok(input) => self.run_input(input),
-            Err(error) => self.fail("unreadable", &error.to_string()),
+            Err(error) => self.step(|phase| phase.fail(Failure::Unreadable { message: error.to_string() })),
         }
     }
 
     /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
     pub(crate) fn run_following(self: &Arc<Self>, input: Input) {
-        let formats = self.formats.clone();
+        let formats = self.settings.formats.clone();
         self.run_input(input.with_first(move |head| is_enough(head, &formats)));
     }
 
     /// Analyses an input of our own instead of an upload. Blocks.
     pub(crate) fn run_input(self: &Arc<Self>, input: Input) {
+        let followed = input.followed();
         {
             let mut inner = self.lock();
-            if inner.state.ended() {
+            self.change(&mut inner, |phase| (phase.read(followed.is_some()), ()));
+            if !matches!(inner.phase, Phase::Reading { .. }) {
                 return;
             }
-            (inner.feed, inner.begun) = (None, true);
-            inner.followed = input.followed();
-            let state = if inner.followed.is_some() { SessionState::Following } else { SessionState::Receiving };
-            self.set_state(&mut inner, state);
+            inner.followed = followed;
         }
-        self.run(input);
-    }
-
-    fn run(self: &Arc<Self>, input: Input) {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, |found, _| self.found(found), None);
@@ -77,9 +72,9 @@ impl Session {
             std::mem::forget(guard);
             return SliceOutcome::Ended;
         }
-        self.unkept.store(true, Ordering::Relaxed);
+        self.checkpoints.iter().for_each(Checkpoints::outdate);
         let reading = guarded.get_or_insert_with(|| {
-            let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
+            let input = Input::from_source(self.name().to_owned(), Box::new(self.inlet.source(&self.control)));
             let input = input.into_utf8();
             self.analyzer.open(input, &turn.pool, &self.control, None)
         });
@@ -90,29 +85,16 @@ impl Session {
             *guarded = None;
             self.inlet.close();
         }
-        let lapped = match turned {
-            Ok(SliceEnd::Paused) => {
-                let held_bytes = guarded.as_ref().map_or(0, LogRun::held_bytes);
-                if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
-                    self.keep(guarded.as_ref(), None);
-                }
-                SliceOutcome::Paused { held_bytes }
-            }
-            Ok(SliceEnd::Ended) => {
-                self.end_by(None);
-                SliceOutcome::Ended
-            }
-            Ok(SliceEnd::Failed(error)) => {
-                self.end_by(Some(&error));
-                SliceOutcome::Ended
-            }
-            Err(unknown) => {
-                self.end_unknown(&unknown);
-                SliceOutcome::Ended
-            }
-        };
+        match turned {
+            Ok(SliceEnd::Paused) if self.checkpoints.as_ref().is_some_and(Checkpoints::due) => self.keep(guarded.as_ref(), None),
+            Ok(SliceEnd::Paused) => {}
+            Ok(SliceEnd::Ended) => self.end_by(None),
+            Ok(SliceEnd::Failed(error)) => self.end_by(Some(&error)),
+            Err(unknown) => self.end_unknown(&unknown),
+        }
         std::mem::forget(guard);
-        lapped
+        // With its end went the run.
+        guarded.as_ref().map_or(SliceOutcome::Ended, |reading| SliceOutcome::Paused { held_bytes: reading.held_bytes() })
     }
 
     fn found(&self, detection: &rorqual_accesslog::format::Detection) {
@@ -129,6 +111,7 @@ struct FailOnUnwind<'a>(&'a Session);
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {
         self.0.inlet.close();
-        self.0.fail("internal", "the analysis stopped by a defect of rorqual; its log has more");
+        let message = "the analysis stopped by a defect of rorqual; its log has more";
+        self.0.step(|phase| phase.fail(Failure::Internal { message: message.to_owned() }));
     }
 }

@@ -1,6 +1,7 @@
 //! A session as clients see it: its progress, and its report.
 
-use super::{RunOutcome, Session, SessionInner, SessionState};
+use super::phase::RunOutcome;
+use super::{Session, SessionInner, SessionState};
 use crate::explore::reports::Reports;
 use crate::explore::rows::QueryPermit;
 use crate::limits::{REPORT_PATIENCE, TOP_ROWS};
@@ -45,23 +46,27 @@ impl Session {
     pub(crate) fn view(&self, expires_after: Duration) -> SessionView {
         let offset = self.offset();
         let mut inner = self.lock();
-        let rate = inner.rate(offset);
+        let (rate, state) = (inner.rate(offset), inner.phase.state());
         let left = self.size().map(|size| size.saturating_sub(offset));
-        SessionView {
+        let view = SessionView {
             id: self.id.clone(),
-            name: self.name.clone(),
+            name: self.name().to_owned(),
             size: self.size(),
-            state: inner.state,
+            state,
             offset,
             rate,
-            eta_seconds: left.filter(|_| rate > 0.0 && inner.state == SessionState::Receiving).map(|left| left as f64 / rate),
-            error: inner.error.clone(),
+            eta_seconds: left.filter(|_| rate > 0.0 && state == SessionState::Receiving).map(|left| left as f64 / rate),
+            error: inner.phase.error(),
             follow: inner.followed.as_ref().map(FollowView::new),
-            fingerprint: self.fingerprint.clone(),
+            fingerprint: self.announced.fingerprint.clone(),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
-            kept: self.kept(),
-        }
+            kept: None,
+        };
+        drop(inner);
+        // After the state, since a session that is shown as finished is on the disk; and without
+        // the lock, since this asks the disk.
+        SessionView { kept: self.kept(), ..view }
     }
 
     /// The report as JSON, at most a little old, the same for all who ask; `None` until the format
@@ -94,7 +99,7 @@ impl Session {
         let bytes = self.control.decoded_bytes();
         let (ran, state) = {
             let inner = self.lock();
-            (inner.ran.clone(), inner.state)
+            (inner.phase.ran().cloned(), inner.phase.state())
         };
         let last = state.ended();
         let made = self.reports.make(bytes, last, || self.report_of(turn, ran, state == SessionState::Finished));
@@ -159,7 +164,7 @@ impl Session {
 
     pub(super) fn source_so_far(&self) -> InputReport {
         InputReport {
-            name: self.name.clone(),
+            name: self.name().to_owned(),
             format: self.format().map(|format| format.name().to_owned()),
             guess: self.lock().guess.clone(),
             bytes: self.control.decoded_bytes(),

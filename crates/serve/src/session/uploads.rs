@@ -1,10 +1,12 @@
 //! A session as uploads have it: the owner of its feed, and the offset.
 
-use super::{Session, SessionInner, SessionState, lock};
+use super::phase::{ParkedUpload, Phase};
+use super::{Session, lock};
 use crate::http::error::ApiError;
 use crate::ingest::feed::Feed;
 use crate::ingest::transport::{TransferEnd, TransferProgress};
 use crate::limits::INTERRUPTED_GRACE;
+use crate::state::Checkpoints;
 use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +15,7 @@ use std::time::Duration;
 impl Session {
     /// Bytes taken so far; where an upload goes on.
     pub(crate) fn offset(&self) -> u64 {
-        if self.is_file { self.control.stored_bytes() } else { self.taken.load(Ordering::Relaxed) }
+        if self.announced.is_file { self.control.stored_bytes() } else { self.taken.load(Ordering::Relaxed) }
     }
 
     /// Bytes that may still come.
@@ -53,11 +55,11 @@ impl Session {
             return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
         }
         let mut is_news = false;
-        let announced = *self.size.get_or_init(|| {
+        let announced = *self.announced.size.get_or_init(|| {
             is_news = true;
             size
         });
-        self.unkept.fetch_or(is_news, Ordering::Relaxed);
+        self.checkpoints.iter().filter(|_| is_news).for_each(Checkpoints::outdate);
         if announced == size {
             return Ok(());
         }
@@ -73,16 +75,16 @@ impl Session {
     /// known.
     pub(crate) fn begin_upload(self: &Arc<Self>, offset: u64, length: Option<u64>) -> Result<Feed, ApiError> {
         let mut inner = self.lock();
-        if inner.state.ended() {
+        if inner.phase.state().ended() {
             let message = "this session has ended; make a new one for another upload";
             return Err(ApiError::new(StatusCode::CONFLICT, "finished", message));
         }
-        if self.is_file {
+        if self.announced.is_file {
             let message = "this session reads a file of the server; make a new one for an upload";
             return Err(ApiError::new(StatusCode::CONFLICT, "busy", message));
         }
         let expected = self.offset();
-        if offset != expected && inner.feed.is_some() {
+        if offset != expected && inner.phase.parked().is_some_and(|parked| parked.feed.is_some()) {
             let message = format!("the upload goes on at byte {expected}, not at {offset}");
             return Err(ApiError::new(StatusCode::CONFLICT, "offset_mismatch", message).with("offset", expected));
         }
@@ -91,45 +93,29 @@ impl Session {
             return Err(too_long(size, &format!("a body that ends at byte {end} was refused, and nothing of it taken")));
         }
         let busy = || ApiError::new(StatusCode::CONFLICT, "busy", "another upload into this session is running");
-        let feed = inner.feed.take().ok_or_else(busy)?;
-        inner.begun = true;
-        inner.error = None;
+        let feed = self.change(&mut inner, Phase::begin_upload).ok_or_else(busy)?;
         self.pace.begin(expected);
-        self.set_state(&mut inner, SessionState::Receiving);
         Ok(feed)
     }
 
     /// Gives its place for the start of a line to others, where its sender has been away for a
     /// while. On a thread that may block.
     pub(crate) fn leave_held(self: &Arc<Self>) {
-        let away = |inner: &SessionInner| {
-            matches!(inner.state, SessionState::Interrupted | SessionState::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
-        };
-        let feed = {
-            let mut inner = self.lock();
-            if away(&inner) { inner.feed.take() } else { None }
-        };
-        let Some(mut feed) = feed else { return };
+        let is_away = |parked: &&mut ParkedUpload| parked.since.elapsed() >= INTERRUPTED_GRACE;
+        let Some(mut feed) = self.lock().phase.parked().filter(is_away).and_then(|parked| parked.feed.take()) else { return };
         let session = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
             feed.leave(&session);
-            let mut inner = session.lock();
-            if !inner.state.ended() && !session.control.stopped() {
-                inner.feed = Some(feed);
+            // One that was stopped meanwhile needs it no more.
+            if let Some(parked) = session.lock().phase.parked() {
+                parked.feed = Some(feed);
             }
         });
     }
 
-    /// Gives the feed back when more is to come.
-    pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: SessionState, error: Option<&ApiError>) {
-        let mut inner = self.lock();
-        // A cancelled run waits for the end of its source, which comes with the end of the feed.
-        if inner.state.ended() || self.control.stopped() {
-            return;
-        }
-        inner.feed = Some(feed);
-        inner.error = error.map(ApiError::object);
-        self.set_state(&mut inner, state);
+    /// Gives the feed back when more is to come; with the error of an upload that broke off.
+    pub(crate) fn pause_upload(&self, feed: Feed, error: Option<ApiError>) {
+        self.step(|phase| phase.pause_upload(feed, error));
     }
 }
 

@@ -5,7 +5,6 @@ use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, STATE_FILE_BYTES_MAX};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,20 +13,22 @@ use tokio::time::Instant;
 pub(crate) struct Checkpoints {
     dir: Arc<StateDir>,
     id: String,
-    /// Checkpoints that were written.
-    written: AtomicU64,
-    /// Number of writes at the one that is synced.
-    synced: AtomicU64,
-    /// Held while waiting for the disk, and for nothing else.
+    /// Held while waiting for the disk, and taken before `progress`.
     syncing: Mutex<()>,
-    done: Mutex<Done>,
-    /// There was a checkpoint.
-    begun: AtomicBool,
+    progress: Mutex<CheckpointProgress>,
 }
 
 /// Steps done with the files of one.
 #[derive(Default)]
-struct Done {
+struct CheckpointProgress {
+    /// Something of the session is in no checkpoint.
+    outdated: bool,
+    /// Checkpoints that were written.
+    written: u64,
+    /// Number of writes at the one that is synced.
+    synced: u64,
+    /// There was a checkpoint.
+    begun: bool,
     /// Not before this is the next one due.
     next: Option<Instant>,
     /// The last could not be written.
@@ -44,29 +45,51 @@ impl Checkpoints {
         Self {
             dir: Arc::clone(dir),
             id: id.to_owned(),
-            written: AtomicU64::new(newer.into()),
-            synced: AtomicU64::new(0),
             syncing: Mutex::default(),
-            done: Mutex::default(),
-            begun: AtomicBool::new(latest.exists()),
+            progress: Mutex::new(CheckpointProgress {
+                written: newer.into(),
+                begun: latest.exists(),
+                ..CheckpointProgress::default()
+            }),
         }
+    }
+
+    /// The session has something that is in no checkpoint.
+    pub(crate) fn outdate(&self) {
+        self.lock().outdated = true;
+    }
+
+    /// True if something of the session is in no checkpoint.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.lock().outdated
     }
 
     /// True if the last one is a while ago.
     pub(crate) fn due(&self) -> bool {
-        self.lock().next.is_none_or(|next| Instant::now() >= next)
+        self.lock().due()
     }
 
     /// True if the last one failed, and that not long ago.
     pub(crate) fn failed(&self) -> bool {
-        let failed = self.lock().failed;
-        failed && !self.due()
+        let progress = self.lock();
+        progress.failed && !progress.due()
     }
 
     /// Replaces the latest checkpoint. It is in the hands of the system then, and outlasts the
     /// server.
-    pub(crate) fn write(&self, saved: &SavedSession, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
-        self.next_in(CHECKPOINT_RETRY, true);
+    pub(crate) fn write(
+        &self,
+        saved: impl FnOnce() -> SavedSession,
+        head: impl FnOnce() -> io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        let mut progress = self.lock();
+        progress.outdated = false;
+        progress.next_in(CHECKPOINT_RETRY, true);
+        drop(progress);
+        self.replace(&saved(), head).inspect_err(|_| self.outdate())
+    }
+
+    fn replace(&self, saved: &SavedSession, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
         let head = head()?;
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
@@ -78,43 +101,37 @@ impl Checkpoints {
         for part in [checksum.as_bytes(), b"\n", &line, &head] {
             file.write_all(part)?;
         }
-        let done = self.lock();
-        if done.removed {
+        let mut progress = self.lock();
+        if progress.removed {
             return Ok(());
         }
         file.persist(self.path(SESSION)).map_err(|error| error.error)?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        self.begun.store(true, Ordering::Relaxed);
-        drop(done);
-        self.next_in(CHECKPOINT_EVERY, false);
+        progress.written += 1;
+        progress.begun = true;
+        progress.next_in(CHECKPOINT_EVERY, false);
         Ok(())
-    }
-
-    fn next_in(&self, time: Duration, failed: bool) {
-        let mut done = self.lock();
-        (done.next, done.failed) = (Some(Instant::now() + time), failed);
     }
 
     /// True if the last is not synced.
     pub(crate) fn is_newer(&self) -> bool {
-        self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
+        self.lock().is_newer()
     }
 
     /// Syncs a copy of the last, once `journal` has synced its rows. Another may be written
     /// meanwhile.
     pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.written.load(Ordering::Relaxed);
-        if self.removed() || written == self.synced.load(Ordering::Relaxed) {
+        let written = self.lock().written;
+        if self.removed() || !self.is_newer() {
             return Ok(());
         }
-        match self.copy(journal) {
-            Err(error) if !self.removed() => Err(error),
-            _ => {
-                self.synced.store(written, Ordering::Relaxed);
-                Ok(())
-            }
+        let copied = self.copy(journal);
+        let mut progress = self.lock();
+        if progress.removed || copied.is_ok() {
+            progress.synced = written;
+            return Ok(());
         }
+        copied
     }
 
     fn copy(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
@@ -122,12 +139,12 @@ impl Checkpoints {
         io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
         journal()?;
         copy.as_file().sync_data()?;
-        let done = self.lock();
-        if done.removed {
+        let progress = self.lock();
+        if progress.removed {
             return Ok(());
         }
         copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
-        drop(done);
+        drop(progress);
         self.dir.sync()
     }
 
@@ -145,19 +162,37 @@ impl Checkpoints {
         self.lock().removed
     }
 
-    /// True if the files are where they were put: somebody may have taken them away, or the session
-    /// gave them up.
-    pub(crate) fn are_there(&self) -> bool {
+    /// True if all of the session is synced, and the files are where they were put: somebody may
+    /// have taken them away, or the session gave them up.
+    pub(crate) fn are_whole(&self) -> bool {
+        let (is_synced, begun) = {
+            let progress = self.lock();
+            (!progress.removed && !progress.outdated && !progress.is_newer(), progress.begun)
+        };
         let there = |extension| self.path(extension).exists();
-        !self.removed() && (!self.begun.load(Ordering::Relaxed) || (there(ROWS) && (there(SYNCED) || there(SESSION))))
+        is_synced && (!begun || (there(ROWS) && (there(SYNCED) || there(SESSION))))
     }
 
     fn path(&self, extension: &str) -> PathBuf {
         self.dir.path(&self.id, extension)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Done> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CheckpointProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CheckpointProgress {
+    fn next_in(&mut self, time: Duration, failed: bool) {
+        (self.next, self.failed) = (Some(Instant::now() + time), failed);
+    }
+
+    fn due(&self) -> bool {
+        self.next.is_none_or(|next| Instant::now() >= next)
+    }
+
+    fn is_newer(&self) -> bool {
+        self.written != self.synced
     }
 }
 

@@ -11,13 +11,13 @@ pub(crate) use checkpoints::Checkpoints;
 pub(crate) use dir::StateDir;
 
 use crate::limits::NAME_BYTES_MAX;
+use crate::session::SessionEnd;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::ResumePoint;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::fs::File;
 use std::time::SystemTime;
 
@@ -72,13 +72,6 @@ pub(crate) struct SavedSession {
     pub(crate) counts: AnalysisCounts,
 }
 
-/// End of a session.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct SessionEnd {
-    pub(crate) state: crate::session::SessionState,
-    pub(crate) error: Option<Value>,
-}
-
 /// A format, by its name and as it was given.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedFormat {
@@ -127,8 +120,10 @@ impl SavedSession {
     fn is_sound(&self) -> bool {
         let counted = [self.offset, self.lines, self.decoded_bytes].iter().all(|count| *count <= i64::MAX as u64);
         let begun = self.offset > 0 && self.ended.is_none();
-        let named = self.name.len() <= NAME_BYTES_MAX && self.ended.as_ref().is_none_or(|ended| ended.state.ended());
-        counted && named && self.size.is_none_or(|size| self.offset <= size) && !(begun && self.format.is_none())
+        counted
+            && self.name.len() <= NAME_BYTES_MAX
+            && self.size.is_none_or(|size| self.offset <= size)
+            && !(begun && self.format.is_none())
     }
 
     pub(crate) fn place(&self) -> ResumePoint {
@@ -175,7 +170,7 @@ mod tests {
     fn try_write(checkpoints: &Checkpoints, lines: u64) -> io::Result<()> {
         let counts = Analysis::new(1 << 20, SpanFilter::default(), None).counts();
         let saved = SavedSession { lines, ..SavedSession::new("test.log", SystemTime::UNIX_EPOCH, counts) };
-        checkpoints.write(&saved, || Ok(b"head".to_vec()))
+        checkpoints.write(|| saved, || Ok(b"head".to_vec()))
     }
 
     fn write(checkpoints: &Checkpoints, lines: u64) {
