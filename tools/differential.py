@@ -27,6 +27,8 @@ BLOCK = 256 << 10
 WIDE = 300_000
 
 ATOMS = [b"a", b"b", b"ab", b"[ab]", b"[^a]", b".", b"0", b" ", b"_", b"x", b"[0-9]", b"foo", b"\\.", b"(a|b)", b"(ab|a)", b"(foo|bar)"]
+# Parts of patterns that match over the end of a line (-U).
+OVER_LINES = [b"\\n", b"\\n", b"\\s", b"(?s:.)", b"(\\n|a)", b"$\\n^", b"(?s:.{0,9}?)"]
 REPEATS = [b"", b"", b"", b"*", b"+", b"?", b"{2}", b"{1,2}"]
 PIECES = [b"a", b"b", b"ab", b" ", b"\n", b"\n", b"\n", b"0", b"_", b".", b"foo", b"bar", b"foo bar", b"x", b"A", b"-", b"/"]
 ODD = [b"\0", b"\r\n", b"\r", b"\x7f", b"\xff", b"\xc3\x28", "é".encode(), "Straße".encode(), b"\xf0\x9f"]
@@ -36,6 +38,7 @@ FLAGS = [
     (["-v"], "gr", 5), (["-i"], "gr", 5), (["-x"], "gr", 6), (["-w"], "gr", 6), (["-n"], "gr", 3), (["-b"], "gr", 5), (["-c"], "gr", 8), (["-l"], "gr", 14),
     (["-L"], "g", 14), (["-q"], "gr", 16), (["-m", "1"], "gr", 12), (["-m", "3"], "gr", 12), (["-A", "1"], "gr", 9), (["-B", "2"], "gr", 9), (["-C", "1"], "gr", 9),
     (["-A0"], "g", 30), (["-2"], "g", 20), (["-o"], "gr", 6), (["-H"], "gr", 6), (["-h"], "g", 12), (["-z"], "g", 10), (["-Z"], "g", 12), (["-s"], "g", 20), (["-I"], "g", 20),
+    (["-U"], "r", 3), (["--multiline-dotall"], "r", 12), (["-T"], "g", 12), (["-m", "0"], "g", 30), (["-m", "-1"], "g", 30),
     (["--crlf"], "r", 12), (["--column"], "r", 12), (["-H", "-h"], "g", 40), (["-i", "--no-ignore-case"], "g", 40), (["-l", "-L"], "g", 40),
 ]
 
@@ -91,6 +94,9 @@ class Case:
         if self.peer == "g" and ["-z"] in chosen:
             # Of lines that end with a NUL, GNU grep goes by bytes that are not UTF-8.
             chosen = [flags for flags in chosen if flags != ["-I"]]
+        if ["-U"] in chosen:
+            # Neither goes with it.
+            chosen = [flags for flags in chosen if flags[0] not in ("--crlf", "-z")]
         if self.peer == "r" and ["-c"] in chosen:
             # ripgrep counts matches with -o, and prints counts instead of names with -l.
             chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]
@@ -109,6 +115,9 @@ class Case:
         pattern = r.choice([b"", b"", b"^"])
         for _ in range(r.randrange(1, 4)):
             pattern += r.choice(ATOMS) + r.choice(REPEATS)
+        if "-U" in self.flags and r.random() < 0.6:
+            for _ in range(r.randrange(1, 3)):
+                pattern += r.choice(OVER_LINES) + r.choice(REPEATS) + r.choice(ATOMS) + r.choice(REPEATS)
         pattern += r.choice([b"", b"", b"$"])
         if r.random() < 0.1:
             pattern = pattern + b"|" + r.choice(ATOMS)
@@ -387,6 +396,8 @@ EXPLAINED = [
          in_case(add_end)),
     Rule("ripgrep prints a column of lines around with -v, and of those after the last one of -m",
          lambda a: a.case.peer == "r" and a.case.has("--column") and a.case.has("-v", "-m"), drop("--column")),
+    Rule("ripgrep goes by no -m where lines without a match over several lines are selected",
+         lambda a: a.case.has("-U") and a.case.has("-m") and a.case.has("-v"), drop("-m")),
     Rule("where a NUL ends a line, ^ and $ of ripgrep, and of GNU grep -o, go by newlines",
          lambda a: a.case.has("-z") and (a.case.peer == "r" or a.case.has("-o")) and any(re.search(rb"[$^]", pattern) for pattern in a.case.patterns),
          in_case(end_by_newlines)),

@@ -8,6 +8,9 @@
 //! | `SHA256 (NAME) = DIGEST` | BSD's form; OpenSSL's, without the blanks, as well |
 //! | `\DIGEST  NAME`, `\SHA256 (NAME) = DIGEST` | the same with `\n`, `\r` and `\\` in the name for a newline, a return and a backslash |
 //! | `# …`, an empty line | nothing |
+//!
+//! Lists of `sha256sum -z`, whose entries end with NULs, have the same forms, and names as they
+//! are.
 
 use crate::limits::LIST_LINE_BYTES_MAX;
 use crate::{Algorithm, Digest};
@@ -37,6 +40,8 @@ pub struct ListParser {
     /// True where one blank stands between digest and name; unknown until a line has shown it.
     one_blank: Option<bool>,
     guessed: bool,
+    /// Entries end with NULs, and their names are not escaped.
+    zero: bool,
 }
 
 impl ListParser {
@@ -46,12 +51,18 @@ impl ListParser {
     /// digests, whichever was given.
     #[must_use]
     pub fn new(algorithm: Option<Algorithm>) -> Self {
-        Self { algorithm, one_blank: None, guessed: false }
+        Self { algorithm, one_blank: None, guessed: false, zero: false }
     }
 
-    /// Reads one line, given without its newline.
+    /// The same for a list whose entries end with NULs, and whose names are not escaped.
+    #[must_use]
+    pub fn zero(self, zero: bool) -> Self {
+        Self { zero, ..self }
+    }
+
+    /// Reads one line, given without its end.
     pub fn line(&mut self, line: &[u8]) -> ListLine {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = if self.zero { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         if line.is_empty() || line.starts_with(b"#") {
             return ListLine::Nothing;
         }
@@ -59,7 +70,10 @@ impl ListParser {
     }
 
     fn entry(&mut self, line: &[u8]) -> Option<(Digest, Vec<u8>)> {
-        let (escaped, line) = line.strip_prefix(b"\\").map_or((false, line), |rest| (true, rest));
+        let (escaped, line) = match line.strip_prefix(b"\\") {
+            Some(rest) if !self.zero => (true, rest),
+            _ => (false, line),
+        };
         let (digest, name) = match tagged(line) {
             Some((algorithm, digest, name)) => (self.wanted(algorithm)?.digest(digest)?, name),
             None => self.untagged(line)?,
@@ -169,7 +183,8 @@ pub fn escape(name: &[u8]) -> (Cow<'_, [u8]>, bool) {
     (Cow::Owned(escaped), true)
 }
 
-/// The lines of a list, numbered from 1, in constant memory.
+/// The lines of a list, numbered from 1, in constant memory. A list whose first line ends with a
+/// NUL is one of [`ListParser::zero`].
 #[derive(Debug)]
 pub struct ListLines<R> {
     input: R,
@@ -193,6 +208,8 @@ impl<R: BufRead> ListLines<R> {
     /// otherwise whether it is whole.
     fn read(&mut self) -> io::Result<Option<bool>> {
         self.buffer.clear();
+        let first = self.number == 0;
+        let is_end = |zero: bool, byte: u8| if zero { byte == 0 } else { byte == b'\n' || first && byte == 0 };
         let (mut any, mut whole) = (false, true);
         loop {
             let available = match self.input.fill_buf() {
@@ -204,14 +221,15 @@ impl<R: BufRead> ListLines<R> {
                 return Ok(any.then_some(whole));
             }
             any = true;
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let piece = &available[..newline.unwrap_or(available.len())];
+            let end = available.iter().position(|byte| is_end(self.parser.zero, *byte));
+            self.parser.zero |= end.is_some_and(|end| available[end] == 0);
+            let piece = &available[..end.unwrap_or(available.len())];
             let room = LIST_LINE_BYTES_MAX - self.buffer.len();
             whole &= piece.len() <= room;
             self.buffer.extend_from_slice(&piece[..piece.len().min(room)]);
-            let taken = piece.len() + usize::from(newline.is_some());
+            let taken = piece.len() + usize::from(end.is_some());
             self.input.consume(taken);
-            if newline.is_some() {
+            if end.is_some() {
                 return Ok(Some(whole));
             }
         }

@@ -21,7 +21,8 @@ pub trait Splitter: Send {
     fn finish(&mut self) -> Result<(), SplitError>;
 }
 
-/// Ends of the records in a byte range. Indices count from its first byte.
+/// Ends of the records in a byte range. Indices count from its first byte, and both ends lie within
+/// `records`, the first not after the last; others end the stream with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordEnds {
     /// The part that has records; bytes outside belong to none and are dropped. It starts after 0
@@ -31,6 +32,22 @@ pub struct RecordEnds {
     pub first_end: Option<usize>,
     /// Index after the last record that ends here.
     pub last_end: Option<usize>,
+}
+
+impl RecordEnds {
+    /// The same ends, if they are possible ones of `length` bytes at `offset` of the input: the
+    /// cutting counts on it.
+    pub(crate) fn checked(self, length: usize, offset: u64) -> Result<Self, SplitError> {
+        let Range { start, end } = self.records;
+        let first = self.first_end.unwrap_or(start);
+        let last = self.last_end.unwrap_or(end);
+        let in_order = start <= first && first <= last && last <= end && end <= length;
+        if in_order && self.first_end.is_some() == self.last_end.is_some() {
+            return Ok(self);
+        }
+        let message = format!("a splitter gave ends that no records have: {self:?} of {length} bytes");
+        Err(SplitError { offset, message, truncated: false })
+    }
 }
 
 /// Reason for which a stream has no (more) records.

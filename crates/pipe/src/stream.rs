@@ -408,7 +408,8 @@ impl Blocks {
     fn cut(&mut self, filled: FilledBlock) -> Result<Option<Chunk>, Error> {
         let piece_bytes_max = self.framing.piece_bytes_max();
         let FilledBlock { mut lease, range: block } = filled;
-        let split = match self.splitter.split(&lease[block.clone()]) {
+        let split = self.splitter.split(&lease[block.clone()]).and_then(|split| split.checked(block.len(), self.offset));
+        let split = match split {
             Ok(split) => split,
             Err(fault) => {
                 self.ended = true;

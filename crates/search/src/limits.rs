@@ -37,6 +37,14 @@ pub const SORT_SHARE: u64 = 8;
 /// Memory of one name of a folder while the folder is sorted: its path, twice, and its kind.
 pub const SORTED_ENTRY_BYTES: u64 = 512;
 
+/// Share of the budget for a text that is held whole, where matches may go on over the ends of
+/// lines (`--multiline`): half. A larger text is refused.
+pub const MULTILINE_SHARE: u64 = 2;
+
+/// First bytes of a text that is held whole in which a NUL says that it is binary, in bytes: as
+/// many as the first block of others.
+pub const BINARY_BYTES: usize = 256 << 10;
+
 /// Bytes of a line that is not held whole that are searched together for the places of its matches,
 /// in bytes. A match whose nearest end is further than half of it from its start is found where it
 /// starts with the line or after another, and else late or not at all; whether the line matches is
@@ -50,6 +58,12 @@ pub const MATCH_BYTES_MAX: usize = WINDOW_BYTES / 2;
 #[must_use]
 pub fn pattern_bytes_max(memory_bytes: u64) -> u64 {
     (memory_bytes / PATTERN_SHARE).max(PATTERN_BYTES_MIN)
+}
+
+/// Memory that a text may take that is held whole, of a budget of `memory_bytes`.
+#[must_use]
+pub fn multiline_bytes_max(memory_bytes: u64) -> u64 {
+    memory_bytes / MULTILINE_SHARE
 }
 
 /// Memory that names of files may take which are sorted, of a budget of `memory_bytes`.

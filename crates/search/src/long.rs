@@ -364,7 +364,18 @@ mod tests {
 
     fn expression_of(pattern: &str, word: bool, whole_line: bool, case: CaseMatching, line_end: LineEnd) -> Expression {
         let patterns = vec![pattern.as_bytes().to_vec()];
-        Expression::new(SearchPattern { patterns, fixed: false, case, word, whole_line, line_end, bytes_max: 1 << 20 }).unwrap()
+        Expression::new(SearchPattern {
+            patterns,
+            fixed: false,
+            case,
+            word,
+            whole_line,
+            line_end,
+            multiline: false,
+            dot_newline: false,
+            bytes_max: 1 << 20,
+        })
+        .unwrap()
     }
 
     /// The automaton's answer for a line that comes in pieces, a run of zeros as such.

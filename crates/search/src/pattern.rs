@@ -2,6 +2,7 @@
 
 use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
 use crate::long::{LongMatcher, MatchFollower};
+use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
@@ -38,7 +39,7 @@ pub enum LineEnd {
 #[derive(Debug, Clone)]
 pub struct SearchPattern {
     /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has
-    /// no end of a line.
+    /// no end of a line, unless matches may.
     pub patterns: Vec<Vec<u8>>,
     /// Patterns are texts, not regular expressions.
     pub fixed: bool,
@@ -50,6 +51,10 @@ pub struct SearchPattern {
     pub whole_line: bool,
     /// End of a line.
     pub line_end: LineEnd,
+    /// Matches may go on over the ends of lines, of which a newline is the only one.
+    pub multiline: bool,
+    /// A dot matches a newline, where matches may have one.
+    pub dot_newline: bool,
     /// Most memory of the compiled patterns, and of each automaton made from them, in bytes.
     pub bytes_max: u64,
 }
@@ -76,6 +81,7 @@ impl std::error::Error for PatternError {}
 pub struct Expression {
     syntax: Arc<Syntax>,
     matcher: RegexMatcher,
+    is_multiline: bool,
     /// Made when the first over-long line is met.
     long: Option<LongMatcher>,
 }
@@ -87,9 +93,23 @@ impl Expression {
     /// When a pattern is no regular expression, has the end of a line, or is too large when
     /// compiled.
     pub fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
-        let syntax = Syntax::new(pattern)?;
-        let matcher = syntax.matcher()?;
-        Ok(Self { syntax: Arc::new(syntax), matcher, long: None })
+        let mut syntax = Syntax::new(pattern)?;
+        let mut matcher = syntax.matcher()?;
+        // Where no match has a newline, or depends on one, lines are searched one by one: they need
+        // not be held together.
+        if syntax.multiline && matcher.non_matching_bytes().is_some_and(|bytes| bytes.contains(b'\n')) {
+            syntax.multiline = false;
+            matcher = syntax.matcher()?;
+        }
+        Ok(Self { is_multiline: syntax.multiline, syntax: Arc::new(syntax), matcher, long: None })
+    }
+
+    /// True where matches may go on over the ends of lines, for [`search_text`].
+    ///
+    /// [`search_text`]: crate::search_text
+    #[must_use]
+    pub fn is_multiline(&self) -> bool {
+        self.is_multiline
     }
 
     /// The matcher for lines in memory; a clone for each worker.
@@ -145,12 +165,14 @@ pub(crate) struct Syntax {
     word: bool,
     whole_line: bool,
     line_end: LineEnd,
+    multiline: bool,
+    dot_newline: bool,
     bytes_max: u64,
 }
 
 impl Syntax {
     fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
-        let SearchPattern { patterns, fixed, case, word, whole_line, line_end, bytes_max } = pattern;
+        let SearchPattern { patterns, fixed, case, word, whole_line, line_end, multiline, dot_newline, bytes_max } = pattern;
         // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written
         // around each pattern.
         let borders = whole_line && line_end == LineEnd::Nul;
@@ -169,7 +191,8 @@ impl Syntax {
             CaseMatching::Insensitive => true,
             CaseMatching::Smart => letters.any && !letters.upper,
         };
-        Ok(Self { patterns, fixed: as_text, insensitive, word, whole_line: whole_line && !borders, line_end, bytes_max })
+        let whole_line = whole_line && !borders;
+        Ok(Self { patterns, fixed: as_text, insensitive, word, whole_line, line_end, multiline, dot_newline, bytes_max })
     }
 
     fn matcher(&self) -> Result<RegexMatcher, PatternError> {
@@ -199,6 +222,9 @@ impl Syntax {
             .size_limit(size)
             .dfa_size_limit(size);
         match self.line_end {
+            LineEnd::Newline if self.multiline => {
+                builder.line_terminator(None).dot_matches_new_line(self.dot_newline);
+            }
             LineEnd::Newline => {}
             LineEnd::Crlf => {
                 builder.crlf(true);

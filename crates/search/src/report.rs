@@ -2,6 +2,7 @@
 
 use crate::context_buffer::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::hits::{ChunkHits, HitBatch, HitRange};
+use crate::multiline::MatchedBlock;
 use crate::pattern::Expression;
 use crate::searcher::{SearchMode, Searcher, count_lines, start_of_text};
 use bytes::Bytes;
@@ -77,6 +78,12 @@ pub trait LineSink {
     /// # Errors
     /// An error ends the search.
     fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error>;
+
+    /// Selected lines with matches that may go on over their ends.
+    ///
+    /// # Errors
+    /// An error ends the search.
+    fn block(&mut self, block: MatchedBlock<'_>) -> Result<(), Error>;
 
     /// Lines were left out since the part before.
     ///

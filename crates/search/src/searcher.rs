@@ -177,6 +177,7 @@ fn count_ends(bytes: &[u8], terminator: u8) -> u32 {
 }
 
 /// Lines in a stretch that starts with one; the last may lack its end.
-pub(crate) fn count_lines(bytes: &[u8], terminator: u8) -> u64 {
+#[must_use]
+pub fn count_lines(bytes: &[u8], terminator: u8) -> u64 {
     u64::from(count_ends(bytes, terminator)) + u64::from(!bytes.is_empty() && bytes.last() != Some(&terminator))
 }

@@ -59,8 +59,8 @@ pub(crate) struct GrepArgs {
     /// Print nothing; the exit code tells, at the first selected line
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Stop after this many selected lines of each file
-    #[arg(short, long, value_name = "N")]
+    /// Stop after this many selected lines of each file (with -U: matches); below 0: never
+    #[arg(short, long, value_name = "N", value_parser = max_count, allow_hyphen_values = true)]
     pub(crate) max_count: Option<u64>,
     /// Print the matches only, each on a line; in a line that is not held whole (--line-max) at
     /// most 256 KiB of one
@@ -76,6 +76,9 @@ pub(crate) struct GrepArgs {
     /// Print where each line (with -o, match) starts, in bytes
     #[arg(short, long)]
     pub(crate) byte_offset: bool,
+    /// Print a tab before each line that has something before it, so that columns are aligned
+    #[arg(short = 'T', long)]
+    pub(crate) initial_tab: bool,
     /// Print file names [default: where there are several]
     #[arg(short = 'H', long, overrides_with = "no_filename")]
     pub(crate) with_filename: bool,
@@ -158,15 +161,31 @@ pub(crate) struct GrepArgs {
     /// Known, to say what to do instead
     #[arg(short = 'P', long, hide = true)]
     pub(crate) perl_regexp: bool,
-    /// Known, to say what to do instead
-    #[arg(short = 'U', long, hide = true)]
+    /// A match may go on over the ends of lines; a dot matches none of them. A pattern that can
+    /// match a newline is searched for in the whole text, which half of --memory holds or the file
+    /// is refused. -c and -m count matches then
+    #[arg(short = 'U', long, conflicts_with_all = ["null_data", "crlf"])]
     pub(crate) multiline: bool,
+    /// With -U, a dot matches the end of a line too
+    #[arg(long)]
+    pub(crate) multiline_dotall: bool,
     /// Print help
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
     /// The pattern, unless -e or -f gives one; then files; `-` is standard input [default: -]
     #[arg(value_name = "PATTERN] [FILE")]
     pub(crate) operands: Vec<OsString>,
+}
+
+/// A number of lines, as GNU grep reads it: below 0 there is no limit, and a number that is too
+/// large is none.
+fn max_count(text: &str) -> Result<u64, String> {
+    let (below, digits) = text.strip_prefix('-').map_or((false, text.strip_prefix('+').unwrap_or(text)), |rest| (true, rest));
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err("it is no whole number".to_owned());
+    }
+    let is_zero = digits.bytes().all(|digit| digit == b'0');
+    Ok(if below && !is_zero { u64::MAX } else { digits.parse().unwrap_or(u64::MAX) })
 }
 
 /// The order of the files of a folder.

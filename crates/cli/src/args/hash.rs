@@ -36,8 +36,9 @@ pub(crate) struct HashArgs {
     /// Write BSD's lines: `SHA256 (NAME) = DIGEST`
     #[arg(long, conflicts_with_all = ["check", "json"])]
     pub(crate) tag: bool,
-    /// End lines with NUL and do not escape names
-    #[arg(short, long, conflicts_with_all = ["check", "json"])]
+    /// End lines with NUL and do not escape names; with --check, read such lists, which a first
+    /// line that ends so tells as well
+    #[arg(short, long, conflicts_with = "json")]
     pub(crate) zero: bool,
     /// Read checksums from the FILEs and check them
     #[arg(short, long)]

@@ -6,7 +6,7 @@ pub(crate) mod records;
 use crate::args::{Common, ShownArgs};
 use crate::exit::ExitStatus;
 use crate::watchdog::MemoryWatchdog;
-use crate::{fitting, message};
+use crate::{fitting, interrupt, message};
 pub(crate) use printer::BatchPrinter;
 use rorqual_columnar::read::{ReadBatches, TableFile};
 use rorqual_pipe::limits::PROGRAM_BYTES;
@@ -15,11 +15,13 @@ use serde_json::json;
 use std::io;
 use std::time::Instant;
 
-/// Prints the rows that `choose` reads of a table, and returns their number.
+/// Prints the rows that `choose` reads of a table, and returns their number. A stop of `control`
+/// ends it with those read by then.
 pub(crate) fn print(
     common: &Common,
     args: &ShownArgs,
     table: &TableFile,
+    control: &Control,
     choose: impl FnOnce(Option<&[String]>) -> Result<ReadBatches, Error>,
 ) -> Result<u64, ExitStatus> {
     let start = Instant::now();
@@ -28,11 +30,11 @@ pub(crate) fn print(
     fits(table, memory_bytes)?;
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
-    // Nothing here hears Ctrl-C: it ends the process at once.
-    let mut printer = BatchPrinter::new(args, &Control::default()).map_err(|error| message::print_error(&error))?;
+    let mut printer = BatchPrinter::new(args, control).map_err(|error| message::print_error(&error))?;
     let (mut rows, mut failed) = (0, None);
     for batch in batches {
         let batch = match batch {
+            _ if control.stopped() => break,
             Ok(batch) => batch,
             Err(error) => {
                 failed = Some(error);
@@ -44,6 +46,9 @@ pub(crate) fn print(
     }
     // Rows read before an error are printed, and then that.
     printer.finish().map_err(|error| message::print_error(&error))?;
+    if control.stopped() {
+        return Err(interrupt::exit_of(control, ExitStatus::Done));
+    }
     if let Some(error) = failed {
         return Err(message::error(&error));
     }

@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// A file that rows are taken of.
 pub(crate) enum OpenedRows {
-    /// A file of columns.
-    Table(TableFile),
+    /// A file of columns, and the control that Ctrl-C stops.
+    Table(TableFile, Control),
     /// Records.
     Records(Box<RecordRows>),
 }
@@ -33,16 +33,33 @@ pub(crate) struct RecordRows {
     start: Instant,
 }
 
-/// Opens a file of any format.
-pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<OpenedRows, String> {
-    let start = Instant::now();
+/// Opens a file of any format, or says why not.
+pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<OpenedRows, ExitStatus> {
     let memory_bytes = common.process.memory_bytes();
-    let (threads, scan) = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0)?;
+    let scanned = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0);
+    let (threads, scan) = scanned.map_err(|error| message::error(&error))?;
+    let control = scan.control.clone();
+    interrupt::stop_on_interrupt(&control);
+    recognised(threads, scan, from, shown, path, memory_bytes).map_err(|error| match control.stopped() {
+        // A head that a stop cut off tells no format, which is no fault of the input's.
+        true => interrupt::exit_of_nothing(&control, ExitStatus::Done),
+        false => message::error(&error),
+    })
+}
+
+fn recognised(
+    threads: usize,
+    scan: ScanSettings,
+    from: &FromArgs,
+    shown: &ShownArgs,
+    path: &Path,
+    memory_bytes: u64,
+) -> Result<OpenedRows, String> {
+    let start = Instant::now();
     let mut source = KnownInput::open(path, &given(from)?, &scan, memory_bytes)?;
     if let InputContent::Table(table) = source.content {
-        return Ok(OpenedRows::Table(table));
+        return Ok(OpenedRows::Table(table, scan.control));
     }
-    interrupt::stop_on_interrupt(&scan.control);
     let schema = columns_of(&mut source, &scan, threads)?;
     let (schema, unplaced) = match &shown.columns {
         Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),

@@ -5,7 +5,7 @@ use crate::exit::ExitStatus;
 use crate::watchdog::MemoryWatchdog;
 use crate::{message, rows};
 use rorqual_columnar::read::TableFile;
-use rorqual_pipe::{Error, escaped_path};
+use rorqual_pipe::{Control, Error, escaped_path};
 use std::fs::File;
 use std::path::Path;
 
@@ -17,7 +17,8 @@ pub(crate) fn run(common: &Common, args: &GetArgs) -> ExitStatus {
         Ok(table) => table,
         Err(exit) => return exit,
     };
-    let printed = rows::print(common, &args.shown, &table, |columns| table.find(column, value, columns));
+    // Nothing here hears Ctrl-C: it ends the process at once.
+    let printed = rows::print(common, &args.shown, &table, &Control::default(), |columns| table.find(column, value, columns));
     printed.map_or_else(|exit| exit, |rows| if rows > 0 { ExitStatus::Done } else { ExitStatus::Not })
 }
 

@@ -8,14 +8,14 @@ use rorqual_columnar::read::RowChoice;
 
 pub(crate) fn run(common: &Common, args: &HeadArgs) -> ExitStatus {
     let printed = match open(common, &args.from, &args.shown, &args.file) {
-        Ok(OpenedRows::Table(table)) => {
-            let printed =
-                rows::print(common, &args.shown, &table, |columns| table.batches(columns, &RowChoice::Range(0..args.rows)));
+        Ok(OpenedRows::Table(table, control)) => {
+            let first = |columns: Option<&[String]>| table.batches(columns, &RowChoice::Range(0..args.rows));
+            let printed = rows::print(common, &args.shown, &table, &control, first);
             return printed.map_or_else(|exit| exit, |_| ExitStatus::Done);
         }
         Ok(OpenedRows::Records(_)) if args.rows == 0 => Ok(ExitStatus::Done),
         Ok(OpenedRows::Records(mut records)) => print_head(common, &args.shown, &mut records, args.rows),
-        Err(error) => Err(error),
+        Err(exit) => return exit,
     };
     printed.unwrap_or_else(|error| message::error(&error))
 }

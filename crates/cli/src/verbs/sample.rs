@@ -7,24 +7,25 @@ use crate::watchdog::MemoryWatchdog;
 use crate::{message, rows};
 use arrow_array::RecordBatch;
 use rorqual_columnar::read::{RowChoice, TableFile};
+use rorqual_pipe::Control;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
 pub(crate) fn run(common: &Common, args: &SampleArgs) -> ExitStatus {
     let sampled = match open(common, &args.from, &args.shown, &args.file) {
-        Ok(OpenedRows::Table(table)) => of_table(common, args, &table),
+        Ok(OpenedRows::Table(table, control)) => of_table(common, args, &table, &control),
         Ok(OpenedRows::Records(mut records)) => of_records(common, args, &mut records),
-        Err(error) => Err(error),
+        Err(exit) => return exit,
     };
     sampled.unwrap_or_else(|error| message::error(&error))
 }
 
 /// Rows of a file that says how many it has: only these are read.
-fn of_table(common: &Common, args: &SampleArgs, table: &TableFile) -> Result<ExitStatus, String> {
+fn of_table(common: &Common, args: &SampleArgs, table: &TableFile, control: &Control) -> Result<ExitStatus, String> {
     let _guard = MemoryWatchdog::reading(table.name(), common.process.memory_bytes());
     let all = table.rows().map_err(|error| error.to_string())?;
     let chosen = RowChoice::These(choose(all, args.rows, seed(args)));
-    let printed = rows::print(common, &args.shown, table, |columns| table.batches(columns, &chosen));
+    let printed = rows::print(common, &args.shown, table, control, |columns| table.batches(columns, &chosen));
     Ok(printed.map_or_else(|exit| exit, |_| ExitStatus::Done))
 }
 

@@ -233,6 +233,58 @@ fn a_line_that_is_printed_without_its_column_is_told() {
 }
 
 #[test]
+fn a_count_of_lines_is_read_as_gnu_grep_does() {
+    let folder = TestFolder::new();
+    let file = folder.file("file", "a\nb\na\n");
+    for (count, expected) in [
+        ("-1", "a\na\n"),
+        ("-99999999999999999999999", "a\na\n"),
+        ("99999999999999999999999", "a\na\n"),
+        ("+1", "a\n"),
+        ("01", "a\n"),
+    ] {
+        assert_eq!(printed(&["-m", count, "a", &file]), expected, "{count}");
+        assert_eq!(printed(&[&format!("-m{count}"), "a", &file]), expected, "{count}");
+    }
+    for count in ["", "x", "1k", "-", "1.5", "0x1"] {
+        assert!(refused(&["-m", count, "a", &file]).contains("no whole number"), "{count}");
+    }
+    // With no line to select nothing is printed but the names of files without one.
+    for count in ["0", "-0"] {
+        for (flag, expected) in
+            [("-L", format!("{file}\n{file}\n")), ("-l", String::new()), ("-c", String::new()), ("-q", String::new())]
+        {
+            let ran = rorqual(&["grep", flag, "-m", count, "a", &file, &file]).run().exits(1);
+            assert_eq!(ran.text(), expected, "{flag} {count}");
+        }
+    }
+    rorqual(&["grep", "-L", "-m0", "a", "missing"]).run().exits(2).says(&["missing"]);
+}
+
+#[test]
+fn a_tab_stands_after_what_is_before_a_line() {
+    let folder = TestFolder::new();
+    folder.file("file", "a\nb\n\n");
+    for (flags, expected) in [
+        (&["-T", "a"][..], "a\n"),
+        (&["-Tn", "a"], "1:\ta\n"),
+        (&["-THnb", "b"], "file:2:2:\tb\n"),
+        (&["-TH", "-Z", "a"], "file\0\ta\n"),
+        (&["-TnA1", "a"], "1:\ta\n2-\tb\n"),
+        (&["-Tno", "b"], "2:\tb\n"),
+        // There is nothing that would be aligned.
+        (&["-Tn", "^$"], "3:\n"),
+        (&["-THc", "a"], "file:1\n"),
+        (&["-THn", "--replace", "x", "a"], "file:1:\tx\n"),
+    ] {
+        let ran = rorqual(&["grep", "--initial-tab"]).args(flags).arg("file").with(|run| {
+            run.current_dir(folder.path());
+        });
+        assert_eq!(ran.run().exits(0).text(), expected, "{flags:?}");
+    }
+}
+
+#[test]
 fn a_bare_colour_and_its_values() {
     let folder = TestFolder::new();
     let file = folder.file("file", "foo\n");
@@ -247,8 +299,9 @@ fn a_bare_colour_and_its_values() {
 fn what_is_not_here_is_said_with_the_way_on() {
     let said = refused(&["-P", "a(?=b)", "file"]);
     assert!(said.contains("leave -P out") && said.contains("look-around"), "{said}");
-    let said = refused(&["-U", "a\nb", "file"]);
-    assert!(said.contains("a match lies within a line") && said.contains("-z"), "{said}");
+    for flag in ["-z", "--crlf"] {
+        assert!(refused(&["-U", flag, "a", "file"]).contains("cannot be used with"), "{flag}");
+    }
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn wrong_usage() {
         &["--quiet"],
         &["--tag", "--check"],
         &["--encoding", "hex16"],
-        &["--check", "--zero"],
+        &["--json", "--zero"],
         &["--strict"],
     ];
     for args in cases {

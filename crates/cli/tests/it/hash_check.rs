@@ -219,3 +219,29 @@ fn a_long_list_keeps_its_order() {
     let ran = at(folder.path(), rorqual(&["hash", "--check", "--threads", "4", "list"])).exits(1);
     assert_eq!(ran.text(), expected);
 }
+
+#[test]
+fn lists_whose_entries_end_with_nuls() {
+    let folder = files();
+    let sums =
+        |flags: &[&str], names: &[&str]| at(folder.path(), ProcessRun::new("sha256sum").args(flags).args(names)).exits(0).stdout;
+    // A name is as it is: the backslash begins nothing, and a newline ends nothing.
+    for names in [&["a", "back\\slash", "new\nline"][..], &["new\nline", "b c"]] {
+        for flags in [&["-z"][..], &["-z", "--tag"]] {
+            folder.file("list", sums(flags, names));
+            let expected: String = names
+                .iter()
+                .map(|name| if name.contains('\n') { "\\new\\nline: OK\n".into() } else { format!("{name}: OK\n") })
+                .collect();
+            let ran = at(folder.path(), rorqual(&["hash", "--check", "-z", "list"])).exits(0);
+            assert_eq!(ran.text(), expected, "{flags:?} {names:?}");
+        }
+    }
+    // A first entry that ends so tells it.
+    folder.file("list", sums(&["-z"], &["back\\slash", "new\nline"]));
+    assert_eq!(at(folder.path(), rorqual(&["hash", "--check", "list"])).exits(0).text(), "back\\slash: OK\n\\new\\nline: OK\n");
+    folder.file("list", format!("{WRONG}  a\0{ABC}  back\\\\slash\0\\{ABC}  a\0"));
+    let ran = at(folder.path(), rorqual(&["hash", "--check", "list"])).exits(1);
+    assert_eq!(ran.text(), "a: FAILED\nback\\\\slash: FAILED open or read\n");
+    ran.says(&["1 line is improperly formatted", "1 computed checksum did NOT match"]);
+}

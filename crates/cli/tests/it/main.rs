@@ -27,6 +27,7 @@ mod get;
 mod grep;
 mod grep_flags;
 mod grep_inputs;
+mod grep_multiline;
 mod hash;
 mod hash_check;
 mod head;

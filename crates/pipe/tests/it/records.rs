@@ -73,6 +73,17 @@ impl Stage for Keep {
 }
 
 fn run(bytes: &[u8], piece_bytes: usize, record_bytes_max: usize, threads: usize, buffers: usize) -> (Vec<Kept>, Option<Error>) {
+    run_split(Box::new(Semicolons::default()), bytes, piece_bytes, record_bytes_max, threads, buffers)
+}
+
+fn run_split(
+    splitter: Box<dyn Splitter>,
+    bytes: &[u8],
+    piece_bytes: usize,
+    record_bytes_max: usize,
+    threads: usize,
+    buffers: usize,
+) -> (Vec<Kept>, Option<Error>) {
     let bytes = bytes.to_vec();
     in_time(TIME_MAX, move || {
         let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers);
@@ -84,7 +95,7 @@ fn run(bytes: &[u8], piece_bytes: usize, record_bytes_max: usize, threads: usize
             Ok(())
         };
         let stages = |_: &[u8]| Some((0..threads).map(|_| Keep).collect());
-        let finish = run_records(input, Box::new(Semicolons::default()), &plan, &pool, &Control::default(), stages, keep);
+        let finish = run_records(input, splitter, &plan, &pool, &Control::default(), stages, keep);
         assert_eq!(pool.lent(), 0, "every buffer comes home");
         (outputs, finish.error)
     })
@@ -134,6 +145,40 @@ proptest! {
         let seen: Vec<_> = whole.into_iter().map(|record| record.1).collect();
         prop_assert_eq!(seen, [before, long, after].map(String::into_bytes));
     }
+}
+
+/// Gives the same ends for any bytes.
+struct SameEnds(RecordEnds);
+
+impl Splitter for SameEnds {
+    fn split(&mut self, _: &[u8]) -> Result<RecordEnds, SplitError> {
+        Ok(self.0.clone())
+    }
+
+    fn finish(&mut self) -> Result<(), SplitError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn ends_that_no_records_have_end_the_stream_with_an_error() {
+    let ends = |start, end, first_end, last_end| RecordEnds { records: start..end, first_end, last_end };
+    for impossible in [
+        ends(0, 4, Some(2), Some(6)),
+        ends(0, 9, None, None),
+        ends(3, 2, None, None),
+        ends(3, 8, Some(2), Some(4)),
+        ends(0, 8, Some(4), Some(2)),
+        ends(0, 8, None, Some(4)),
+        ends(0, 8, Some(4), None),
+    ] {
+        let (_, error) = run_split(Box::new(SameEnds(impossible.clone())), b"a;b;c;d;", 8, 14, 1, 8);
+        let error = error.expect("it is told");
+        assert_eq!((error.kind(), error.offset()), (ErrorClass::Corrupt, Some(0)), "{impossible:?}");
+        assert!(error.to_string().contains("a splitter gave ends that no records have"), "{error}");
+    }
+    let (outputs, error) = run_split(Box::new(SameEnds(ends(0, 8, Some(2), Some(8)))), b"a;b;c;d;", 8, 14, 1, 8);
+    assert!(error.is_none() && outputs[0].0.len() == 4, "{outputs:?}");
 }
 
 #[test]

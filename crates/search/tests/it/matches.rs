@@ -6,8 +6,18 @@ use rorqual_search::{CaseMatching, Expression, LineEnd, LongMatches, SearchPatte
 fn expression(pattern: &str) -> Expression {
     let (patterns, line_end) = (vec![pattern.as_bytes().to_vec()], LineEnd::Newline);
     let case = CaseMatching::Sensitive;
-    Expression::new(SearchPattern { patterns, fixed: false, case, word: false, whole_line: false, line_end, bytes_max: 1 << 20 })
-        .expect("a regular expression")
+    let plain = SearchPattern {
+        patterns,
+        fixed: false,
+        case,
+        word: false,
+        whole_line: false,
+        line_end,
+        multiline: false,
+        dot_newline: false,
+        bytes_max: 1 << 20,
+    };
+    Expression::new(plain).expect("a regular expression")
 }
 
 /// Places and lengths of the matches, and whether one was cut.

@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
 use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
-use rorqual_search::{Expression, LongMatches, LongPiece, ShownLines, Summary, each_match};
+use rorqual_search::{Expression, LongMatches, LongPiece, MatchedBlock, ShownLines, Summary, count_lines, each_match};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::fmt;
@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Bytes given of a line that is not held whole.
 const LONG_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of a text that are written at a time: as base64 they are whole groups.
+const PIECE_BYTES: usize = 24 << 10;
+
 /// Prints events.
 pub(crate) struct JsonEvents {
     /// Shared, as a clone of a matcher begins with empty caches.
@@ -30,6 +33,8 @@ pub(crate) struct JsonEvents {
     path: Value,
     /// The byte that ends a line.
     terminator: u8,
+    /// Matches are those of blocks: lines by themselves have none.
+    is_multiline: bool,
     /// Something could not be printed whole, and that was said.
     pub(crate) lost_something: bool,
     /// The input's `begin` was printed, as something was found.
@@ -91,6 +96,7 @@ impl JsonEvents {
             piece: Vec::new(),
             path: Value::Null,
             terminator: if args.null_data { 0 } else { b'\n' },
+            is_multiline: expression.is_multiline(),
             lost_something: false,
             begun: false,
             started: Instant::now(),
@@ -133,11 +139,26 @@ impl JsonEvents {
         let matcher = Arc::clone(&self.matcher);
         self.open(line, selected, number, offset)?;
         let mut matches = 0;
-        each_match(&matcher, content, |found| {
+        if !self.is_multiline {
+            each_match(&matcher, content, |found| {
+                matches += 1;
+                self.submatch(&content[found.clone()], found.start, matches > 1)
+            })?;
+        }
+        self.close(u64::from(selected), matches, OmittedParts::default())
+    }
+
+    /// Lines with matches that may go on over their ends.
+    pub(crate) fn block(&mut self, block: &MatchedBlock<'_>) -> Result<(), Error> {
+        let ShownLines { lines, number, offset, .. } = block.lines();
+        let matcher = Arc::clone(&self.matcher);
+        self.open(lines, true, number, offset)?;
+        let mut matches = 0;
+        for found in block.matches(&matcher).filter(|found| !found.is_empty()) {
             matches += 1;
-            self.submatch(&content[found.clone()], found.start, matches > 1)
-        })?;
-        self.close(selected, matches, OmittedParts::default())
+            self.submatch(&block.text[found.clone()], found.start - block.range.start, matches > 1)?;
+        }
+        self.close(count_lines(lines, self.terminator), matches, OmittedParts::default())
     }
 
     /// An over-long line: its head, and the matches that lie whole in that. What is missing is
@@ -157,7 +178,7 @@ impl JsonEvents {
                  (missing_bytes, missing_submatches; a larger --line-max holds more)"
             )));
         }
-        self.close(selected, matches, missing)
+        self.close(u64::from(selected), matches, missing)
     }
 
     fn open(&mut self, line: &[u8], selected: bool, number: u64, offset: u64) -> Result<(), Error> {
@@ -174,9 +195,10 @@ impl JsonEvents {
         self.write(format_args!(",\"start\":{start},\"end\":{}}}", start + bytes.len()))
     }
 
-    fn close(&mut self, selected: bool, matches: u64, missing: OmittedParts) -> Result<(), Error> {
-        if selected {
-            self.input.matched_lines += 1;
+    /// Ends an event of so many selected lines.
+    fn close(&mut self, selected: u64, matches: u64, missing: OmittedParts) -> Result<(), Error> {
+        if selected > 0 {
+            self.input.matched_lines += selected;
             self.input.matches += matches;
         }
         if missing == OmittedParts::default() {
@@ -250,12 +272,23 @@ impl JsonEvents {
         self.out.push_copy(&self.piece).map_err(output_error)
     }
 
-    /// Text where it is UTF-8, and else bytes.
+    /// Text where it is UTF-8, and else bytes; in pieces, as it may be as long as the memory.
     fn write_data(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.write(format_args!("{{\"text\":{}}}", json!(text))),
-            Err(_) => self.write(format_args!("{{\"bytes\":\"{}\"}}", BASE64.encode_display(bytes))),
+        let Ok(mut text) = std::str::from_utf8(bytes) else {
+            self.write(format_args!("{{\"bytes\":\""))?;
+            for piece in bytes.chunks(PIECE_BYTES) {
+                self.write(format_args!("{}", BASE64.encode_display(piece)))?;
+            }
+            return self.write(format_args!("\"}}"));
+        };
+        self.write(format_args!("{{\"text\":\""))?;
+        while !text.is_empty() {
+            let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
+            let quoted = json!(piece).to_string();
+            self.write(format_args!("{}", &quoted[1..quoted.len() - 1]))?;
+            text = rest;
         }
+        self.write(format_args!("\"}}"))
     }
 }
 

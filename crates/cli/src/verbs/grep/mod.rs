@@ -1,5 +1,6 @@
 //! `rorqual grep`
 
+mod block;
 mod inputs;
 mod json;
 mod operands;
@@ -8,6 +9,7 @@ mod replacement;
 mod selection;
 mod standard_input;
 mod text;
+mod whole;
 
 use crate::args::{Common, GrepArgs, Sort, TerminalWhen};
 use crate::exit::ExitStatus;
@@ -22,11 +24,11 @@ use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan};
 use rorqual_search::limits::{
-    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max, sort_bytes_max,
+    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, multiline_bytes_max, pattern_bytes_max, sort_bytes_max,
 };
 use rorqual_search::{
     CaseMatching, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher,
-    Summary,
+    Summary, search_text,
 };
 use selection::SelectionFlags;
 use standard_input::SharedOffset;
@@ -37,10 +39,6 @@ use text::shown_name;
 
 /// The longest `--line-max`, in bytes.
 const LINE_BYTES_MAX: u64 = 1 << 30;
-
-/// Length of a line's JSON as a multiple of the line's: six where each byte is escaped, and a
-/// copy.
-const JSON_FACTOR: u64 = 7;
 
 /// Buffers beside those of a run: output, an over-long line's head, and reading it again.
 const BUFFERS_BESIDE: usize = 3;
@@ -116,6 +114,8 @@ struct SearchPlan {
     line_buffered: bool,
     /// UTF-16 is read as text.
     decoded: bool,
+    /// Matches may go on over the ends of lines: the longest text that is held for them.
+    whole_bytes_max: Option<u64>,
     progress: TerminalWhen,
     memory_bytes: u64,
     threads: usize,
@@ -139,15 +139,11 @@ impl SearchPlan {
             1..=LINE_BYTES_MAX => args.line_max as usize,
             other => return Err(format!("--line-max {other} is not between 1 byte and 1 GiB")),
         };
-        let dressed = match output {
-            GrepOutput::Json => JSON_FACTOR,
-            GrepOutput::Lines => 2,
-            _ => 0,
-        };
         let pattern = pattern(args, std::mem::take(&mut operands.patterns), memory_bytes);
         let window = args.only_matching || args.json;
         let sorted = args.sort == Sort::Path;
-        let needs = Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, dressed, sorted };
+        let needs =
+            Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, multiline: args.multiline, sorted };
         let (expression, threads) = compile(common, needs, &operands)?;
         let searcher = Searcher {
             matcher: expression.matcher(),
@@ -183,6 +179,7 @@ impl SearchPlan {
             leaves_rest: args.max_count.is_some() && !output.is_yes_or_no(),
             line_buffered: args.line_buffered,
             decoded: !args.text && !args.null_data,
+            whole_bytes_max: expression.is_multiline().then(|| multiline_bytes_max(memory_bytes)),
             progress: progress(common, output),
             memory_bytes,
             threads,
@@ -197,7 +194,8 @@ impl SearchPlan {
 
     /// Searches all inputs; an error is one of the output.
     fn all(&self, results: &mut Results) -> Result<(), Error> {
-        if self.settings.selected_max == 0 {
+        // As GNU grep: with no line to select none is read, but of -L, whose names are wanted then.
+        if self.settings.selected_max == 0 && self.output != GrepOutput::NamesWithout {
             return Ok(());
         }
         let printed = self.output.mode() == SearchMode::Lines && self.settings.selected_max > 1;
@@ -205,12 +203,21 @@ impl SearchPlan {
         let _progress = Progress::start(self.progress, &self.control, inputs.stored_bytes());
         while let Some(next) = inputs.next_input() {
             let larger = match next {
-                Ok(named) if named.is_small() && self.threads > 1 => self.small_ones(named, &mut inputs, results)?,
+                Ok(named) if self.settings.selected_max == 0 => {
+                    results.tell(&named.name, &Summary::default())?;
+                    None
+                }
+                Ok(named) if named.is_small() && self.threads > 1 && self.whole_bytes_max.is_none() => {
+                    self.small_ones(named, &mut inputs, results)?
+                }
                 other => Some(other),
             };
             match larger {
                 Some(Ok(_)) if self.control.stopped() => {}
-                Some(Ok(named)) => self.one(named, results)?,
+                Some(Ok(named)) => match self.whole_bytes_max {
+                    Some(bytes_max) => self.one_whole(named, bytes_max, results)?,
+                    None => self.one(named, results)?,
+                },
                 Some(Err(error)) => results.fail(&error),
                 None => {}
             }
@@ -252,6 +259,31 @@ impl SearchPlan {
         }
         operation.ended(finish.error.as_ref().filter(|_| !enough));
         results.end(self, &name, &shown, finish.error, ended)
+    }
+
+    /// Searches one input that is held whole.
+    fn one_whole(&self, named: NamedInput, bytes_max: u64, results: &mut Results) -> Result<(), Error> {
+        let NamedInput { name, input, is_stdin } = named;
+        let operation = Operation::start("grep");
+        let shown = input.name().to_owned();
+        let place = if is_stdin { SharedOffset::of_stdin() } else { None };
+        let (text, error) = match whole::text(input, bytes_max, &self.plan, &self.pool, &self.control) {
+            Ok(held) => held,
+            Err(error) => {
+                operation.ended(Some(&error));
+                results.fail(&error);
+                return Ok(());
+            }
+        };
+        operation.bytes(text.len() as u64);
+        results.printer.start(&name);
+        let ended = search_text(&text, &self.searcher, self.settings, &self.control, &mut results.printer);
+        if let Some(place) = place {
+            let enough = ended.as_ref().ok().filter(|summary| summary.enough && self.leaves_rest);
+            place.leave_at(enough.map(|summary| summary.selected_end));
+        }
+        operation.ended(error.as_ref());
+        results.end(self, &name, &shown, error, ended)
     }
 
     /// Searches small files side by side, each by one worker, until one comes that is not small,
@@ -377,9 +409,9 @@ impl Results {
 
     fn tell(&mut self, name: &[u8], summary: &Summary) -> Result<(), Error> {
         let name = shown_name(name);
-        let (behind, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
+        let (after, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
         let line = match self.output {
-            GrepOutput::Count if self.names => [&name[..], behind, format!("{}\n", summary.selected).as_bytes()].concat(),
+            GrepOutput::Count if self.names => [&name[..], after, format!("{}\n", summary.selected).as_bytes()].concat(),
             GrepOutput::Count => format!("{}\n", summary.selected).into_bytes(),
             GrepOutput::NamesWith if summary.selected > 0 => [&name[..], end].concat(),
             GrepOutput::NamesWithout if summary.selected == 0 => [&name[..], end].concat(),
@@ -419,15 +451,12 @@ pub(crate) fn one_line(said: &dyn Display) -> String {
 
 /// Refuses flags of other greps that are not here, with the way on.
 fn refuse(args: &GrepArgs) -> Result<(), String> {
-    match (args.perl_regexp, args.multiline) {
-        (true, _) => Err("-P: patterns are regular expressions of Perl's kind anyway (\\d, \\w, \\b, lazy *?, named groups), so leave -P out; \
-                          look-around and back-references, which have no bound on their time, are not supported"
-            .to_owned()),
-        (_, true) => Err("-U: a match lies within a line here, as lines of any length are searched in bounded memory; \
-                          -z takes a NUL for the end of a line, so that a whole text without one is one line (--line-max)"
-            .to_owned()),
-        _ => Ok(()),
+    if !args.perl_regexp {
+        return Ok(());
     }
+    Err("-P: patterns are regular expressions of Perl's kind anyway (\\d, \\w, \\b, lazy *?, named groups), so leave -P out; \
+         look-around and back-references, which have no bound on their time, are not supported"
+        .to_owned())
 }
 
 fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> SearchPattern {
@@ -442,6 +471,8 @@ fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Search
             (_, true) => LineEnd::Crlf,
             _ => LineEnd::Newline,
         },
+        multiline: args.multiline,
+        dot_newline: args.multiline_dotall,
         bytes_max: pattern_bytes_max(memory_bytes),
     }
 }
@@ -489,8 +520,8 @@ struct Needs {
     line_bytes_max: usize,
     before: usize,
     window: bool,
-    /// Memory of a line that is being printed, as a multiple of its length.
-    dressed: u64,
+    /// A text may be held whole.
+    multiline: bool,
     sorted: bool,
 }
 
@@ -517,9 +548,8 @@ impl Needs {
         // The workers, and the one that looks at what they found.
         budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
         budget.reserve("places of matches", hits);
-        if self.dressed > 0 {
-            let line = buffer_bytes(self.line_bytes_max) as u64;
-            budget.reserve("a line as it is printed (--line-max)", self.dressed * line);
+        if self.multiline {
+            budget.reserve("a text that is held whole (-U)", multiline_bytes_max(memory_bytes));
         }
         if self.before > 0 {
             budget.reserve("lines before", memory_bytes / CONTEXT_SHARE);

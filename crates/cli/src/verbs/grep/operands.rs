@@ -22,7 +22,7 @@ impl Operands {
     /// Reads what was typed. Files of patterns may have `text_bytes_max` bytes together.
     pub(crate) fn read(args: &GrepArgs, text_bytes_max: u64) -> Result<Self, String> {
         let mut operands = args.operands.iter();
-        let mut patterns: Vec<Vec<u8>> = args.patterns.iter().flat_map(|pattern| lines(pattern)).collect();
+        let mut patterns: Vec<Vec<u8>> = args.patterns.iter().flat_map(|pattern| typed(pattern, args)).collect();
         let mut sources = Vec::new();
         let mut left = text_bytes_max;
         for file in &args.pattern_files {
@@ -30,7 +30,7 @@ impl Operands {
             add_file(file, &mut left, &mut patterns)?;
         }
         if args.patterns.is_empty() && args.pattern_files.is_empty() {
-            patterns.extend(lines(operands.next().ok_or("a pattern is missing; see rorqual grep --help")?));
+            patterns.extend(typed(operands.next().ok_or("a pattern is missing; see rorqual grep --help")?, args));
         }
         let mut paths: Vec<PathBuf> = operands.map(PathBuf::from).collect();
         let implied = paths.is_empty();
@@ -47,9 +47,10 @@ impl Operands {
     }
 }
 
-/// Splits a pattern of several lines into several patterns, as grep does.
-fn lines(pattern: &OsStr) -> impl Iterator<Item = Vec<u8>> {
-    pattern.as_bytes().split(|byte| *byte == b'\n').map(<[u8]>::to_vec)
+/// Splits a pattern of several lines into several patterns, as grep does, unless a match may have
+/// several.
+fn typed(pattern: &OsStr, args: &GrepArgs) -> impl Iterator<Item = Vec<u8>> {
+    pattern.as_bytes().split(|byte| *byte == b'\n' && !args.multiline).map(<[u8]>::to_vec)
 }
 
 fn add_file(path: &PathBuf, left: &mut u64, patterns: &mut Vec<Vec<u8>>) -> Result<(), String> {

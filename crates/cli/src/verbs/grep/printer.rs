@@ -6,7 +6,7 @@ use crate::verbs::grep::json::JsonEvents;
 use crate::verbs::grep::text::{PrintStyle, TextPrinter};
 use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
 use rorqual_pipe::{BufferPool, Control, Error};
-use rorqual_search::{Expression, LineSink, LongPiece, ShownLines, Summary};
+use rorqual_search::{Expression, LineSink, LongPiece, MatchedBlock, ShownLines, Summary};
 use std::io::{self, Write};
 
 /// Prints what is found.
@@ -109,6 +109,14 @@ impl LineSink for &mut MatchPrinter {
         self.print(|form| match form {
             GrepForm::Text(text) => text.part(part),
             GrepForm::Json(json) => json.part(part),
+            GrepForm::Summaries(_) => Ok(()),
+        })
+    }
+
+    fn block(&mut self, block: MatchedBlock<'_>) -> Result<(), Error> {
+        self.print(|form| match form {
+            GrepForm::Text(text) => text.block(&block),
+            GrepForm::Json(json) => json.block(&block),
             GrepForm::Summaries(_) => Ok(()),
         })
     }

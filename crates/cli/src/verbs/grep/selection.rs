@@ -53,8 +53,8 @@ impl SelectionFlags {
     pub(crate) fn takes_operand(&self, path: &Path, is_folder: bool) -> bool {
         let bytes = path.as_os_str().as_bytes();
         let ends = || {
-            let behind = bytes.windows(2).enumerate().filter(|(_, pair)| pair[0] == b'/' && pair[1] != b'/');
-            std::iter::once(0).chain(behind.map(|(at, _)| at + 1)).map(|at| Path::new(std::ffi::OsStr::from_bytes(&bytes[at..])))
+            let after = bytes.windows(2).enumerate().filter(|(_, pair)| pair[0] == b'/' && pair[1] != b'/');
+            std::iter::once(0).chain(after.map(|(at, _)| at + 1)).map(|at| Path::new(std::ffi::OsStr::from_bytes(&bytes[at..])))
         };
         if is_folder {
             return !self.folders.iter().any(|glob| ends().any(|end| glob.is_match(trimmed(end))));

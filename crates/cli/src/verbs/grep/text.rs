@@ -10,7 +10,7 @@ use grep_matcher::{Captures, Matcher};
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
 use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, OutputFd as Stdout};
-use rorqual_search::{Expression, LongMatches, LongPiece, ShownLines, each_match};
+use rorqual_search::{Expression, LongMatches, LongPiece, MatchedBlock, ShownLines, each_match};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -22,27 +22,29 @@ const COLUMNS_MAX_TERMINAL: usize = 4096;
 const NOT_REPLACED: &str = "is longer than --line-max, and its matches are not replaced (a larger --line-max holds more)";
 const WITHOUT_COLUMN: &str = "is longer than --line-max, and is printed without its column (a larger --line-max holds more)";
 
-/// Bytes of a replaced line that wait before they are printed.
-const REPLACED_BYTES: usize = 64 << 10;
+/// Bytes of a line that wait before they are printed.
+const WAITING_BYTES: usize = 64 << 10;
 
 /// Style of printed lines.
 pub(crate) struct PrintStyle {
     names: bool,
+    /// A tab follows what stands before a line.
+    tab: bool,
     /// A NUL follows a name.
     null: bool,
     numbers: bool,
-    columns: bool,
+    pub(super) columns: bool,
     offsets: bool,
     /// Groups of lines are told apart.
     around: bool,
     /// Something else is printed in place of a match.
     replaces: bool,
     /// The byte that ends a line.
-    terminator: u8,
+    pub(super) terminator: u8,
     /// Selected lines have no match.
     invert: bool,
-    only_matching: bool,
-    colour: bool,
+    pub(super) only_matching: bool,
+    pub(super) colour: bool,
     /// Control characters are made visible.
     escape: bool,
     columns_max: usize,
@@ -54,6 +56,7 @@ impl PrintStyle {
         let columns_max = args.max_columns.unwrap_or(if terminal { COLUMNS_MAX_TERMINAL } else { 0 });
         Self {
             names,
+            tab: args.initial_tab,
             null: args.null,
             numbers: args.line_number || args.column,
             columns: args.column,
@@ -78,17 +81,17 @@ impl PrintStyle {
 
 /// Prints lines.
 pub(crate) struct TextPrinter {
-    style: PrintStyle,
+    pub(super) style: PrintStyle,
     plain: bool,
     /// Shared, as a clone of a matcher begins with empty caches.
-    matcher: Arc<RegexMatcher>,
+    pub(super) matcher: Arc<RegexMatcher>,
     out: Gather<Stdout>,
     name: Vec<u8>,
     /// Something was shown of this input, and of one before it.
     shown: bool,
     shown_before: bool,
     /// Parts printed in place of a match.
-    replacement: Vec<Replacing>,
+    pub(super) replacement: Vec<Replacing>,
     /// One line with its dress; kept for its room.
     line: Vec<u8>,
     long: TextLongLine,
@@ -102,26 +105,26 @@ pub(crate) struct TextPrinter {
 
 /// Place of a line or a match.
 #[derive(Clone, Copy)]
-struct LinePosition {
-    number: u64,
-    offset: u64,
-    column: Option<u64>,
+pub(super) struct LinePosition {
+    pub(super) number: u64,
+    pub(super) offset: u64,
+    pub(super) column: Option<u64>,
 }
 
 impl LinePosition {
     /// A match at `at` of a line.
-    fn of_match(number: u64, offset: u64, at: u64) -> Self {
+    pub(super) fn of_match(number: u64, offset: u64, at: u64) -> Self {
         Self { number, offset: offset + at, column: Some(at + 1) }
     }
 }
 
 /// A line that is printed in pieces.
-struct LinePieces {
-    out: Vec<u8>,
+pub(super) struct LinePieces {
+    pub(super) out: Vec<u8>,
     /// Bytes of it that may still be printed, and that were not.
     room: usize,
     lost: usize,
-    failed: io::Result<()>,
+    pub(super) failed: io::Result<()>,
 }
 
 /// The over-long line that is being printed.
@@ -169,10 +172,21 @@ impl TextPrinter {
 
     pub(crate) fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         self.begin()?;
-        if self.style.only_matching && !part.selected {
+        if self.style.only_matching && (!part.selected || self.style.invert) {
             return Ok(());
         }
         if self.plain { self.whole(part).map_err(output_error) } else { self.dressed(part).map_err(output_error) }
+    }
+
+    /// Lines with matches that may go on over their ends.
+    pub(crate) fn block(&mut self, block: &MatchedBlock<'_>) -> Result<(), Error> {
+        self.begin()?;
+        let printed = match &self.style {
+            _ if self.plain => self.whole(block.lines()),
+            PrintStyle { replaces: true, .. } => self.block_replaced(block),
+            _ => self.block_lines(block),
+        };
+        printed.map_err(output_error)
     }
 
     /// Something of the input is to be shown: the first of it does not follow what was shown of
@@ -236,7 +250,7 @@ impl TextPrinter {
     fn one_match(&mut self, bytes: &[u8], place: LinePosition) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, place, b':');
+        self.prefix(&mut out, place, b':', bytes.is_empty());
         let shown = &bytes[..bytes.len().min(self.style.columns_max)];
         put_bytes(&mut out, &self.style, true, shown);
         more(&mut out, bytes.len() - shown.len());
@@ -247,29 +261,22 @@ impl TextPrinter {
     }
 
     fn line(&mut self, line: &[u8], number: u64, offset: u64, selected: bool) -> io::Result<()> {
-        let mut out = std::mem::take(&mut self.line);
-        out.clear();
+        let mut pieces = self.pieces();
         let place = LinePosition { number, offset, column: if selected { self.column(line) } else { None } };
-        self.prefix(&mut out, place, if selected { b':' } else { b'-' });
-        let shown = &line[..line.len().min(self.style.columns_max)];
-        if self.style.colour && selected {
-            let mut end = 0;
-            let _ = each_match(&self.matcher, line, |found| {
-                let found = found.start.min(shown.len())..found.end.min(shown.len());
-                put_bytes(&mut out, &self.style, false, &shown[end..found.start]);
-                put_bytes(&mut out, &self.style, true, &shown[found.clone()]);
+        self.prefix(&mut pieces.out, place, if selected { b':' } else { b'-' }, line.is_empty());
+        let mut end = 0;
+        if self.style.colour && selected && !self.style.invert {
+            let matcher = Arc::clone(&self.matcher);
+            let _ = each_match(&matcher, line, |found| {
+                self.push(&mut pieces, false, &line[end..found.start]);
+                self.push(&mut pieces, true, &line[found.clone()]);
                 end = found.end;
-                if end < shown.len() { Ok(()) } else { Err(()) }
+                if pieces.room > 0 { Ok(()) } else { Err(()) }
             });
-            put_bytes(&mut out, &self.style, false, &shown[end..]);
-        } else {
-            put_bytes(&mut out, &self.style, false, shown);
         }
-        more(&mut out, line.len() - shown.len());
-        out.push(self.style.terminator);
-        let pushed = self.out.push_copy(&out);
-        self.line = out;
-        pushed
+        self.push(&mut pieces, false, &line[end..]);
+        self.end_pieces(&mut pieces);
+        self.end(pieces)
     }
 
     /// Start of the first match, from 1.
@@ -285,11 +292,10 @@ impl TextPrinter {
         let replacement = std::mem::take(&mut self.replacement);
         let mut groups = matcher.new_captures().map_err(io::Error::other)?;
         let alone = self.style.only_matching;
-        let mut pieces =
-            LinePieces { out: std::mem::take(&mut self.line), room: self.style.columns_max, lost: 0, failed: Ok(()) };
-        pieces.out.clear();
+        let mut pieces = self.pieces();
         if !alone {
-            self.prefix(&mut pieces.out, LinePosition { number, offset, column: self.column(line) }, b':');
+            let place = LinePosition { number, offset, column: self.column(line) };
+            self.prefix(&mut pieces.out, place, b':', line.is_empty());
         }
         // Where a carriage return belongs to the end of the line, there is no place after it.
         let crlf = matcher.line_terminator().is_some_and(|end| end.is_crlf());
@@ -301,8 +307,7 @@ impl TextPrinter {
                 return true;
             }
             if alone {
-                let column = Some(found.start() as u64 + 1);
-                self.prefix(&mut pieces.out, LinePosition { number, offset: offset + found.start() as u64, column }, b':');
+                self.prefix(&mut pieces.out, LinePosition::of_match(number, offset, found.start() as u64), b':', false);
             } else {
                 self.push(&mut pieces, false, &line[end..found.start()]);
             }
@@ -316,7 +321,6 @@ impl TextPrinter {
             }
             if alone {
                 self.end_pieces(&mut pieces);
-                pieces.room = self.style.columns_max;
             }
             pieces.failed.is_ok()
         });
@@ -325,24 +329,41 @@ impl TextPrinter {
             self.end_pieces(&mut pieces);
         }
         self.replacement = replacement;
-        self.line = pieces.out;
-        pieces.failed
+        self.end(pieces)
     }
 
-    fn push(&mut self, pieces: &mut LinePieces, matched: bool, bytes: &[u8]) {
-        let shown = &bytes[..bytes.len().min(pieces.room)];
+    /// A line to be printed, which may be as long as the memory: it leaves in pieces.
+    pub(super) fn pieces(&mut self) -> LinePieces {
+        let mut out = std::mem::take(&mut self.line);
+        out.clear();
+        LinePieces { out, room: self.style.columns_max, lost: 0, failed: Ok(()) }
+    }
+
+    pub(super) fn push(&mut self, pieces: &mut LinePieces, matched: bool, bytes: &[u8]) {
+        let mut shown = &bytes[..bytes.len().min(pieces.room)];
         pieces.room -= shown.len();
         pieces.lost += bytes.len() - shown.len();
-        put_bytes(&mut pieces.out, &self.style, matched, shown);
-        if pieces.out.len() > REPLACED_BYTES {
-            self.push_out(pieces);
+        while !shown.is_empty() {
+            let (piece, rest) = shown.split_at(piece_length(shown));
+            put_bytes(&mut pieces.out, &self.style, matched, piece);
+            shown = rest;
+            if pieces.out.len() > WAITING_BYTES {
+                self.push_out(pieces);
+            }
         }
     }
 
-    fn end_pieces(&mut self, pieces: &mut LinePieces) {
+    pub(super) fn end_pieces(&mut self, pieces: &mut LinePieces) {
         more(&mut pieces.out, std::mem::take(&mut pieces.lost));
         pieces.out.push(self.style.terminator);
+        pieces.room = self.style.columns_max;
         self.push_out(pieces);
+    }
+
+    /// Ends what was printed in pieces.
+    pub(super) fn end(&mut self, pieces: LinePieces) -> io::Result<()> {
+        self.line = pieces.out;
+        pieces.failed
     }
 
     fn push_out(&mut self, pieces: &mut LinePieces) {
@@ -352,7 +373,7 @@ impl TextPrinter {
         pieces.out.clear();
     }
 
-    fn prefix(&self, out: &mut Vec<u8>, place: LinePosition, separator: u8) {
+    pub(super) fn prefix(&self, out: &mut Vec<u8>, place: LinePosition, separator: u8, is_empty: bool) {
         let colour = self.style.colour;
         if self.style.names {
             put(out, colour, AnsiColor::Magenta, &shown_name(&self.name));
@@ -369,6 +390,10 @@ impl TextPrinter {
         for value in [numbers, columns, offsets].into_iter().flatten() {
             put(out, colour, AnsiColor::Green, value.to_string().as_bytes());
             put(out, colour, AnsiColor::Cyan, &[separator]);
+        }
+        // As GNU grep: where something stands before something.
+        if self.style.tab && !is_empty && (self.style.names || numbers.or(columns).or(offsets).is_some()) {
+            out.push(b'\t');
         }
     }
 
@@ -403,7 +428,7 @@ impl TextPrinter {
     fn long_prefix(&mut self, number: u64, offset: u64, selected: bool) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, LinePosition { number, offset, column: None }, if selected { b':' } else { b'-' });
+        self.prefix(&mut out, LinePosition { number, offset, column: None }, if selected { b':' } else { b'-' }, false);
         let pushed = self.out.push_copy(&out);
         self.line = out;
         pushed
@@ -487,6 +512,18 @@ pub(crate) fn shown_name(name: &[u8]) -> Cow<'_, [u8]> {
     } else {
         Cow::Borrowed(name)
     }
+}
+
+/// Length of the first piece of some bytes, which parts no character.
+fn piece_length(bytes: &[u8]) -> usize {
+    const CHARACTER_BYTES: usize = 4;
+    let is_inside = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
+    let most = WAITING_BYTES.min(bytes.len());
+    let start = (most - most.min(CHARACTER_BYTES)..most)
+        .rev()
+        .map(|at| at + 1)
+        .find(|at| bytes.get(*at).is_none_or(|byte| !is_inside(*byte)));
+    start.unwrap_or(most)
 }
 
 /// Says how much was left out of a line.

@@ -8,28 +8,32 @@ use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use rorqual_digest::Digest;
 use rorqual_digest::list::{ListLine, ListLines, ListParser, escape};
-use rorqual_pipe::{Error, each};
+use rorqual_pipe::gather::OutputFd;
+use rorqual_pipe::{Error, ErrorClass, Input, each};
 use serde_json::json;
 use std::error::Error as _;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
 use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs) -> ExitStatus {
     let _progress = Progress::start(common.progress, &hashing.control, None);
-    let mut report = CheckReport { args, terminal: io::stdout().is_terminal(), first: true, all: CheckCounts::default() };
+    let out = match OutputFd::stdout(&hashing.control) {
+        Ok(out) => out,
+        Err(error) => return message::print_error(&error),
+    };
+    let mut report = CheckReport { out, args, terminal: io::stdout().is_terminal(), first: true, all: CheckCounts::default() };
     let mut exit = ExitStatus::Done;
     for path in or_stdin(&args.files) {
         match check_list(hashing, args, &path, &mut report) {
             Ok(good) => exit = exit.max(if good { ExitStatus::Done } else { ExitStatus::Not }),
             // Nobody listens any more: what was not checked is not right.
-            Err(error) => return ended(Err(error), exit).max(ExitStatus::Not),
+            Err(error) => return ended(&hashing.control, Err(error), exit).max(ExitStatus::Not),
         }
     }
-    ended(report.end().map_err(print_failed), exit)
+    ended(&hashing.control, report.end().map_err(print_failed), exit)
 }
 
 /// Counts of the lines of a list by outcome.
@@ -46,6 +50,8 @@ struct CheckCounts {
 enum CheckOutcome {
     Ok,
     Failed,
+    /// Not known: Ctrl-C cut it off.
+    Stopped,
     Unreadable(Error),
     /// Missing, which was to be passed over.
     Missing,
@@ -61,23 +67,27 @@ struct CheckedEntry {
 fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut CheckReport<'_>) -> Result<bool, Error> {
     let stdin = path.as_os_str() == "-";
     let name = if stdin { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
-    let input: Box<dyn BufRead + Send> = match File::open(path) {
-        _ if stdin => Box::new(BufReader::new(io::stdin())),
-        Ok(file) => Box::new(BufReader::new(file)),
-        Err(cause) => {
-            message::error(&Error::io(name, "cannot open", cause));
+    let input = match Input::open_stored(path).and_then(|input| input.into_reader(&hashing.control)) {
+        Ok(input) => BufReader::new(input),
+        Err(error) => {
+            message::error(&error);
             return Ok(false);
         }
     };
     let mut failure = None;
-    let mut list = ListLines::new(input, ListParser::new(args.algorithm));
+    let mut list = ListLines::new(input, ListParser::new(args.algorithm).zero(args.zero));
     let lines = list.by_ref().map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
+    // A stop ends the list in the middle of a line.
+    let lines = lines.take_while(|_| !hashing.control.stopped());
     let lines = lines.filter(|(_, line)| *line != ListLine::Nothing).peekable();
     let mut counts = CheckCounts::default();
     let result =
         check_lines(hashing, args, stdin, lines, |checked| report.line(&name, &checked, &mut counts).map_err(print_failed));
     report.all.add(&counts);
     result?;
+    if hashing.control.stopped() {
+        return Ok(true);
+    }
     if let Some(cause) = failure {
         message::error(&Error::io(name, "cannot read", cause));
         return Ok(false);
@@ -123,6 +133,7 @@ fn check_file(hashing: &HashRun, args: &HashArgs, name: &[u8], expected: &Digest
     match hashing.file(&path, expected.algorithm(), alone) {
         Ok(digest) if digest == *expected => CheckOutcome::Ok,
         Ok(_) => CheckOutcome::Failed,
+        Err(error) if error.kind() == ErrorClass::Stopped => CheckOutcome::Stopped,
         Err(error) if args.ignore_missing && is_missing(&error) => CheckOutcome::Missing,
         Err(error) => CheckOutcome::Unreadable(error),
     }
@@ -149,6 +160,7 @@ impl CheckCounts {
 
 /// Prints what a check finds.
 struct CheckReport<'a> {
+    out: OutputFd,
     args: &'a HashArgs,
     terminal: bool,
     first: bool,
@@ -170,6 +182,7 @@ impl CheckReport<'_> {
             CheckOutcome::Failed => (&mut counts.failed, "failed", "FAILED"),
             CheckOutcome::Unreadable(_) => (&mut counts.unreadable, "unreadable", "FAILED open or read"),
             CheckOutcome::Missing => (&mut counts.missing, "missing", ""),
+            CheckOutcome::Stopped => return Ok(()),
         };
         *count += 1;
         if let CheckOutcome::Unreadable(error) = outcome {
@@ -182,7 +195,11 @@ impl CheckReport<'_> {
                 .json(|| json!({"list": list, "line": checked.number, "name": name, "algorithm": algorithm, "status": word}));
         }
         let silent = self.args.status || text.is_empty() || (self.args.quiet && word == "ok");
-        if silent { Ok(()) } else { io::stdout().write_all(&self.text(name, text)) }
+        if silent {
+            return Ok(());
+        }
+        let text = self.text(name, text);
+        self.out.write_all(&text)
     }
 
     /// Escaped only where a newline would break the line, as `sha256sum` does.
@@ -198,7 +215,7 @@ impl CheckReport<'_> {
         }
         let before =
             if std::mem::take(&mut self.first) { format!("{{\"schema\":\"{SCHEMA}\",\"checks\":[\n") } else { ",".to_owned() };
-        writeln!(io::stdout(), "{before}{}", value())
+        writeln!(self.out, "{before}{}", value())
     }
 
     /// The summary of one list; whether nothing is wrong with it.
@@ -223,11 +240,11 @@ impl CheckReport<'_> {
             let open = if self.first { format!("{{\"schema\":\"{SCHEMA}\",\"checks\":[\n") } else { String::new() };
             let CheckCounts { ok, failed, unreadable, missing, improper } = self.all;
             writeln!(
-                io::stdout(),
+                self.out,
                 "{open}],\"ok\":{ok},\"failed\":{failed},\"unreadable\":{unreadable},\"missing\":{missing},\"improper\":{improper}}}"
             )?;
         }
-        io::stdout().flush()
+        self.out.flush()
     }
 }
 

@@ -5,8 +5,7 @@ mod print;
 
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
-use crate::fitting;
-use crate::message;
+use crate::{fitting, interrupt, message};
 use rorqual_digest::{Algorithm, Digest, digest};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Input};
@@ -32,6 +31,7 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     let start = Instant::now();
+    interrupt::stop_on_interrupt(&hashing.control);
     let exit = if args.check {
         check::run(&hashing, common, args)
     } else {
@@ -98,10 +98,10 @@ fn print_failed(cause: io::Error) -> Error {
 }
 
 /// Exit status of a run of files: a reader that closed the pipe has had enough.
-fn ended(result: Result<(), Error>, exit: ExitStatus) -> ExitStatus {
+fn ended(control: &Control, result: Result<(), Error>, exit: ExitStatus) -> ExitStatus {
     match result {
-        Ok(()) => exit,
-        Err(error) if error.kind() == ErrorClass::Stopped => ExitStatus::Done,
+        Ok(()) => interrupt::exit_of_nothing(control, exit),
+        Err(error) if error.kind() == ErrorClass::Stopped => interrupt::exit_of_closed(),
         Err(error) => message::error(&error),
     }
 }

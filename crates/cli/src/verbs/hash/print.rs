@@ -8,7 +8,8 @@ use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use rorqual_digest::list::escape;
 use rorqual_digest::{Algorithm, Digest, DigestForm};
-use rorqual_pipe::{Error, each};
+use rorqual_pipe::gather::OutputFd;
+use rorqual_pipe::{Error, ErrorClass, each};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -19,19 +20,27 @@ pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs, algorithm
     let alone = files.len() == 1;
     let workers = hashing.threads.min(files.len());
     let mark = if args.binary { "*" } else { " " };
-    let mut printer = DigestPrinter { form: HashForm::of(args), encoding: args.encoding.into(), mark, first: true };
+    let out = match OutputFd::stdout(&hashing.control) {
+        Ok(out) => out,
+        Err(error) => return message::print_error(&error),
+    };
+    let mut printer = DigestPrinter { out, form: HashForm::of(args), encoding: args.encoding.into(), mark, first: true };
     let mut exit = ExitStatus::Done;
     let _progress = Progress::start(common.progress, &hashing.control, total_bytes(&files));
     let hash = |_: &mut (), path: &PathBuf| (path.clone(), hashing.file(path, algorithm, alone));
     let print = |(path, result): (PathBuf, Result<Digest, Error>)| {
+        // Of a file that Ctrl-C cut off there is nothing to say.
+        if matches!(&result, Err(error) if error.kind() == ErrorClass::Stopped) {
+            return Ok(());
+        }
         if let Err(error) = &result {
             exit = exit.max(message::error(error));
         }
         printer.file(&path, algorithm, &result).map_err(print_failed)
     };
-    let result = each(files.iter(), &mut vec![(); workers], hash, print);
+    let result = each(files.iter().take_while(|_| !hashing.control.stopped()), &mut vec![(); workers], hash, print);
     let result = result.and_then(|()| printer.end().map_err(print_failed));
-    ended(result, exit)
+    ended(&hashing.control, result, exit)
 }
 
 /// The size of all files, where each is a plain one.
@@ -69,6 +78,7 @@ impl HashForm {
 }
 
 struct DigestPrinter {
+    out: OutputFd,
     form: HashForm,
     encoding: DigestForm,
     /// Stands before a name.
@@ -81,7 +91,10 @@ impl DigestPrinter {
         match (self.form, result) {
             (HashForm::Json, _) => self.json(path, algorithm, result),
             (_, Err(_)) => Ok(()),
-            (_, Ok(digest)) => io::stdout().write_all(&self.line(path.as_os_str().as_bytes(), digest)),
+            (_, Ok(digest)) => {
+                let line = self.line(path.as_os_str().as_bytes(), digest);
+                self.out.write_all(&line)
+            }
         }
     }
 
@@ -115,7 +128,7 @@ impl DigestPrinter {
             Err(error) => file["error"] = json!(error.to_string()),
         }
         let before = self.before_json();
-        writeln!(io::stdout(), "{before}{file}")
+        writeln!(self.out, "{before}{file}")
     }
 
     /// One document, printed as its parts come: its opening before the first file, and a comma
@@ -126,8 +139,8 @@ impl DigestPrinter {
 
     fn end(&mut self) -> io::Result<()> {
         if matches!(self.form, HashForm::Json) {
-            writeln!(io::stdout(), "]}}")?;
+            writeln!(self.out, "]}}")?;
         }
-        io::stdout().flush()
+        self.out.flush()
     }
 }

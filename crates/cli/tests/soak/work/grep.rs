@@ -5,8 +5,8 @@ use crate::samples::PATTERNS;
 use rorqual_pipe::decode::zstd_window_log_max;
 use rorqual_pipe::{Control, Error, Framing, Operation, RunPlan};
 use rorqual_search::{
-    CaseMatching, Expression, LineEnd, LineSink, LongPiece, ReportSettings, SearchMode, SearchPattern, SearchReport, Searcher,
-    ShownLines,
+    CaseMatching, Expression, LineEnd, LineSink, LongPiece, MatchedBlock, ReportSettings, SearchMode, SearchPattern,
+    SearchReport, Searcher, ShownLines,
 };
 use rorqual_testkit::generate::Rng;
 use std::io::{PipeWriter, Write};
@@ -60,6 +60,8 @@ fn pattern(text: &str) -> SearchPattern {
         word: false,
         whole_line: false,
         line_end: LineEnd::Newline,
+        multiline: false,
+        dot_newline: false,
         bytes_max: 16 << 20,
     }
 }
@@ -71,6 +73,10 @@ struct Listener {
 }
 
 impl LineSink for Listener {
+    fn block(&mut self, block: MatchedBlock<'_>) -> Result<(), Error> {
+        self.part(block.lines())
+    }
+
     fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         self.lines += part.lines.iter().filter(|byte| **byte == b'\n').count() as u64;
         let told = self.pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(part.lines));
