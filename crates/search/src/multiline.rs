@@ -26,6 +26,7 @@ pub struct MatchedBlock<'a> {
 
 impl<'a> MatchedBlock<'a> {
     /// Its matches, in order, as places in the text. Empty ones are among them.
+    #[must_use]
     pub fn matches<'m>(&self, matcher: &'m RegexMatcher) -> BlockMatches<'m>
     where
         'a: 'm,

@@ -139,7 +139,8 @@ struct ReplacedLines {
 fn lines_of(block: &MatchedBlock<'_>, terminator: u8) -> impl Iterator<Item = Range<usize>> {
     let mut next = block.range.start;
     block.text[block.range.clone()].split_inclusive(move |byte| *byte == terminator).map(move |line| {
-        let start = std::mem::replace(&mut next, next + line.len());
+        let start = next;
+        next += line.len();
         start..next - usize::from(line.last() == Some(&terminator))
     })
 }
