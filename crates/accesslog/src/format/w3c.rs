@@ -100,7 +100,7 @@ impl W3cColumns {
                 columns[at].0 = W3cColumn::Skip;
             }
         }
-        // A time of a day that no column names is none: `#Date:` says when a log began, not its lines.
+        // A time of a day that no column names is none: `#Date:` says when a log began.
         if columns.iter().all(|(column, _)| *column != W3cColumn::Date) {
             columns.iter_mut().filter(|(column, _)| *column == W3cColumn::Time).for_each(|column| column.0 = W3cColumn::Skip);
         }

@@ -82,8 +82,8 @@ fn split_client(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (client.is_empty() && space == 1 || address::is_host(client)).then_some((client, rest))
 }
 
-/// True if the first `length` bytes look like an IPv4 address: up to 15 digits and three points. All
-/// are looked at side by side, as a loop over them takes some percent of the time of a line.
+/// True if the first `length` bytes look like an IPv4 address: digits and three points, up to 15
+/// bytes. All are looked at side by side, as a loop takes some percent of the time of a line.
 #[inline]
 fn is_ipv4(line: &[u8], length: usize) -> bool {
     const TOPS: u128 = LOW << 7;

@@ -131,7 +131,7 @@ struct LineReader<'p, 'a> {
     padded: bool,
     /// True if a field was empty that never is.
     has_gap: bool,
-    /// True if a client of several words is looked at when the whole line is read: it may be shifted.
+    /// True if a client of several words is looked at when the line is read: it may be shifted.
     is_shifted_later: bool,
 }
 

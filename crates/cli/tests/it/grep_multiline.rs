@@ -83,9 +83,9 @@ fn names_of_files_and_the_exit_code() {
         let ran = rorqual(&["grep", "-U", r"b\nc"]).args(flags).args([&with, &without]).run().exits(code);
         assert_eq!(ran.text(), expected, "{flags:?}");
     }
-    rorqual(&["grep", "-U", "-q", r"b\nd", &with]).run().exits(1);
+    let _ = rorqual(&["grep", "-U", "-q", r"b\nd", &with]).run().exits(1);
     // An empty match after the last newline is in no line.
-    rorqual(&["grep", "-U", "-l", r"\z", &with]).run().exits(1);
+    let _ = rorqual(&["grep", "-U", "-l", r"\z", &with]).run().exits(1);
 }
 
 #[test]

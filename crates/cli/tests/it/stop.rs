@@ -157,7 +157,6 @@ fn ctrl_c_while_standard_input_stalls_is_told() {
 fn a_list_that_stalls_does_not_keep_it() {
     let folder = TestFolder::new();
     let file = folder.file("file", "abc");
-    let entry = format!("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  {file}\n");
     for (args, list) in [
         (&["count", "--files0-from=-"][..], format!("{file}\0")),
         (&["count", "--files0-from=-", "--json"], format!("{file}\0half of a na")),

@@ -532,10 +532,16 @@ impl Needs {
     }
 
     fn budget(&self, threads: usize) -> Budget {
-        fitting::least(self.memory_bytes, |memory_bytes| self.terms(threads, memory_bytes))
+        let by_lines = fitting::least(self.memory_bytes, |memory_bytes| self.terms(threads, false, memory_bytes));
+        if !self.multiline {
+            return by_lines;
+        }
+        // One thread searches a text that is held whole; the pattern tells later whether one is.
+        let whole = fitting::least(self.memory_bytes, |memory_bytes| self.terms(1, true, memory_bytes));
+        if whole.rest_bytes() < by_lines.rest_bytes() { whole } else { by_lines }
     }
 
-    fn terms(&self, threads: usize, memory_bytes: u64) -> Budget {
+    fn terms(&self, threads: usize, whole: bool, memory_bytes: u64) -> Budget {
         let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
         let pattern_bytes = self.pattern_shares * pattern_bytes_max(memory_bytes);
         let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
@@ -548,7 +554,7 @@ impl Needs {
         // The workers, and the one that looks at what they found.
         budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
         budget.reserve("places of matches", hits);
-        if self.multiline {
+        if whole {
             budget.reserve("a text that is held whole (-U)", multiline_bytes_max(memory_bytes));
         }
         if self.before > 0 {
