@@ -129,11 +129,11 @@ fn ctrl_c_while_standard_input_stalls_is_told() {
     for (args, stdin, expected) in [
         (&["hash", "-"][..], "half of it".to_owned(), String::new()),
         (&["hash", &file, "-"], "half of it".to_owned(), entry.clone()),
-        (&["hash", "--check"], entry.clone(), String::new()),
-        (&["hash", "--check", "-"], format!("{}{}", entry.repeat(3), &entry[..70]), ok.repeat(2)),
-        (&["head", "-"], "{\"a\":1}\n{\"a\":2}\n".to_owned(), String::new()),
+        (&["hash", "--check"], entry.clone(), ok.clone()),
+        (&["hash", "--check", "-"], format!("{}{}", entry.repeat(3), &entry[..70]), ok.repeat(3)),
+        (&["head", "-"], "{\"a\":1}\n{\"a\":2}\n".to_owned(), "{\"a\":1}\n{\"a\":2}\n".to_owned()),
         (&["head", "-"], "n".to_owned(), String::new()),
-        (&["sample", "-"], "a,b\n1,2\n".to_owned(), String::new()),
+        (&["sample", "-"], "a,b\n1,2\n".to_owned(), "{\"a\":1,\"b\":2}\n".to_owned()),
     ] {
         let (taken, seen) = std::sync::mpsc::channel();
         let running = rorqual(args).feed(move |pipe| {
@@ -148,8 +148,9 @@ fn ctrl_c_while_standard_input_stalls_is_told() {
         let ran = running.wait().exits(130);
         assert!(ran.stderr.starts_with("rorqual: stopped by Ctrl-C"), "{args:?}: {}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{args:?}: {}", ran.stderr);
-        // Rows of an input whose end is not known may or may not have been printed by then.
-        assert!(ran.text() == expected || args[0] == "head", "{args:?}: {}", ran.text());
+        // What was read by then may or may not have been printed.
+        let whole = args[0] == "hash" && args[1] != "--check";
+        assert!(ran.text() == expected || !whole && expected.starts_with(ran.text()), "{args:?}: {}", ran.text());
     }
 }
 

@@ -245,9 +245,15 @@ impl SlotGuard {
         self.place.is_known()
     }
 
-    /// Comes back when this connection has to leave.
+    /// Comes back when this connection has to leave. A stranger that was told to give way, and
+    /// whose token came before it did, has a place among the known and stays.
     pub(crate) async fn leave(&self) {
-        self.place.leave.notified().await;
+        loop {
+            self.place.leave.notified().await;
+            if !self.is_known() || lock(&self.place.answers).leaves {
+                return;
+            }
+        }
     }
 }
 
@@ -269,6 +275,7 @@ impl Drop for RequestInFlight {
 mod tests {
     use super::{Connections, SlotGuard};
     use crate::admission::{Admission, AdmissionCounts};
+    use crate::limits::STRANGERS_MAX;
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::{Instant, advance, timeout};
@@ -308,6 +315,26 @@ mod tests {
         waiting.await.expect("no panic");
         assert!(new.is_known() && !leaves(&first).await, "one place was wanted, and one given");
         drop(answering);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stranger_that_shows_its_token_as_it_is_told_to_leave_stays() {
+        let connections = Connections::new(&places(1), GRACE);
+        let mut strangers = Vec::new();
+        for _ in 0..STRANGERS_MAX {
+            strangers.push(connections.admit().await);
+        }
+        strangers.iter().for_each(|stranger| stranger.place().begin());
+        advance(GRACE).await;
+        let _new = connections.admit().await;
+        // It was told, and its request was read before it saw that.
+        connections.welcome(strangers[0].place()).await;
+        assert!(strangers[0].is_known() && !leaves(&strangers[0]).await);
+        // As one of the known it gives way like any other.
+        connections.displace();
+        advance(GRACE).await;
+        connections.displace();
+        assert!(leaves(&strangers[0]).await);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,10 +2,14 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A later answer is taken for none.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A connection without a request for so long gives its place to others when all are taken, as
+/// `docs/api.md` says.
+const FIRST_REQUEST_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// A head that is longer is none of this server's.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -17,7 +21,14 @@ pub(super) struct HttpClient<'a> {
     token: &'a str,
     /// Bytes that were read after an answer.
     rest: Vec<u8>,
+    opened: Instant,
+    /// The thread did not run for so long that the server may have given its place away; until the
+    /// first answer.
+    is_late: bool,
 }
+
+/// Kind of the error of a first request that came late and was cut off or refused.
+pub(super) const LATE: ErrorKind = ErrorKind::ConnectionAborted;
 
 /// The head of an answer, and its body where it has a length.
 #[derive(Debug)]
@@ -50,10 +61,11 @@ impl HttpAnswer {
 
 impl<'a> HttpClient<'a> {
     pub(super) fn connect(address: &'a str, token: &'a str) -> io::Result<Self> {
+        let opened = Instant::now();
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
-        Ok(Self { stream, address, token, rest: Vec::new() })
+        Ok(Self { stream, address, token, rest: Vec::new(), opened, is_late: true })
     }
 
     /// Sends a request with a body of JSON, or none, and reads the answer.
@@ -67,7 +79,12 @@ impl<'a> HttpClient<'a> {
     pub(super) fn begin(&mut self, method: &str, target: &str, headers: &str) -> io::Result<()> {
         let (address, token) = (self.address, self.token);
         let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{headers}\r\n");
-        self.stream.write_all(head.as_bytes())
+        self.is_late &= self.opened.elapsed() >= FIRST_REQUEST_TIME_MAX;
+        self.stream.write_all(head.as_bytes()).map_err(|error| self.late(error))
+    }
+
+    fn late(&self, error: io::Error) -> io::Error {
+        if self.is_late { LATE.into() } else { error }
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -116,6 +133,13 @@ impl<'a> HttpClient<'a> {
 
     /// Reads the head alone: the body comes by [`HttpClient::read`].
     pub(super) fn head(&mut self) -> io::Result<HttpAnswer> {
+        let head = self.read_head().map_err(|error| self.late(error))?;
+        let is_refused = self.is_late && head.status == 503;
+        self.is_late = false;
+        if is_refused { Err(LATE.into()) } else { Ok(head) }
+    }
+
+    fn read_head(&mut self) -> io::Result<HttpAnswer> {
         self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
         let mut bytes = std::mem::take(&mut self.rest);
         let end = loop {

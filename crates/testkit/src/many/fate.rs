@@ -55,6 +55,7 @@ pub(super) fn outcome(crowd: &LoadShared<'_>, fates: Vec<Fate>, seen: Vec<Viewer
         wrong,
         retries: crowd.retries.load(Ordering::Relaxed),
         refused: crowd.refused.load(Ordering::Relaxed),
+        late: crowd.late.load(Ordering::Relaxed),
         bytes,
         seconds: crowd.start.elapsed().as_secs_f64(),
         upload_seconds: MeasuredTimes::of(seconds),

@@ -64,6 +64,9 @@ pub struct LoadOutcome {
     pub retries: u64,
     /// Of those, the ones that the server asked for by Retry-After.
     pub refused: u64,
+    /// First requests of connections that came so late that their places were given to others, and
+    /// were made again.
+    pub late: u64,
     /// Bytes of the uploads that finished.
     pub bytes: u64,
     /// From the first connection to the last total.
@@ -115,6 +118,7 @@ struct LoadShared<'a> {
     over: AtomicBool,
     retries: AtomicU64,
     refused: AtomicU64,
+    late: AtomicU64,
     errors: Errors,
 }
 
@@ -141,6 +145,7 @@ pub fn run(plan: &LoadPlan) -> io::Result<LoadOutcome> {
         over: AtomicBool::new(false),
         retries: AtomicU64::new(0),
         refused: AtomicU64::new(0),
+        late: AtomicU64::new(0),
         errors: Errors::default(),
     };
     let crowd = &crowd;

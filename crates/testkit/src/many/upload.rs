@@ -1,7 +1,7 @@
 //! One upload: a session of its own, its bytes at the pace of somebody's line, again from where the
 //! server is when something breaks.
 
-use super::client::{HttpAnswer, HttpClient};
+use super::client::{HttpAnswer, HttpClient, LATE};
 use super::fate::Fate;
 use super::log::LogSlice;
 use super::socket::{IncomingFrames, ServerMessage};
@@ -100,6 +100,11 @@ impl<'u> Upload<'u> {
                 Err(UploadFailure::Never(code)) => {
                     self.crowd.errors.note(&code);
                     return Err(code);
+                }
+                Err(UploadFailure::Connection(error)) if error.kind() == LATE && Instant::now() <= last => {
+                    self.crowd.late.fetch_add(1, Ordering::Relaxed);
+                    thread::sleep(PAUSE);
+                    continue;
                 }
                 Err(UploadFailure::Later(code, pause)) => (code, pause),
                 Err(UploadFailure::Connection(error)) => (format!("connection: {:?}", error.kind()), None),
