@@ -176,12 +176,12 @@ fn compressed_and_utf_16_inputs_and_binary_ones() {
 #[test]
 fn a_text_that_half_of_the_memory_holds_is_searched_and_a_larger_one_is_refused() {
     let folder = TestFolder::new();
-    let memory = 88 * MIB;
+    let memory = 128 * MIB;
     let grep =
-        |flags: &[&str], file: &str| rorqual(&["grep", "-U", "--memory", "88MiB", "--threads", "1"]).args(flags).arg(file).run();
+        |flags: &[&str], file: &str| rorqual(&["grep", "-U", "--memory", "128MiB", "--threads", "1"]).args(flags).arg(file).run();
     // Lines of 64 bytes, of which the last two are another.
     let line = format!("{}\n", "x".repeat(63));
-    let lines = 44 * MIB as usize / line.len();
+    let lines = 64 * MIB as usize / line.len();
     let whole = format!("{}{}\n{}\n", line.repeat(lines - 2), "a".repeat(63), "b".repeat(63));
     assert_eq!(whole.len() as u64, memory / 2);
     let file = folder.file("whole", &whole);
@@ -201,8 +201,8 @@ fn a_text_that_half_of_the_memory_holds_is_searched_and_a_larger_one_is_refused(
         assert!(ran.peak_bytes <= memory, "{flags:?}: {} bytes", ran.peak_bytes);
     }
     // One line of that length, and one match in every place of it.
-    let one = folder.file("one", "x".repeat(44 << 20));
-    for (flags, expected) in [(&["-c", r"x|\n"][..], Some(format!("{}\n", 44 << 20))), (&["-n", r"x{5}|\n"], None)] {
+    let one = folder.file("one", "x".repeat(64 << 20));
+    for (flags, expected) in [(&["-c", r"x|\n"][..], Some(format!("{}\n", 64 << 20))), (&["-n", r"x{5}|\n"], None)] {
         let ran = grep(flags, &one).exits(0);
         assert!(expected.is_none_or(|expected| ran.stdout == expected.as_bytes()), "{flags:?}");
         assert!(ran.peak_bytes <= memory, "{flags:?}: {} bytes", ran.peak_bytes);
@@ -211,14 +211,14 @@ fn a_text_that_half_of_the_memory_holds_is_searched_and_a_larger_one_is_refused(
     let packed = folder.file("packed", gzip(format!("{whole}y").as_bytes()));
     let far = folder.file("far", "");
     std::fs::File::options().write(true).open(&far).and_then(|file| file.set_len(20 << 30)).expect("a sparse file");
-    for (file, has) in [(&larger, "has 44.0 MiB"), (&packed, "has more"), (&far, "has 20.0 GiB")] {
+    for (file, has) in [(&larger, "has 64.0 MiB"), (&packed, "has more"), (&far, "has 20.0 GiB")] {
         let ran = grep(&["-c", r"a\nb"], file).exits(2);
         assert!(ran.stdout.is_empty(), "{}", ran.text());
-        ran.says(&[file, has, "at most half of --memory, which is 44.0 MiB", "a larger --memory"]);
+        ran.says(&[file, has, "at most half of --memory, which is 64.0 MiB", "a larger --memory"]);
         assert!(ran.peak_bytes <= memory, "{file}: {} bytes", ran.peak_bytes);
     }
     // The others are searched all the same, and lines of a pattern that has no newline anyway.
-    let ran = rorqual(&["grep", "-U", "--memory", "88MiB", "-h", r"a\nb", &far, &file]).run().exits(2);
+    let ran = rorqual(&["grep", "-U", "--memory", "128MiB", "-h", r"a\nb", &far, &file]).run().exits(2);
     assert_eq!(ran.text(), format!("{}\n{}\n", "a".repeat(63), "b".repeat(63)));
     assert_eq!(grep(&["-c", "y"], &larger).exits(0).text(), "1\n");
 }
