@@ -101,6 +101,10 @@ fn parse_both_ways(format: &LogFormat, data: &[u8]) {
     for line in data.split(|byte| *byte == b'\n') {
         let (mut fresh, mut general) = (strict(), strict());
         let outcome = used.parse(line);
+        if format.source() == "w3c" {
+            // Without columns of its own it has those of the first line that says any.
+            continue;
+        }
         assert_eq!(outcome, fresh.parse(line), "{}: a used parser answers differently", format.source());
         assert_eq!(outcome, general.parse_slow(line), "{}: the two paths differ", format.source());
         match outcome {
