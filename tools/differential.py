@@ -401,7 +401,7 @@ EXPLAINED = [
     Rule("where a NUL ends a line, ^ and $ of ripgrep, and of GNU grep -o, go by newlines",
          lambda a: a.case.has("-z") and (a.case.peer == "r" or a.case.has("-o")) and any(re.search(rb"[$^]", pattern) for pattern in a.case.patterns),
          in_case(end_by_newlines)),
-    Rule("GNU grep -T before 3.11 fills numbers up with blanks, by the size of the file",
+    Rule("GNU grep 3.8 -T fills numbers up with blanks, by the size of the file",
          lambda a: a.case.peer == "g" and a.case.has("-T"), in_outputs(lambda case, out: re.sub(rb" +(?=\d+[:-])", b"", out))),
     Rule("ripgrep counts matches with -c -o", lambda a: a.case.peer == "r" and a.case.has("-c") and a.case.has("-o"), drop("-o")),
     Rule("ripgrep counts lines that match after the last one of -m, where lines around are asked for",

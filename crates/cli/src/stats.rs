@@ -1,5 +1,6 @@
 //! The closing line of `--stats`.
 
+use crate::message;
 use rorqual_pipe::{BufferPool, Control, stats};
 use std::time::Instant;
 
@@ -21,5 +22,5 @@ pub(crate) fn print(start: Instant, memory_max_bytes: u64, threads: usize, contr
         "pool_wait_seconds": wait_seconds,
         "reads": control.reads(),
     });
-    eprintln!("{object}");
+    message::line(&object);
 }

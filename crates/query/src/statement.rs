@@ -243,13 +243,13 @@ impl<'a> Runner<'a> {
         let bytes = self.engine.scans.control.decoded_bytes();
         let peak = stats::peak_bytes().map_or("null".to_owned(), |bytes| bytes.to_string());
         let temp = self.engine.session.runtime_env().disk_manager.used_disk_space();
-        eprintln!(
+        message::line(&format_args!(
             "{{\"decoded_bytes\":{bytes},\"seconds\":{seconds:.6},\"bytes_per_second\":{:.0},\"threads\":{},\"memory_max_bytes\":{},\
              \"peak_bytes\":{peak},\"temp_bytes\":{temp}}}",
             bytes as f64 / seconds.max(1e-9),
             self.shares.threads,
             self.shares.memory_bytes,
-        );
+        ));
     }
 }
 

@@ -1,6 +1,5 @@
 //! The shell of both programs: flags, messages on stderr, exit codes, Ctrl-C, and the watchdog over
 //! their memory. The only library that prints and knows flags.
-#![allow(clippy::print_stderr)]
 
 pub mod args;
 pub mod exit;

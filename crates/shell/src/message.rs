@@ -5,7 +5,7 @@ use crate::interrupt;
 use rorqual_pipe::reason;
 pub use rorqual_pipe::{escaped, escaped_line};
 use std::fmt::Display;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 /// Says an error and gives the exit code for it. Control characters are escaped: names and causes
@@ -17,7 +17,13 @@ pub fn error(error: &dyn Display) -> ExitStatus {
 
 /// Says something that is no error.
 pub fn note(text: &dyn Display) {
-    eprintln!("rorqual: {}", harmless(&text.to_string()));
+    line(&format_args!("rorqual: {}", harmless(&text.to_string())));
+}
+
+/// Writes a line to stderr, as it is. Where nobody reads that any more the work goes on: it ends
+/// with the exit code that it has earned.
+pub fn line(text: &dyn Display) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Text that steers no terminal, in which no argument begins a line: a message may have several,

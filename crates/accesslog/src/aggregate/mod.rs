@@ -70,14 +70,16 @@ pub struct SpanFilter {
 }
 
 impl SpanFilter {
-    fn bounded(self) -> bool {
+    /// True if it leaves any line out.
+    #[must_use]
+    pub fn is_bounded(self) -> bool {
         self.since_us.is_some() || self.until_us.is_some()
     }
 
     /// A line without time is in no bounded span.
     fn holds(self, time_us: Option<i64>) -> bool {
         match time_us {
-            None => !self.bounded(),
+            None => !self.is_bounded(),
             Some(time) => self.since_us.is_none_or(|since| time >= since) && self.until_us.is_none_or(|until| time < until),
         }
     }
@@ -111,6 +113,12 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// The span that lines are counted of.
+    #[must_use]
+    pub fn span(&self) -> SpanFilter {
+        self.span
+    }
+
     /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside
     /// what is fixed and what each worker takes. With `countries`, those of clients are counted.
     #[must_use]

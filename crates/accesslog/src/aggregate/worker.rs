@@ -122,7 +122,7 @@ impl LogWorker {
     fn parse_lines(&mut self, chunk: &Chunk) -> ChunkNotes {
         let mut notes = ChunkNotes::default();
         let span = self.analysis.span;
-        let bounded = span.bounded();
+        let bounded = span.is_bounded();
         for line in chunk.lines() {
             notes.count_line();
             self.totals.lines.total += 1;

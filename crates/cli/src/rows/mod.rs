@@ -82,7 +82,7 @@ fn print_stats(start: Instant, memory_max_bytes: u64, rows: u64, table: &TableFi
         "memory_max_bytes": memory_max_bytes,
         "peak_bytes": stats::peak_bytes(),
     });
-    eprintln!("{object}");
+    message::line(&object);
 }
 
 /// An error of rows that have no text.

@@ -1,7 +1,8 @@
 //! The program's help and version, and output in the form that other programs have set.
 
-use crate::common::{TestFolder, log, rorqual};
+use crate::common::{PROGRAM, TestFolder, log, rorqual};
 use rorqual_testkit::process::ProcessRun;
+use std::process::{Command, Stdio};
 
 #[test]
 fn help_names_every_verb_and_the_flags_of_all() {
@@ -125,5 +126,18 @@ fn stats_are_one_json_object_on_stderr() {
         assert_eq!((&stats["stored_bytes"], &stats["decoded_bytes"]), (&bytes.into(), &bytes.into()));
         assert_eq!(stats["threads"], 1);
         assert!(stats["peak_bytes"].as_u64().is_some_and(|peak| peak > 0));
+    }
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_changes_no_exit_code() {
+    let folder = TestFolder::new();
+    let file = folder.file("log", log(10));
+    let missing = folder.text("missing");
+    for (args, expected) in [(["count", "--stats", &file], 0), (["count", "--stats", &missing], 2)] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let status = Command::new(PROGRAM).args(args).stdout(Stdio::null()).stderr(writer).status().expect("it starts");
+        assert_eq!(status.code(), Some(expected), "{args:?}");
     }
 }

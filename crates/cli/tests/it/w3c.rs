@@ -101,3 +101,20 @@ fn a_log_without_a_request_is_one() {
     let given = ["logs", "--json", "--format", "#Fields: date time c-ip cs-method cs-uri-stem sc-status", &headless];
     assert_eq!(rorqual(&given).run().exits(0).json()["lines"]["parsed"], 1);
 }
+
+/// Without a date the lines are in no span, and that is told.
+#[test]
+fn a_span_of_lines_without_a_date_is_told_to_be_empty() {
+    let folder = TestFolder::new();
+    let lines = "13:55:36 203.0.113.9 GET /a 200\n".repeat(3);
+    let file = folder
+        .file("timeless.log", format!("#Date: 2024-10-10 13:00:00\n#Fields: time c-ip cs-method cs-uri-stem sc-status\n{lines}"));
+    let ran = rorqual(&["logs", "--json", "--since", "2024-10-10", &file]).run().exits(0);
+    ran.says(&[
+        "no column tells its unit or its date: time",
+        "no time is read of its lines, so --since and --until leave all of them out",
+    ]);
+    assert_eq!(ran.json()["lines"]["outside"], 3);
+    let all = rorqual(&["logs", "--json", &file]).run().exits(0);
+    assert!(!all.stderr.contains("--since"), "{}", all.stderr);
+}

@@ -200,5 +200,5 @@ fn print_stats(took: Duration, memory_bytes: u64, control: &Control) {
         "memory_max_bytes": memory_bytes,
         "peak_bytes": stats::peak_bytes(),
     });
-    eprintln!("{object}");
+    message::line(&object);
 }

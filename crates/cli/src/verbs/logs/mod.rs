@@ -20,7 +20,7 @@ use html::{HtmlPage, page_bytes};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
-use rorqual_accesslog::format::{Detection, LogFormat, formats_in_config, preview};
+use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{Countries, Options};
 use rorqual_pipe::limits::PROGRAM_BYTES;
@@ -275,6 +275,7 @@ fn run_file(
     let found = |detection: &Detection, head: &[u8]| {
         say_if_unsure(path, detection, head);
         say_if_unread(path, detection);
+        say_if_timeless(path, detection, analyzer);
     };
     match analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)) {
         Ok(ran) => {
@@ -329,6 +330,14 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
     }
     message::note(&(text + "\nGive --format if that is wrong."));
+}
+
+/// Tells why a log has no line in any span of time.
+fn say_if_timeless(path: &Path, detection: &Detection, analyzer: &Analyzer) {
+    if analyzer.analysis().span().is_bounded() && !detection.format.has(Field::Time) {
+        let name = escaped_path(path);
+        message::note(&format!("{name}: no time is read of its lines, so --since and --until leave all of them out"));
+    }
 }
 
 /// Tells the part of each line that the guessed format leaves: it may be a time or a size, and

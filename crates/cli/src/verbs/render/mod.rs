@@ -158,7 +158,7 @@ impl RenderJob {
             "memory_max_bytes": self.memory_bytes,
             "peak_bytes": stats::peak_bytes(),
         });
-        eprintln!("{object}");
+        message::line(&object);
     }
 }
 

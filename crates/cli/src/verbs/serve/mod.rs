@@ -308,5 +308,5 @@ fn print_stats(start: Instant, memory_max_bytes: u64, totals: ServerTotals) {
         "memory_max_bytes": memory_max_bytes,
         "peak_bytes": rorqual_pipe::stats::peak_bytes(),
     });
-    eprintln!("{object}");
+    message::line(&object);
 }
