@@ -30,10 +30,8 @@ rg := $(target)/tools/bin/rg
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-# The profile `quick` leaves out the optimisation of the whole program, which is half of a release build's time.
-run: $(page) ## Build everything and open the log explorer on the sample
-	cargo build --profile quick --locked -p rorqual
-	$(target)/quick/rorqual serve --open samples/apache_combined.log
+run: build ## Build everything and open the log explorer on the sample
+	$(target)/release/rorqual serve --open samples/apache_combined.log
 
 web: $(page) ## Build the page
 
