@@ -198,9 +198,11 @@ pub struct ReportRow {
     pub value: String,
     /// Counted lines.
     pub hits: u64,
-    /// The true number is at most this.
+    /// Least true number: below `hits` where lines were counted that a filter may leave out.
+    pub hits_min: u64,
+    /// Most true number.
     pub hits_max: u64,
-    /// Sum of response sizes; a lower bound where `hits_max` is above `hits`.
+    /// Sum of response sizes of the counted lines.
     pub bytes: u64,
 }
 
@@ -347,6 +349,7 @@ fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
     let row = |row: TopRow| ReportRow {
         value: shown_value(&row.key),
         hits: row.amount.hits,
+        hits_min: row.amount.hits,
         hits_max: row.amount.hits + row.missed,
         bytes: row.amount.bytes,
     };

@@ -42,6 +42,12 @@ impl CountedViews {
     pub(crate) fn doubtful(&self) -> u64 {
         self.bounds.map_or(0, |(_, most)| most.saturating_sub(self.sums.all.hits))
     }
+
+    /// The most rows that were counted and that the filter may not mean: where it excludes values,
+    /// those without room count as others.
+    pub(crate) fn overcounted_max(&self) -> u64 {
+        self.bounds.map_or(0, |(least, _)| self.sums.all.hits.saturating_sub(least))
+    }
 }
 
 /// Counts of complete segments without a filter: each is counted once. Small stores keep none.
@@ -290,7 +296,7 @@ impl RowStore {
             return Err(ViewError::Cancelled);
         }
         let (surely, possibly) = workers.into_iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
-        Ok((surely, plan.most(surely, possibly)))
+        Ok((plan.least(surely, possibly), plan.most(surely, possibly)))
     }
 
     /// The segments, and the known counts of the complete ones among them.

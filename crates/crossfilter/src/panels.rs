@@ -158,6 +158,7 @@ impl RowStore {
             let row = |(code, RowsAndBytes { hits, bytes }): &(u32, RowsAndBytes)| ReportRow {
                 value: shown(text(*code)),
                 hits: *hits,
+                hits_min: hits.saturating_sub(counted.overcounted_max()),
                 hits_max: *hits + missing(*code) + counted.doubtful(),
                 bytes: *bytes,
             };

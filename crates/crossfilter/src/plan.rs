@@ -33,6 +33,8 @@ pub(crate) struct ViewPlan {
     bounds: Option<(PlanNode, PlanNode)>,
     /// The most rows that may be meant beside those that are in any case.
     doubtful_max: u64,
+    /// The most rows that may not be meant of those that possibly are.
+    excluded_max: u64,
     control: Control,
 }
 
@@ -69,13 +71,15 @@ impl ViewPlan {
         let mut compiler = PlanCompiler { dictionaries, control, uncut: true, doubts: 0 };
         let node = compiler.node(&view.filter)?;
         let bounds = (compiler.doubts > 0).then(|| (node.with_others(false), node.with_others(true)));
-        let doubtful_max = if compiler.doubts == 1 { named_max(&view.filter, dictionaries) } else { u64::MAX };
+        let is_one_doubt = compiler.doubts == 1;
+        let doubtful_max = if is_one_doubt { named_max(&view.filter, dictionaries) } else { u64::MAX };
+        let excluded_max = if is_one_doubt { excluded_max(&view.filter, dictionaries) } else { u64::MAX };
         let times = (view.from_us.is_some() || view.to_us.is_some()).then(|| {
             let first = view.from_us.map_or(0, biased);
             // The end is not in it; a span that ends before all time is empty.
             view.to_us.map_or((first, u64::MAX - 1), |to| biased(to).checked_sub(1).map_or((1, 0), |last| (first, last)))
         });
-        Some(Self { node, times, uncut: compiler.uncut, bounds, doubtful_max, control: control.clone() })
+        Some(Self { node, times, uncut: compiler.uncut, bounds, doubtful_max, excluded_max, control: control.clone() })
     }
 
     /// True if it means the same rows whatever values without room there are.
@@ -86,6 +90,11 @@ impl ViewPlan {
     /// True if bounds of the rows that it means can be told: not where texts were cut.
     pub(crate) fn has_bounds(&self) -> bool {
         self.uncut && self.bounds.is_some()
+    }
+
+    /// The least rows that are meant, where so many are in any case, and so many possibly.
+    pub(crate) fn least(&self, surely: u64, possibly: u64) -> u64 {
+        possibly.saturating_sub(self.excluded_max).max(surely)
     }
 
     /// The most rows that may be meant, where so many are in any case, and so many possibly.
@@ -151,6 +160,16 @@ fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
             }
             _ => u64::MAX,
         },
+        _ => u64::MAX,
+    }
+}
+
+/// The most rows without a code that may have one of the values that a filter excludes, where its
+/// one condition on values without room does that.
+fn excluded_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
+    match filter {
+        Filter::All(parts) => parts.iter().map(|part| excluded_max(part, dictionaries)).min().unwrap_or(u64::MAX),
+        Filter::Not(inner) => named_max(inner, dictionaries),
         _ => u64::MAX,
     }
 }

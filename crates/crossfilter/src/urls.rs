@@ -80,6 +80,7 @@ impl RowStore {
         let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, RowsAndBytes { hits, bytes })| ReportRow {
             value: shown(&self.url(*pair)),
             hits: *hits,
+            hits_min: hits.saturating_sub(doubtful),
             hits_max: *hits + others + doubtful,
             bytes: *bytes,
         });
@@ -95,7 +96,7 @@ impl RowStore {
         })
     }
 
-    /// Rows that a plan may mean beside those that it is known to.
+    /// Rows of which it is not sure whether a plan means them.
     fn doubtful(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<u64, ViewError> {
         self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
     }

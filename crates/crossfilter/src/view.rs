@@ -373,7 +373,13 @@ fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
 fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
-    let listed = |row: &StatusRow| ReportRow { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
+    let listed = |row: &StatusRow| ReportRow {
+        value: row.value.clone(),
+        hits: row.hits,
+        hits_min: row.hits,
+        hits_max: row.hits,
+        bytes: row.bytes,
+    };
     PanelPage {
         field: NumberColumn::Status.name(),
         distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },

@@ -87,6 +87,7 @@ export interface Row {
   bytes: number
   /** Absent where the count is exact by construction (status). */
   hits_max?: number
+  hits_min?: number
 }
 
 export interface Distinct {
