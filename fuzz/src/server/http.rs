@@ -26,7 +26,7 @@ const NO_TOKEN: &str = "000000000000000000000000000000000000000000000000";
 
 const NAME: &str = "fixture.log";
 
-/// Names in a request that have values.
+/// Names in a request, each of which its value replaces.
 const NAMES: [&str; 5] = ["TOKEN", "COOKIE", "SESSION", "HOST", "PORT"];
 
 /// A byte of flags and one for the cuts; then requests as they are, in which `TOKEN`, `COOKIE`,
