@@ -157,9 +157,15 @@ fn own_name(text: &str, at: usize) -> Cow<'static, str> {
     if word.is_empty() { Cow::Borrowed("other bot") } else { Cow::Owned(String::from_utf8_lossy(word).into_owned()) }
 }
 
-/// Host of the URL that a referrer is, as given: without user and port, with `www.`. Empty if there
-/// is none.
-pub fn referring_site(referrer: &[u8]) -> &[u8] {
+/// Host of the URL that a referrer is: without user and port, with `www.`, in small letters, as
+/// names of hosts are the same in any. Empty if there is none.
+pub fn referring_site(referrer: &[u8]) -> Cow<'_, [u8]> {
+    let host = host_of(referrer);
+    if host.iter().any(u8::is_ascii_uppercase) { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
+}
+
+/// Host of an absolute URL, as it stands there.
+fn host_of(referrer: &[u8]) -> &[u8] {
     let Some(colon) = memchr::memmem::find(referrer, b"://") else {
         return &[];
     };
@@ -227,7 +233,7 @@ mod tests {
     #[test]
     fn sites() {
         let expected: [(&[u8], &[u8]); 8] = [
-            (b"http://www.Example.com:8080/a?b", b"www.Example.com"),
+            (b"http://www.Example.com:8080/a?b", b"www.example.com"),
             (b"https://user:pass@example.com", b"example.com"),
             (b"https://[::1]:80/x", b"[::1]"),
             (b"android-app://com.google.android.gm", b"com.google.android.gm"),
@@ -237,7 +243,7 @@ mod tests {
             (b"://x", b""),
         ];
         for (referrer, site) in expected {
-            assert_eq!(referring_site(referrer), site);
+            assert_eq!(*referring_site(referrer), *site);
         }
     }
 }

@@ -539,7 +539,7 @@ fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>)
     match column {
         TextColumn::Net => Cow::Owned(net(text).into_bytes()),
         TextColumn::Country => Cow::Owned(countries.map_or_else(String::new, |countries| countries.of(text)).into_bytes()),
-        TextColumn::Site => Cow::Borrowed(referring_site(text)),
+        TextColumn::Site => referring_site(text),
         TextColumn::Kind => Cow::Borrowed(kind(text).as_bytes()),
         TextColumn::Browser => owned(classify(text).browser),
         TextColumn::Os => owned(classify(text).os),

@@ -3,10 +3,11 @@
 use crate::error::{FetchError, FetchErrorKind};
 use crate::given::GivenCertificates;
 use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
+use crate::proxy::Proxies;
 use crate::settings::Fetch;
-use reqwest::Client;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Proxy};
 use rorqual_pipe::escaped_path;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -26,11 +27,13 @@ impl std::fmt::Display for RefusedRedirect {
 
 impl std::error::Error for RefusedRedirect {}
 
-pub(crate) fn client(fetch: &Fetch) -> Result<Client, FetchError> {
+pub(crate) fn client(fetch: &Fetch, proxies: &Proxies) -> Result<Client, FetchError> {
     let (redirects_max, allow_downgrade) = (fetch.redirects_max, fetch.allow_downgrade);
-    let builder = if proxies_nothing() { Client::builder().no_proxy() } else { Client::builder() };
+    let proxies = proxies.clone();
+    let builder = Client::builder().no_proxy();
     let secret = fetch.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).find(|name| !stays_home(name));
     builder
+        .proxy(Proxy::custom(move |url| proxies.of(url).map(|proxy| proxy.url.clone())))
         .user_agent(concat!("rorqual/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(&fetch.headers)?)
         .redirect(Policy::custom(move |attempt| follow(attempt, redirects_max, allow_downgrade, secret.as_deref())))
@@ -44,13 +47,6 @@ pub(crate) fn client(fetch: &Fetch) -> Result<Client, FetchError> {
         .tls_backend_preconfigured(tls(&fetch.ca_certs)?)
         .build()
         .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
-}
-
-/// True if the environment asks for no proxy at all. The client takes `*` for names alone, and not
-/// for addresses of numbers.
-fn proxies_nothing() -> bool {
-    let given = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
-    given.is_ok_and(|list| list.split(',').any(|part| part.trim() == "*"))
 }
 
 /// True if a header may meet a redirect to another host: it has no secret, or reqwest does not send

@@ -34,6 +34,7 @@ pub mod limits;
 mod name;
 mod outcome;
 mod part;
+mod proxy;
 mod range_board;
 mod ranges;
 mod run;

@@ -3,6 +3,7 @@
 use crate::client::RefusedRedirect;
 use crate::error::{FetchError, FetchErrorKind, reason};
 use crate::limits::{BACKOFF_MAX, PROGRESS_BYTES, RETRY_AFTER_MAX, START_OVERS_MAX};
+use crate::proxy::ProxySetting;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use std::error::Error as StdError;
 use std::fmt;
@@ -20,10 +21,10 @@ pub(crate) enum AttemptOutcome {
     TimeUp(Duration),
     /// A certificate that is not to be trusted, or no TLS at all on the other side.
     Untrusted(String),
-    /// No such name, nobody listens, no way there.
+    /// No such name, nobody listens, no way there; with the proxy before the reason.
     Unreachable(String),
     /// Connecting took longer than allowed.
-    ConnectTimeout(Duration),
+    ConnectTimeout { limit: Duration, way: String },
     /// No byte for longer than allowed.
     Idle(Duration),
     /// The connection broke or the body ended early.
@@ -90,7 +91,7 @@ pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut AttemptLimits, resuma
             None => NextStep::GiveUp,
         },
         // Nothing was begun, so nothing is lost.
-        AttemptOutcome::Unreachable(_) | AttemptOutcome::ConnectTimeout(_) => {
+        AttemptOutcome::Unreachable(_) | AttemptOutcome::ConnectTimeout { .. } => {
             tries.pause().map_or(NextStep::GiveUp, NextStep::Resume)
         }
         // Something was begun: go on from it where that is safe.
@@ -155,19 +156,20 @@ impl AttemptLimits {
 }
 
 impl AttemptOutcome {
-    /// The outcome of a `send` that failed.
-    pub(crate) fn of_request(error: &reqwest::Error, connect_timeout: Duration) -> Self {
+    /// The outcome of a `send` that failed, by the proxy given.
+    pub(crate) fn of_request(error: &reqwest::Error, connect_timeout: Duration, proxy: Option<&ProxySetting>) -> Self {
+        let way = proxy.map_or_else(String::new, |proxy| format!(" by {proxy}"));
         if let Some(refused) = in_chain::<RefusedRedirect>(error) {
             return Self::Refused(refused.to_string());
         }
         if error.is_connect() && error.is_timeout() {
-            return Self::ConnectTimeout(connect_timeout);
+            return Self::ConnectTimeout { limit: connect_timeout, way };
         }
         if let Some(error) = in_chain::<rustls::Error>(error) {
             return Self::Untrusted(untrusted(error));
         }
         match () {
-            () if error.is_connect() => Self::Unreachable(deepest(error)),
+            () if error.is_connect() => Self::Unreachable(format!("{way}: {}", deepest(error))),
             () if error.is_builder() => {
                 Self::Local(FetchError::new(FetchErrorKind::Local, format!("not a request: {}", deepest(error))))
             }
@@ -186,10 +188,15 @@ impl AttemptOutcome {
         // its own.
         let again = matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504);
         let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
-        // An address that the client below makes nothing of is not even offered to be followed.
+        // An address that the client below makes nothing of is not even offered to be followed. Of
+        // several choices it takes none.
         let away = headers.get(LOCATION).filter(|_| status.is_redirection()).and_then(|value| value.to_str().ok());
-        let away =
-            away.map_or_else(String::new, |address| format!(", a redirect to {address:?}, and only http and https are fetched"));
+        let is_redirect = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+        let away = match away {
+            Some(address) if is_redirect => format!(", a redirect to {address:?}, and only http and https are fetched"),
+            Some(address) => format!(" and names {address:?}, which is not followed; give that address itself"),
+            None => String::new(),
+        };
         Self::Status { text: format!("the server answers {status}{away}"), again, wait }
     }
 
@@ -198,7 +205,7 @@ impl AttemptOutcome {
         let kind = match &self {
             Self::Local(error) => return error.clone(),
             Self::Stopped => FetchErrorKind::Stopped,
-            Self::TimeUp(_) | Self::ConnectTimeout(_) | Self::Idle(_) => FetchErrorKind::Timeout,
+            Self::TimeUp(_) | Self::ConnectTimeout { .. } | Self::Idle(_) => FetchErrorKind::Timeout,
             Self::Untrusted(_) | Self::Unreachable(_) => FetchErrorKind::Connect,
             Self::Refused(_) | Self::Encoded(_) | Self::Status { .. } => FetchErrorKind::Answer,
             Self::Mismatch { .. } => FetchErrorKind::Digest,
@@ -216,8 +223,8 @@ impl fmt::Display for AttemptOutcome {
             Self::Stopped => f.write_str("stopped"),
             Self::TimeUp(limit) => write!(f, "not done in {} s (--max-time)", seconds(limit)),
             Self::Untrusted(why) => write!(f, "no trusted connection: {why}"),
-            Self::Unreachable(why) => write!(f, "cannot connect: {why}"),
-            Self::ConnectTimeout(limit) => write!(f, "no connection in {} s (--connect-timeout)", seconds(limit)),
+            Self::Unreachable(why) => write!(f, "cannot connect{why}"),
+            Self::ConnectTimeout { limit, way } => write!(f, "no connection{way} in {} s (--connect-timeout)", seconds(limit)),
             Self::Idle(limit) => write!(f, "no byte came for {} s (--idle-timeout)", seconds(limit)),
             Self::Broken(why) => write!(f, "the transfer broke: {why}"),
             Self::Refused(why) => write!(f, "not followed: {why}"),

@@ -154,10 +154,13 @@ impl PartFile {
     }
 
     /// The rest after a failure: the part and how much of it is claimed, or nothing at all when
-    /// nothing is.
+    /// nothing is, or no validator could tell that the file is still the same.
     pub(crate) fn leave(&self) -> Option<(PathBuf, u64)> {
-        let kept_bytes = self.ledger.record().done().bytes();
-        if kept_bytes > 0 {
+        let (kept_bytes, is_resumable) = {
+            let record = self.ledger.record();
+            (record.done().bytes(), record.validator.is_some())
+        };
+        if kept_bytes > 0 && is_resumable {
             return Some((self.path.clone(), kept_bytes));
         }
         let _ = std::fs::remove_file(&self.path);

@@ -8,6 +8,7 @@ use crate::limits::{BLOCK_BYTES, BLOCKING_THREADS, PARALLEL_MAX, WATCH_EVERY};
 use crate::name::{parse, shown};
 use crate::outcome::{AttemptOutcome, NextStep, decide};
 use crate::part::PartFile;
+use crate::proxy::Proxies;
 use crate::range_board::RangeBoard;
 use crate::ranges::Ranges;
 use crate::settings::{Fetch, FetchEvent, FetchResult, FetchTarget};
@@ -59,10 +60,11 @@ impl Fetch {
         if matches!(target, FetchTarget::Writer(_)) {
             self.parallel = 1;
         }
-        let client = client(self)?;
+        let proxies = Proxies::from_env()?;
+        let client = client(self, &proxies)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build();
         let runtime = runtime.map_err(|cause| FetchError::local("no runtime", &cause))?;
-        let job = FetchJob::new(self, url, client, control, observe);
+        let job = FetchJob::new(self, url, client, proxies, control, observe);
         let result = match target {
             FetchTarget::File { path, replace } => runtime.block_on(to_file(&job, &path, replace)),
             FetchTarget::Writer(writer) => runtime.block_on(to_writer(&job, writer)),

@@ -9,6 +9,7 @@
 use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
 use crate::outcome::{AttemptLimits, AttemptOutcome, NextStep, decide};
+use crate::proxy::Proxies;
 use crate::range_board::RangeBoard;
 use crate::settings::{Fetch, FetchEvent};
 use crate::sidecar::Validator;
@@ -28,6 +29,7 @@ pub(crate) struct FetchJob<'a> {
     pub(crate) fetch: &'a Fetch,
     pub(crate) url: Url,
     pub(crate) client: Client,
+    proxies: Proxies,
     pub(crate) control: &'a Control,
     pub(crate) observe: RefCell<&'a mut dyn FnMut(FetchEvent)>,
     pub(crate) tries: RefCell<AttemptLimits>,
@@ -43,6 +45,7 @@ impl<'a> FetchJob<'a> {
         fetch: &'a Fetch,
         url: Url,
         client: Client,
+        proxies: Proxies,
         control: &'a Control,
         observe: &'a mut dyn FnMut(FetchEvent),
     ) -> Self {
@@ -52,6 +55,7 @@ impl<'a> FetchJob<'a> {
             fetch,
             url,
             client,
+            proxies,
             control,
             observe: RefCell::new(observe),
             tries,
@@ -224,7 +228,10 @@ impl RoundState<'_, '_> {
         }
         let limit = job.fetch.connect_timeout.saturating_add(job.fetch.idle_timeout);
         let sent = job.patiently(limit, request.send()).await?;
-        sent.map_err(|error| AttemptOutcome::of_request(&error, job.fetch.connect_timeout))
+        sent.map_err(|error| {
+            let proxy = job.proxies.of(error.url().unwrap_or(&job.url));
+            AttemptOutcome::of_request(&error, job.fetch.connect_timeout, proxy)
+        })
     }
 
     /// The whole file is asked for without a range: some servers can't do otherwise.

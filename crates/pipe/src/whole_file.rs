@@ -48,7 +48,14 @@ impl OutputPath<'_> {
         if is_dash(self.path) {
             return Ok(());
         }
-        let Ok(there) = std::fs::metadata(self.path) else { return Ok(()) };
+        let Ok(there) = std::fs::metadata(self.path) else {
+            let is_link = std::fs::symlink_metadata(self.path).is_ok_and(|there| there.is_symlink());
+            return if is_link && !self.force {
+                Err(self.said("is a symbolic link to nothing; --force replaces it"))
+            } else {
+                Ok(())
+            };
+        };
         let kind = there.file_type();
         if kind.is_file() && inputs.into_iter().any(|input| identity(input) == Some((there.dev(), there.ino()))) {
             return Err(self.said("is one of the inputs, and would be lost"));

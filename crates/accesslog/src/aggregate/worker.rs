@@ -332,7 +332,7 @@ fn count_long_values(analysis: &Analysis, record: &mut LogRecord<'_>) {
 fn count_site(analysis: &Analysis, referrer: &[u8], amount: HitsAndBytes) {
     let site = referring_site(referrer);
     if !site.is_empty() {
-        analysis.sites.add(site, amount);
+        analysis.sites.add(&site, amount);
     }
 }
 

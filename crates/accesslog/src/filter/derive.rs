@@ -68,6 +68,11 @@ pub(super) fn in_capitals(column: TextColumn, word: &str) -> Option<String> {
     (is_value && capitals != word).then_some(capitals)
 }
 
+/// A client as records have it: an IPv4 address in IPv6's form is the IPv4 address.
+pub(super) fn unmapped(client: &str) -> String {
+    String::from_utf8_lossy(crate::parse::address::unmapped(client.as_bytes())).into_owned()
+}
+
 /// True if there is such a kind of content.
 pub(super) fn is_kind(name: &str) -> bool {
     name == "other" || KINDS.iter().any(|(kind, _)| *kind == name)

@@ -84,7 +84,7 @@ fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext)
         TextColumn::Referrer => record.referrer,
         TextColumn::Agent => record.agent,
         TextColumn::Source => record.source,
-        TextColumn::Site => referring_site(record.referrer),
+        TextColumn::Site => return referring_site(record.referrer),
         TextColumn::Kind => derive::kind(record.path).as_bytes(),
         TextColumn::Flaw => b"",
         TextColumn::Country => return Cow::Owned(known.country(record.client).into_bytes()),

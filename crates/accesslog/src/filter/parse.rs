@@ -1,6 +1,6 @@
 //! Reads filters.
 
-use super::derive::{in_capitals, is_kind};
+use super::derive::{in_capitals, is_kind, unmapped};
 use super::lex::{FilterToken, Operator, PlacedToken, tokens};
 use super::value::{self, is_in_single_quotes, number};
 use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
@@ -204,7 +204,9 @@ impl FilterParser<'_> {
             return Ok(unless(negated, Filter::Text(column, TextTest::OneOf(self.text_values(column)?))));
         }
         if self.take_word("contains") {
-            return Ok(Filter::Text(column, TextTest::Contains(self.literal()?)));
+            let part = self.literal()?;
+            let part = if column == TextColumn::Site { part.to_ascii_lowercase() } else { part };
+            return Ok(Filter::Text(column, TextTest::Contains(part)));
         }
         let negated = match self.peek() {
             FilterToken::Operator(Operator::Equal) => false,
@@ -225,7 +227,7 @@ impl FilterParser<'_> {
         if self.patterns > PATTERNS_MAX {
             return Err(FilterError::message(self.text, at, format!("more than {PATTERNS_MAX} regular expressions")));
         }
-        let pattern = FilterRegex::new(&written).map_err(|message| FilterError::message(self.text, at, message))?;
+        let pattern = FilterRegex::of(column, &written).map_err(|message| FilterError::message(self.text, at, message))?;
         Ok(unless(negated, Filter::Text(column, TextTest::Matches(pattern))))
     }
 
@@ -308,7 +310,9 @@ impl FilterParser<'_> {
             TextColumn::Client if is_word && text.contains('/') => {
                 Network::parse(&text).map(TextValue::Network).ok_or(no_address)
             }
+            TextColumn::Client if is_word => Ok(TextValue::Text(unmapped(&text))),
             TextColumn::Kind if is_word && !is_kind(&text) => Err(no_kind),
+            TextColumn::Site => Ok(TextValue::Text(text.to_ascii_lowercase())),
             _ => Ok(TextValue::Text(text)),
         }
     }

@@ -1,6 +1,6 @@
 //! Tests of one value.
 
-use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, derive};
+use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, TextColumn, derive};
 use regex::bytes::{Regex, RegexBuilder};
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -154,10 +154,21 @@ impl FilterRegex {
     /// When it is none, or longer than [`PATTERN_TEXT_BYTES_MAX`], or takes more than
     /// [`PATTERN_BYTES_MAX`]; the text says where and why.
     pub fn new(text: &str) -> Result<Self, String> {
+        Self::compiled(text, false)
+    }
+
+    /// The same for values of a column: names of sites have small letters, whatever the
+    /// expression's.
+    pub(super) fn of(column: TextColumn, text: &str) -> Result<Self, String> {
+        Self::compiled(text, column == TextColumn::Site)
+    }
+
+    fn compiled(text: &str, ignores_case: bool) -> Result<Self, String> {
         if text.len() > PATTERN_TEXT_BYTES_MAX {
             return Err(format!("the expression is longer than {PATTERN_TEXT_BYTES_MAX} bytes"));
         }
         let mut builder = RegexBuilder::new(text);
+        builder.case_insensitive(ignores_case);
         builder.size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         let regex = builder.build().map_err(|error| match error {
             regex::Error::CompiledTooBig(bytes) => format!("the expression takes more than {bytes} bytes"),

@@ -132,7 +132,7 @@ pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> 
     // All that goes on where a common line ends reads common lines as well.
     let (common, combined) = CANDIDATES.split_at(COMMON);
     let known = common.iter().chain(SERVERS).chain(combined).filter_map(|(name, source)| candidate(name, source));
-    let keyed = ["cloudflare", "json", "ltsv"].into_iter().filter_map(LogFormat::named);
+    let keyed = ["cloudflare", "json", "akamai", "ltsv"].into_iter().filter_map(LogFormat::named);
     let formats: Vec<LogFormat> = extra.iter().cloned().chain(keyed).chain(known).collect();
     let Some((sound, seen, format)) = first_sure(&formats, &lines) else {
         return Err(unknown(&lines));
@@ -395,6 +395,10 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     // Nobody else has these names.
     if matches!(format.name(), "cloudflare" | "ltsv" | "w3c") {
         return true;
+    }
+    // Its keys for status and size are those of others, too.
+    if format.name() == "akamai" {
+        return asks && record.time_us.is_some();
     }
     if !format.is_json() {
         return !has_quote(record.referrer) && !has_quote(record.agent);

@@ -51,6 +51,10 @@ pub enum TextKind {
     ApacheErrors,
     /// `key=value` words.
     Logfmt,
+    /// Messages of Vercel's drains, of which several may be about one request.
+    Vercel,
+    /// Records of Azure, several in an object.
+    AzureRecords,
     /// JSON objects without a request.
     Json,
     /// A page of HTML, or XML.
@@ -142,6 +146,13 @@ impl ForeignContent {
                 "Requests are in the file that CustomLog names; rorqual grep searches this one".to_owned()
             }
             ForeignContent::Text(TextKind::Logfmt) => format!("rorqual grep searches it: rorqual grep -F 'level=error' {file}"),
+            ForeignContent::Text(TextKind::Vercel) => format!(
+                "One message of each request gives its line: jq -c 'if type == \"array\" then .[] else . end | select(.proxy) | \
+                 .proxy + {{requestId}}' {file} | jq -c -s 'unique_by(.requestId)[]' | rorqual {verb} -"
+            ),
+            ForeignContent::Text(TextKind::AzureRecords) => {
+                format!("Each record by itself is read: jq -c '.records[]' {file} | rorqual {verb} -")
+            }
             ForeignContent::Text(TextKind::Json) => {
                 format!("rorqual head, schema, convert and query read it as a table: rorqual schema {file}")
             }
@@ -176,6 +187,8 @@ impl fmt::Display for ForeignContent {
                 TextKind::NginxErrors => "an error log of nginx",
                 TextKind::ApacheErrors => "an error log of Apache",
                 TextKind::Logfmt => "logfmt (key=value), which is not read as a log of requests",
+                TextKind::Vercel => "a log of Vercel's drains, which has several messages for one request",
+                TextKind::AzureRecords => "records of Azure in one object",
                 TextKind::Json => "JSON without requests, such as the log of an application",
                 TextKind::Markup => "a page of HTML or XML",
             }),
@@ -215,9 +228,11 @@ const TWICE: &str = "a gzip, zstd, bzip2, xz, lzma or lz4 file that is compresse
 type IsKind = fn(&[u8]) -> bool;
 
 /// Kinds of lines, the more particular first.
-const KINDS: [(TextKind, IsKind); 5] = [
+const KINDS: [(TextKind, IsKind); 7] = [
     (TextKind::NginxErrors, is_nginx_error),
     (TextKind::ApacheErrors, is_apache_error),
+    (TextKind::Vercel, is_vercel),
+    (TextKind::AzureRecords, is_azure_records),
     (TextKind::Json, is_json),
     (TextKind::Syslog, is_syslog),
     (TextKind::Logfmt, is_logfmt),
@@ -243,6 +258,17 @@ fn is_nginx_error(line: &[u8]) -> bool {
 /// `[Wed Oct 11 14:32:52.123456 2000] [core:error] [pid 3] …`, and older ones without a fraction.
 fn is_apache_error(line: &[u8]) -> bool {
     has_shape(line, b"[Aaa Aaa 00 00:00:00") && memchr::memmem::find(&line[..line.len().min(60)], b"] [").is_some()
+}
+
+/// `{"id":…,"deploymentId":…,"projectId":…}`, or a list of these.
+fn is_vercel(line: &[u8]) -> bool {
+    let has = |key: &[u8]| memchr::memmem::find(line, key).is_some();
+    matches!(line.first(), Some(b'{' | b'[')) && has(b"\"deploymentId\"") && has(b"\"projectId\"")
+}
+
+/// `{"records":[{…},{…}]}`
+fn is_azure_records(line: &[u8]) -> bool {
+    line.starts_with(b"{\"records\"") || line.starts_with(b"{ \"records\"")
 }
 
 fn is_json(line: &[u8]) -> bool {

@@ -74,7 +74,7 @@ impl JsonWriterKind {
 }
 
 /// Keys by which a writer is known, by its documentation.
-const WRITERS: [(&str, JsonWriterKind); 29] = [
+const WRITERS: [(&str, JsonWriterKind); 35] = [
     ("response_flags", JsonWriterKind::Envoy),
     ("response_code_details", JsonWriterKind::Envoy),
     ("upstream_cluster", JsonWriterKind::Envoy),
@@ -99,6 +99,14 @@ const WRITERS: [(&str, JsonWriterKind); 29] = [
     ("request_length", JsonWriterKind::Seconds),
     ("upstream_addr", JsonWriterKind::Seconds),
     ("upstream_response_time", JsonWriterKind::Seconds),
+    // Azure: of Application Gateway's second version, whose first wrote milliseconds, and of Front
+    // Door.
+    ("properties.serverRouted", JsonWriterKind::Seconds),
+    ("properties.serverResponseLatency", JsonWriterKind::Seconds),
+    ("properties.WAFEvaluationTime", JsonWriterKind::Seconds),
+    ("properties.sslClientVerify", JsonWriterKind::Seconds),
+    ("properties.trackingReference", JsonWriterKind::Seconds),
+    ("properties.timeToFirstByte", JsonWriterKind::Seconds),
     ("level", JsonWriterKind::Application),
     ("severity", JsonWriterKind::Application),
     ("msg", JsonWriterKind::Application),
@@ -107,8 +115,17 @@ const WRITERS: [(&str, JsonWriterKind); 29] = [
 ];
 
 /// Keys of times that some write in seconds and others in milliseconds, and what they are.
-const UNITLESS: [&str; 8] =
-    ["duration", "latency", "elapsed", "took", "response_time", "upstream_latency", "upstream_duration", "upstream_time"];
+const UNITLESS: [&str; 9] = [
+    "properties.timeTaken",
+    "duration",
+    "latency",
+    "elapsed",
+    "took",
+    "response_time",
+    "upstream_latency",
+    "upstream_duration",
+    "upstream_time",
+];
 
 /// Added to the rank of such a key: others, which say their unit, come before it.
 const UNITLESS_RANK: u8 = 16;
@@ -299,7 +316,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("http.method", FieldPart::Method, 3), ("httpRequest.requestMethod", FieldPart::Method, 2),
     ("request_uri", FieldPart::Target, 0), ("request.uri", FieldPart::Target, 0), ("RequestPath", FieldPart::Target, 1),
     ("uri", FieldPart::Target, 2), ("url.original", FieldPart::Target, 3), ("url", FieldPart::Target, 4), ("request_url", FieldPart::Target, 4),
-    ("request.url", FieldPart::Target, 4), ("httpRequest.requestUrl", FieldPart::Target, 4), ("target", FieldPart::Target, 5), ("path", FieldPart::Target, 5),
+    ("request.url", FieldPart::Target, 4), ("httpRequest.requestUrl", FieldPart::Url, 4), ("target", FieldPart::Target, 5), ("path", FieldPart::Target, 5),
     ("request.path", FieldPart::Target, 5), ("url.path", FieldPart::Target, 5), ("x-envoy-origin-path", FieldPart::Target, 4), ("http.path", FieldPart::Target, 6), ("resource", FieldPart::Target, 7),
     ("args", FieldPart::Query, 0), ("query_string", FieldPart::Query, 1), ("query", FieldPart::Query, 2), ("url.query", FieldPart::Query, 2),
     ("request.query", FieldPart::Query, 2),
@@ -316,6 +333,13 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("response_length", FieldPart::Bytes, 3), ("response_body_size", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
     ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),
     ("response.size", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
+    // Azure's load balancers
+    ("properties.clientIP", FieldPart::Client, 1), ("properties.httpMethod", FieldPart::Method, 1), ("properties.requestUri", FieldPart::Url, 1),
+    ("properties.requestQuery", FieldPart::Query, 1), ("properties.httpVersion", FieldPart::Protocol, 1), ("properties.httpStatus", FieldPart::Status, 1),
+    ("properties.httpStatusCode", FieldPart::Status, 1), ("properties.sentBytes", FieldPart::Bytes, 2), ("properties.responseBytes", FieldPart::Bytes, 2),
+    ("properties.userAgent", FieldPart::Agent, 1), ("properties.referer", FieldPart::Referrer, 1), ("properties.originalHost", FieldPart::Host, 1),
+    ("properties.hostName", FieldPart::Host, 1), ("properties.host", FieldPart::Host, 2), ("properties.timeTaken", FieldPart::RequestTime(SECONDS), 1),
+    ("properties.serverResponseLatency", FieldPart::UpstreamTime(SECONDS), 1),
     // Headers
     ("http_referer", FieldPart::Referrer, 0), ("http_referrer", FieldPart::Referrer, 0), ("request.headers.Referer", FieldPart::Referrer, 0),
     ("request_Referer", FieldPart::Referrer, 0), ("referer", FieldPart::Referrer, 1), ("referrer", FieldPart::Referrer, 1),

@@ -5,6 +5,7 @@
 //! `LogFormat` string, and is compiled once; a [`crate::parse::LogParser`] per thread then reads
 //! lines by it.
 
+mod akamai;
 mod apache;
 mod cloudflare;
 mod compile;
@@ -79,6 +80,7 @@ impl LogFormat {
             "json" => return Some(LogFormat::json()),
             "ltsv" => return Some(LogFormat::ltsv()),
             "cloudflare" => return Some(LogFormat::cloudflare()),
+            "akamai" => return Some(LogFormat::akamai()),
             "w3c" => return Some(LogFormat::w3c(Arc::new(W3cColumns::unknown()))),
             _ => {}
         }
@@ -123,7 +125,9 @@ impl LogFormat {
                 error.placed(text, at)
             });
         }
-        if let Some(columns) = W3cColumns::of_line(text.as_bytes()) {
+        if text.starts_with('#')
+            && let Some(columns) = W3cColumns::of_sample(&text.lines().map(str::as_bytes).collect::<Vec<_>>())
+        {
             return Ok(LogFormat::w3c(Arc::new(columns)));
         }
         if let Some(format) = config::definition(text) {
@@ -138,7 +142,7 @@ impl LogFormat {
         Err(FormatError::new(
             1,
             format!(
-                "{text:?} is no format: give common, combined, vhost_combined, json, ltsv, w3c, cloudflare, {}, \
+                "{text:?} is no format: give common, combined, vhost_combined, json, ltsv, w3c, akamai, cloudflare, {}, \
                  one after a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)",
                 SERVERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
             ),
@@ -221,6 +225,11 @@ impl LogFormat {
     fn cloudflare() -> LogFormat {
         let keys = cloudflare::keys();
         LogFormat::new("cloudflare", "cloudflare", keys.fields(), LineSyntax::Json(keys))
+    }
+
+    fn akamai() -> LogFormat {
+        let keys = akamai::keys();
+        LogFormat::new("akamai", "akamai", keys.fields(), LineSyntax::Json(keys))
     }
 
     pub(crate) fn w3c(columns: Arc<W3cColumns>) -> LogFormat {

@@ -58,6 +58,8 @@ pub(crate) fn part(name: &str) -> (FieldPart, u8) {
         "time_iso8601" => (FieldPart::Iso, 1),
         // HAProxy's: of the machine's own zone, which it does not write, and with milliseconds.
         "time_local_ms" => (FieldPart::Clock(local_ms().into()), 2),
+        // C's `ctime`: of the machine's own zone, too.
+        "time_ctime" => (FieldPart::Clock(ctime().into()), 2),
         "time_local" => (FieldPart::Clf, 2),
         // Finer than the others, and the same instant.
         "msec" => (FieldPart::Epoch(Unit::Seconds), 0),
@@ -94,6 +96,14 @@ fn local_ms() -> Vec<ClockItem> {
     let date = [ClockItem::Day, slash, ClockItem::MonthName, slash, ClockItem::Year, colon];
     let time = [ClockItem::Hour, colon, ClockItem::Minute, colon, ClockItem::Second];
     date.into_iter().chain(time).chain([ClockItem::Literal(b'.'), ClockItem::FractionMillis]).collect()
+}
+
+/// `Wed Jan 14 11:44:29 2015`
+fn ctime() -> Vec<ClockItem> {
+    let colon = ClockItem::Literal(b':');
+    let date = [ClockItem::WeekdayName, ClockItem::Space, ClockItem::MonthName, ClockItem::Space, ClockItem::Day];
+    let time = [ClockItem::Space, ClockItem::Hour, colon, ClockItem::Minute, colon, ClockItem::Second];
+    date.into_iter().chain(time).chain([ClockItem::Space, ClockItem::Year]).collect()
 }
 
 /// True if the text names a variable, so that it is nginx's and not Apache's.

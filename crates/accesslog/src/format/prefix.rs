@@ -12,7 +12,7 @@ use crate::parse::{LogRecord, address};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinePrefix {
     /// RFC 3164, rsyslog with its times in RFC 3339, and journalctl's short forms with a date as
-    /// text: `Nov 22 10:11:12 web1 nginx[7]: `.
+    /// text: `Nov 22 10:11:12 web1 nginx[7]: `; the tag with its process alone, `nginx[7]: `.
     Syslog,
     /// RFC 5424: `<190>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - `, with the priority or without.
     Syslog5424,
@@ -207,8 +207,20 @@ fn host_and_tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
     tag.ends_with(b":").then_some((first, rest))
 }
 
+/// Text after `haproxy[14389]: `, where only the message of a syslog was kept.
+fn after_tag_with_process(line: &[u8]) -> Option<&[u8]> {
+    let (tag, rest) = word(line)?;
+    let (name, process) = tag.strip_suffix(b"]:")?.split_at(memchr::memchr(b'[', tag)?);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+    let is_process = process.len() > 1 && process[1..].iter().all(u8::is_ascii_digit);
+    (!name.is_empty() && name.iter().all(is_name) && is_process).then_some(rest)
+}
+
 fn syslog(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = without_priority(line);
+    if let Some(rest) = after_tag_with_process(line) {
+        return Some((b"", rest));
+    }
     let rest = without_bsd_time(line).or_else(|| without_iso_time(line))?;
     host_and_tag(rest.strip_prefix(b" ")?)
 }

@@ -84,6 +84,8 @@ pub(crate) enum FieldPart {
     Method,
     /// Path and query together.
     Target,
+    /// The same with the host before it, only in JSON.
+    Url,
     Path,
     Query,
     /// Query with its `?`, or nothing.
@@ -93,6 +95,9 @@ pub(crate) enum FieldPart {
     Bytes,
     Referrer,
     Agent,
+    /// The two in the encoding of URLs, only in JSON.
+    EncodedReferrer,
+    EncodedAgent,
     RequestTime(Unit),
     UpstreamTime(Unit),
 }
@@ -111,13 +116,14 @@ impl FieldPart {
             FieldPart::AbsoluteRequest => FieldPart::Request.fields() | Field::Host.bit(),
             FieldPart::Method => Field::Method.bit(),
             FieldPart::Target => all(&[Field::Path, Field::Query]),
+            FieldPart::Url => all(&[Field::Host, Field::Path, Field::Query]),
             FieldPart::Path => Field::Path.bit(),
             FieldPart::Query | FieldPart::MarkedQuery => Field::Query.bit(),
             FieldPart::Protocol => Field::Protocol.bit(),
             FieldPart::Status => Field::Status.bit(),
             FieldPart::Bytes => Field::Bytes.bit(),
-            FieldPart::Referrer => Field::Referrer.bit(),
-            FieldPart::Agent => Field::Agent.bit(),
+            FieldPart::Referrer | FieldPart::EncodedReferrer => Field::Referrer.bit(),
+            FieldPart::Agent | FieldPart::EncodedAgent => Field::Agent.bit(),
             FieldPart::RequestTime(_) => Field::RequestTime.bit(),
             FieldPart::UpstreamTime(_) => Field::UpstreamTime.bit(),
         }

@@ -33,6 +33,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "haproxy",
         r#"$remote_addr [$time_local_ms] $frontend $backend $request_wait/$queue_wait/$connect_wait/$upstream_response_time_ms/$request_time_ms $status $bytes_sent $request_cookie $response_cookie $termination $connections $queues_and_captured "$request""#,
     ),
+    // The same with `option httpslog`: errors of the connection and names of TLS after the request.
+    (
+        "haproxy_https",
+        r#"$remote_addr [$time_local_ms] $frontend $backend $request_wait/$queue_wait/$connect_wait/$upstream_response_time_ms/$request_time_ms $status $bytes_sent $request_cookie $response_cookie $termination $connections $queues_and_captured "$request" $errors/$ssl_version/$ssl_cipher"#,
+    ),
     // Envoy's default, and Istio's, which is longer; DURATION is milliseconds.
     (
         "istio",
@@ -73,6 +78,33 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     // cPanel & WHM, whose months are numbers and come first; the last fields are how the user
     // signed in, X-Forwarded-For and the port.
     ("cpanel", r#"%h %l %u [%{%m/%d/%Y:%T %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{auth}n" "%{X-Forwarded-For}i" %p"#),
+    // uWSGI's default; its times are of the machine's own zone, which it does not write. The second
+    // with `log-micros`.
+    (
+        "uwsgi",
+        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_ms msecs ($server_protocol $status) $headers",
+    ),
+    (
+        "uwsgi_micros",
+        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_us micros ($server_protocol $status) $headers",
+    ),
+    // Heroku's router, as `heroku logs` prints it and as its drains pass it on. Its times end in
+    // their unit; newer lines have the protocol, others end before it.
+    (
+        "heroku",
+        r#"$time_iso8601 heroku[router]: at=$level method=$request_method path="$request_uri" host=$host request_id=$id fwd="$http_x_forwarded_for" dyno=$dyno connect=$connect_time service=$request_time status=$status bytes=$bytes_sent protocol=$protocol"#,
+    ),
+    (
+        "heroku_short",
+        r#"$time_iso8601 heroku[router]: at=$level method=$request_method path="$request_uri" host=$host request_id=$id fwd="$http_x_forwarded_for" dyno=$dyno connect=$connect_time service=$request_time status=$status bytes=$bytes_sent"#,
+    ),
+    (
+        "heroku_drain",
+        r#"$priority $time_iso8601 $drain heroku router - at=$level method=$request_method path="$request_uri" host=$host request_id=$id fwd="$http_x_forwarded_for" dyno=$dyno connect=$connect_time service=$request_time status=$status bytes=$bytes_sent protocol=$protocol"#,
+    ),
+    // uvicorn, whose lines have no time: as it prints them, and under gunicorn.
+    ("uvicorn", r#"$remote_addr - "$request" $status $reason"#),
+    ("uvicorn_worker", r#"$remote_addr - "$request" $status"#),
     // Apache's ssl_request_log: `%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b`.
     ("ssl_request", r#"[$time_local] $remote_addr $ssl_protocol $ssl_cipher "$request" $body_bytes_sent"#),
 ];

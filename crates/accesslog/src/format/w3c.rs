@@ -10,6 +10,18 @@ const COLUMNS_MAX: usize = 256;
 /// The text that every such line begins with.
 const FIELDS: &[u8] = b"#Fields:";
 
+/// The text that the line with the server's name begins with.
+const SOFTWARE: &[u8] = b"#Software:";
+
+/// Parts of names of servers, in small letters, and the unit of their times: IIS by its
+/// documentation, ProxySG as well; WebLogic has the draft's seconds.
+const SERVERS: [(&str, W3cWriter); 4] = [
+    ("internet information services", W3cWriter::Iis),
+    ("iis advanced logging", W3cWriter::Iis),
+    ("sgos", W3cWriter::Millis),
+    ("weblogic", W3cWriter::Seconds),
+];
+
 /// CloudFront's columns. Years added to their end, so that an older log has the first of them.
 const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) \
     cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken \
@@ -35,6 +47,58 @@ pub(crate) struct W3cColumns {
     names: Arc<str>,
     /// The server that wrote them, which escapes texts in its own way.
     pub(crate) writing: W3cWriter,
+    /// The server that a `#Software:` line names.
+    server: Option<W3cServer>,
+}
+
+/// A server as `#Software:` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct W3cServer {
+    name: Arc<str>,
+    writing: W3cWriter,
+}
+
+/// The directives of a stretch of a log that say how its lines are read; of two of a kind the
+/// last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct W3cDirectives {
+    server: Option<W3cServer>,
+    columns: Option<W3cColumns>,
+}
+
+impl W3cDirectives {
+    /// Takes a line in that is such a directive.
+    pub(crate) fn read(&mut self, line: &[u8]) {
+        if !line.starts_with(b"#") && !line.starts_with(b"\xef\xbb\xbf#") {
+            return;
+        }
+        match W3cColumns::of_line(line) {
+            Some(columns) => self.columns = Some(columns),
+            None => self.server = W3cServer::of_line(line).or_else(|| self.server.take()),
+        }
+    }
+
+    /// The columns after the stretch; `None` where it says nothing.
+    pub(crate) fn after(self, before: &W3cColumns) -> Option<W3cColumns> {
+        if self.server.is_none() && self.columns.is_none() {
+            return None;
+        }
+        let server = self.server.or_else(|| before.server.clone());
+        let columns = self.columns.unwrap_or_else(|| before.clone());
+        Some(if columns.server == server { columns } else { W3cColumns::written_by(server, &columns.names) })
+    }
+}
+
+impl W3cServer {
+    /// The server that a `#Software:` line names.
+    fn of_line(line: &[u8]) -> Option<W3cServer> {
+        const NAME_BYTES_MAX: usize = 100;
+        let name = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).strip_prefix(SOFTWARE)?.trim_ascii();
+        let name = String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]);
+        let lower = name.to_ascii_lowercase();
+        let known = SERVERS.iter().find(|(known, _)| lower.contains(known));
+        Some(W3cServer { name: name.as_ref().into(), writing: known.map_or(W3cWriter::Other, |(_, writing)| *writing) })
+    }
 }
 
 /// A column.
@@ -68,6 +132,10 @@ pub(crate) enum W3cWriter {
     Iis,
     /// CloudFront: tabs between columns, `%20` for a blank, seconds.
     CloudFront,
+    /// Another server whose times are milliseconds.
+    Millis,
+    /// Another server whose times are seconds.
+    Seconds,
     /// Another server: the unit of its times is not known, so they are left out.
     Other,
 }
@@ -75,7 +143,7 @@ pub(crate) enum W3cWriter {
 impl W3cColumns {
     /// None: no line says which there are.
     pub(crate) fn unknown() -> W3cColumns {
-        W3cColumns { columns: Box::default(), names: "".into(), writing: W3cWriter::Other }
+        W3cColumns { columns: Box::default(), names: "".into(), writing: W3cWriter::Other, server: None }
     }
 
     /// The columns that a line says; `None` of one that is no `#Fields:` line.
@@ -86,13 +154,21 @@ impl W3cColumns {
         if words().count() > COLUMNS_MAX {
             return Some(W3cColumns::unknown());
         }
-        let has = |name: &str| words().any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
-        let writing = match () {
-            () if words().any(|word| word.starts_with(b"x-edge-")) => W3cWriter::CloudFront,
-            () if has("sc-win32-status") || has("sc-substatus") || has("s-sitename") || has("s-computername") => W3cWriter::Iis,
-            () => W3cWriter::Other,
+        let names = words().map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ");
+        Some(W3cColumns::written_by(None, &names))
+    }
+
+    /// The columns of these names, in a log of a server.
+    fn written_by(server: Option<W3cServer>, names: &str) -> W3cColumns {
+        let words = || names.split(' ').filter(|word| !word.is_empty());
+        let has = |name: &str| words().any(|word| word.eq_ignore_ascii_case(name));
+        let writing = match &server {
+            _ if words().any(|word| word.starts_with("x-edge-")) => W3cWriter::CloudFront,
+            _ if has("sc-win32-status") || has("sc-substatus") || has("s-sitename") || has("s-computername") => W3cWriter::Iis,
+            Some(server) => server.writing,
+            None => W3cWriter::Other,
         };
-        let mut columns: Vec<(W3cColumn, u8)> = words().map(|word| column(word, writing)).collect();
+        let mut columns: Vec<(W3cColumn, u8)> = words().map(|word| column(word.as_bytes(), writing)).collect();
         for at in 0..columns.len() {
             let (kind, rank) = columns[at];
             let better = |other: usize| columns[other].0 == kind && (columns[other].1, other) < (rank, at);
@@ -104,8 +180,8 @@ impl W3cColumns {
         if columns.iter().all(|(column, _)| *column != W3cColumn::Date) {
             columns.iter_mut().filter(|(column, _)| *column == W3cColumn::Time).for_each(|column| column.0 = W3cColumn::Skip);
         }
-        let names = words().map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ").into();
-        Some(W3cColumns { columns: columns.into_iter().map(|(column, _)| column).collect(), names, writing })
+        let columns = columns.into_iter().map(|(column, _)| column).collect();
+        W3cColumns { columns, names: names.into(), writing, server }
     }
 
     /// The columns that servers write by default and a line without `#Fields:` may have, by how
@@ -120,14 +196,19 @@ impl W3cColumns {
         names.filter_map(|names| W3cColumns::of_line(format!("#Fields: {names}").as_bytes()))
     }
 
-    /// The columns of the first line of a sample that says them.
+    /// The columns of the first line of a sample that says them, with the server that a line before
+    /// it names.
     pub(crate) fn of_sample(lines: &[&[u8]]) -> Option<W3cColumns> {
-        lines.iter().find_map(|line| W3cColumns::of_line(line))
+        let said = lines.iter().position(|line| W3cColumns::of_line(line).is_some())?;
+        let mut directives = W3cDirectives::default();
+        lines[..=said].iter().for_each(|line| directives.read(line));
+        directives.after(&W3cColumns::unknown())
     }
 
-    /// The line that says them; `w3c` where none did.
+    /// The lines that say them; `w3c` where none did.
     pub(crate) fn source(&self) -> String {
-        if self.columns.is_empty() { "w3c".to_owned() } else { format!("#Fields: {}", self.names) }
+        let software = self.server.as_ref().map_or(String::new(), |server| format!("#Software: {}\n", server.name));
+        if self.columns.is_empty() { "w3c".to_owned() } else { format!("{software}#Fields: {}", self.names) }
     }
 
     /// The names of the columns.
@@ -217,8 +298,8 @@ fn column(name: &[u8], writing: W3cWriter) -> (W3cColumn, u8) {
         b"cs(referer)" | b"cs(referrer)" => (W3cColumn::Referrer, 0),
         b"cs(user-agent)" => (W3cColumn::Agent, 0),
         b"time-taken" => match writing {
-            W3cWriter::Iis => (W3cColumn::TakenMillis, 0),
-            W3cWriter::CloudFront => (W3cColumn::TakenSeconds, 0),
+            W3cWriter::Iis | W3cWriter::Millis => (W3cColumn::TakenMillis, 0),
+            W3cWriter::CloudFront | W3cWriter::Seconds => (W3cColumn::TakenSeconds, 0),
             W3cWriter::Other => (W3cColumn::Skip, 0),
         },
         _ => (W3cColumn::Skip, 0),
@@ -239,6 +320,34 @@ mod tests {
         let unread = |line: &str| W3cColumns::of_line(line.as_bytes()).and_then(|columns| columns.unread());
         assert_eq!(unread("#Fields: date time time-taken sc-status").as_deref(), Some("time-taken"));
         assert_eq!(unread("#Fields: date time sc-win32-status time-taken"), None);
+    }
+
+    #[test]
+    fn the_unit_of_time_follows_from_the_software() {
+        let taken = |software: &str, fields: &str| {
+            let lines = [software.as_bytes(), b"#Version: 1.0", fields.as_bytes()];
+            W3cColumns::of_sample(&lines).and_then(|columns| columns.columns.last().copied())
+        };
+        let plain = "#Fields: date time time-taken";
+        assert_eq!(taken("#Software: Microsoft Internet Information Services 10.0", plain), Some(W3cColumn::TakenMillis));
+        assert_eq!(taken("#Software: SGOS 6.7.4.3", plain), Some(W3cColumn::TakenMillis));
+        assert_eq!(taken("#Software:\tWebLogic", plain), Some(W3cColumn::TakenSeconds));
+        assert_eq!(taken("#Software: Mine 1.0", plain), Some(W3cColumn::Skip));
+        // Columns that only one server has say more than a name.
+        let of_cloudfront = "#Fields: date time x-edge-location time-taken";
+        assert_eq!(
+            taken("#Software: Microsoft Internet Information Services 10.0", of_cloudfront),
+            Some(W3cColumn::TakenSeconds)
+        );
+    }
+
+    #[test]
+    fn what_says_the_columns_gives_the_same_again() {
+        let lines: [&[u8]; 2] = [b"#Software: Microsoft Internet Information Services 10.0", b"#Fields: date time time-taken"];
+        let columns = W3cColumns::of_sample(&lines).expect("columns");
+        let source = columns.source();
+        let again: Vec<&[u8]> = source.split('\n').map(str::as_bytes).collect();
+        assert_eq!(W3cColumns::of_sample(&again), Some(columns));
     }
 
     #[test]

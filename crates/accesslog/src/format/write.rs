@@ -103,7 +103,9 @@ fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
         }
         FieldPart::Request => joined(&[record.method, &target(record), record.protocol]),
         FieldPart::Method => record.method.to_vec(),
-        FieldPart::Target => target(record),
+        // The scheme is not kept.
+        FieldPart::Url if !record.host.is_empty() => [b"-://", record.host, &target(record)].concat(),
+        FieldPart::Target | FieldPart::Url => target(record),
         FieldPart::Path => record.path.to_vec(),
         FieldPart::Query => record.query.to_vec(),
         FieldPart::MarkedQuery if record.query.is_empty() => Vec::new(),
@@ -113,6 +115,8 @@ fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
         FieldPart::Bytes => number(record.bytes.map(|bytes| bytes.to_string())),
         FieldPart::Referrer => record.referrer.to_vec(),
         FieldPart::Agent => record.agent.to_vec(),
+        FieldPart::EncodedReferrer => percent_encoded(record.referrer),
+        FieldPart::EncodedAgent => percent_encoded(record.agent),
         FieldPart::RequestTime(unit) => number(record.request_time_us.map(|us| duration_text(us, *unit))),
         FieldPart::UpstreamTime(unit) => number(record.upstream_time_us.map(|us| duration_text(us, *unit))),
     }
@@ -237,22 +241,26 @@ fn w3c_time(column: W3cColumn, time_us: i64) -> Vec<u8> {
     format!("{:02}:{:02}:{:02}{fraction}", second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60).into_bytes()
 }
 
+fn percent_encoded(plain: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for byte in plain {
+        match byte {
+            // Into a vector nothing fails.
+            0..=b' ' | b'%' | b'"' | b'+' => drop(write!(text, "%{byte:02X}")),
+            _ => text.push(*byte),
+        }
+    }
+    text
+}
+
 fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
     match writing {
         W3cWriter::Iis if !agent.contains(&b'+') => agent.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect(),
-        W3cWriter::CloudFront => {
-            let mut text = Vec::new();
-            for byte in agent {
-                match byte {
-                    // Into a vector nothing fails.
-                    0..=b' ' | b'%' | b'"' => drop(write!(text, "%{byte:02X}")),
-                    _ => text.push(*byte),
-                }
-            }
-            text
+        W3cWriter::CloudFront => percent_encoded(agent),
+        W3cWriter::Millis | W3cWriter::Seconds | W3cWriter::Other if !agent.contains(&b' ') && !agent.starts_with(b"\"") => {
+            agent.to_vec()
         }
-        W3cWriter::Other if !agent.contains(&b' ') && !agent.starts_with(b"\"") => agent.to_vec(),
-        W3cWriter::Iis | W3cWriter::Other => {
+        W3cWriter::Iis | W3cWriter::Millis | W3cWriter::Seconds | W3cWriter::Other => {
             let parts: Vec<&[u8]> = agent.split(|byte| *byte == b'"').collect();
             [b"\"", &parts.join(&b"\"\""[..])[..], b"\""].concat()
         }

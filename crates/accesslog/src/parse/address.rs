@@ -1,13 +1,21 @@
 //! Addresses of clients as logs write them: with a port, in brackets, several in a list.
 
 /// The client of a field: of a list the first that is one, without its port and the brackets around
-/// it.
+/// it, and an IPv4 address in IPv6's form as the IPv4 address that it is.
 ///
-/// A text that is no list and has neither is given as it is.
+/// A text that is no list and has none of these is given as it is.
 pub(crate) fn client(text: &[u8]) -> &[u8] {
-    match memchr::memchr(b',', text) {
+    unmapped(match memchr::memchr(b',', text) {
         None => without_port(text),
         Some(_) => first_of_list(text),
+    })
+}
+
+/// `1.2.3.4` of `::ffff:1.2.3.4`, as servers write it that listen on both.
+pub(crate) fn unmapped(text: &[u8]) -> &[u8] {
+    match text.split_at_checked(7) {
+        Some((mapped, address)) if mapped.eq_ignore_ascii_case(b"::ffff:") && is_ipv4(address) => address,
+        _ => text,
     }
 }
 
@@ -104,7 +112,11 @@ fn is_after_line_number(text: &[u8]) -> bool {
 
 /// True if a text is an address, of IPv4 or IPv6.
 pub(crate) fn is_address(text: &[u8]) -> bool {
-    is_ipv6(text) || str::from_utf8(text).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok())
+    is_ipv6(text) || is_ipv4(text)
+}
+
+fn is_ipv4(text: &[u8]) -> bool {
+    str::from_utf8(text).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok())
 }
 
 fn is_ipv6(text: &[u8]) -> bool {
@@ -123,7 +135,9 @@ mod tests {
         assert_eq!(client(b"[2001:db8::1]"), b"2001:db8::1");
         assert_eq!(client(b"2001:db8::1"), b"2001:db8::1");
         assert_eq!(client(b"host.example:80"), b"host.example");
-        for other in [&b"[::1"[..], b"unix:", b"::ffff:10.0.0.1", b"[pod/a/b]x", b"access.log:10.0.0.1", b"a:123456"] {
+        for other in
+            [&b"[::1"[..], b"unix:", b"::ffff:10.0.0", b"::ffff:a00:1", b"[pod/a/b]x", b"access.log:10.0.0.1", b"a:123456"]
+        {
             assert_eq!(client(other), other);
         }
     }
@@ -132,6 +146,13 @@ mod tests {
     fn a_line_number_before_an_address_is_no_host() {
         assert!(!is_host(b"access.log-12-203.0.113.7") && !is_host(b"12-203.0.113.7"));
         assert!(is_host(b"ec2-203-0-113-7.compute.example") && is_host(b"ip-10.0.0.1") && is_host(b"web-1"));
+    }
+
+    #[test]
+    fn an_ipv4_address_is_one_client_in_either_form() {
+        for text in ["::ffff:10.0.0.1", "[::ffff:10.0.0.1]:80", "::FFFF:10.0.0.1", "-, ::ffff:10.0.0.1, 192.0.2.1"] {
+            assert_eq!(client(text.as_bytes()), b"10.0.0.1", "{text}");
+        }
     }
 
     #[test]

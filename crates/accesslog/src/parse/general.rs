@@ -21,28 +21,43 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     if line.trim_ascii().is_empty() {
         return LineOutcome::Blank;
     }
-    let (outcome, has_gap) = read(program, clock, line, false);
+    let (outcome, has_gap) = read(program, clock, line, Leniency::None);
     let is_sound = matches!(outcome, LineOutcome::Parsed(_)) && !has_gap;
+    if !is_sound
+        && memchr::memmem::find(line, b" - ").is_some()
+        && let (dashed @ LineOutcome::Parsed(_), false) = read(program, clock, line, Leniency::Dashes)
+    {
+        return dashed;
+    }
     if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
         // Only where one blank at a time does not do: a variable may be empty, with a blank on
         // either side.
-        if let (padded @ LineOutcome::Parsed(_), false) = read(program, clock, line, true) {
+        if let (padded @ LineOutcome::Parsed(_), false) = read(program, clock, line, Leniency::Padded) {
             return padded;
         }
     }
     outcome
 }
 
-/// Reads a line whose fields one blank parts, or any number of them where it is `padded`; also
-/// whether a field is empty that never is.
-fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (LineOutcome<'a>, bool) {
-    let line = if padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
-    let (draft, has_gap) = match read_as_it_is(program, clock, line, padded) {
+/// Ways to write a line otherwise than the format has it, which are tried where it does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leniency {
+    None,
+    /// Fields may have more than one blank around them.
+    Padded,
+    /// A field in quotes that is absent may be a `-` without them, as in S3's logs.
+    Dashes,
+}
+
+/// Reads a line by the format, with this leniency; also whether a field is empty that never is.
+fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], lenient: Leniency) -> (LineOutcome<'a>, bool) {
+    let line = if lenient == Leniency::Padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
+    let (draft, has_gap) = match read_as_it_is(program, clock, line, lenient) {
         Ok(read) => read,
         Err(flaw) => return (LineOutcome::Rejected(flaw), false),
     };
     if program.begins_as_common && is_shifted(line, &draft.record) {
-        return (read_after_host(program, clock, line, padded), has_gap);
+        return (read_after_host(program, clock, line, lenient), has_gap);
     }
     if program.begins_as_common && holds_two(line) {
         return (LineOutcome::Rejected(LineFlaw::TwoLines), has_gap);
@@ -82,11 +97,11 @@ fn holds_two(line: &[u8]) -> bool {
 
 /// Reads a line that is shifted by its first word, where that is a host and all after it is sound.
 #[cold]
-fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> LineOutcome<'a> {
+fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], lenient: Leniency) -> LineOutcome<'a> {
     let (word, rest) = line.split_at(memchr::memchr(b' ', line).map_or(line.len(), |blank| blank + 1));
     let host = present(address::client(word.trim_ascii_end()));
     let is_host = address::is_virtual_host(host) || word == b"- ";
-    let draft = match read_as_it_is(program, clock, rest, padded) {
+    let draft = match read_as_it_is(program, clock, rest, lenient) {
         Ok((draft, false)) if is_host && program.fields & Field::Host.bit() == 0 => draft,
         _ => return LineOutcome::Rejected(LineFlaw::Start),
     };
@@ -102,14 +117,15 @@ fn read_as_it_is<'a>(
     program: &Program,
     clock: &mut ClfClock,
     line: &'a [u8],
-    padded: bool,
+    lenient: Leniency,
 ) -> Result<(Draft<'a>, bool), LineFlaw> {
     let rest = line.strip_prefix(&*program.lead).ok_or(LineFlaw::Start)?;
     let mut reader = LineReader {
         clock,
         pieces: ClockPieces::default(),
         draft: Draft::default(),
-        padded,
+        padded: lenient == Leniency::Padded,
+        dashes: lenient == Leniency::Dashes,
         has_gap: false,
         is_shifted_later: program.begins_as_common,
     };
@@ -131,6 +147,8 @@ struct LineReader<'p, 'a> {
     draft: Draft<'a>,
     /// True if fields may have more than one blank around them.
     padded: bool,
+    /// True if an absent field in quotes may stand without them.
+    dashes: bool,
     /// True if a field was empty that never is.
     has_gap: bool,
     /// True if a client of several words is looked at when the line is read: it may be shifted.
@@ -149,7 +167,24 @@ struct FieldCut<'a> {
 impl<'a> LineReader<'_, 'a> {
     fn read_ops(&mut self, ops: &[Op], line: &'a [u8]) {
         let mut rest = line;
+        let mut is_dash = false;
         for (at, op) in ops.iter().enumerate() {
+            if is_dash {
+                let after = after_dash(op, &rest[1..]);
+                let Some((dash_next, after)) = after.filter(|_| self.read_part(op, b"-").is_ok()) else {
+                    return self.draft.note(LineFlaw::Missing(op.part.spot()));
+                };
+                (is_dash, rest) = (dash_next, after);
+                continue;
+            }
+            if let Some(length) = ops.get(at + 1).filter(|_| self.dashes).and_then(|next| before_dash(op, next, rest)) {
+                if let Err(flaw) = self.read_part(op, &rest[..length]) {
+                    return self.draft.note(flaw);
+                }
+                self.draft.sound |= op.part.fields();
+                (is_dash, rest) = (true, &rest[length + op.end.len() - 1..]);
+                continue;
+            }
             if self.padded && op.is_bare {
                 rest = without_blanks(rest);
             }
@@ -241,6 +276,7 @@ impl<'a> LineReader<'_, 'a> {
             FieldPart::AbsoluteRequest => return request::read_absolute(text, record),
             FieldPart::Method => record.method = present(text),
             FieldPart::Target => request::read_target(present(text), record),
+            FieldPart::Url => request::read_url(present(text), record),
             FieldPart::Path => record.path = present(text),
             FieldPart::Query | FieldPart::MarkedQuery => {
                 record.query = present(text.strip_prefix(b"?").unwrap_or(text));
@@ -251,8 +287,8 @@ impl<'a> LineReader<'_, 'a> {
                 let text = self.draft.so_far(text);
                 self.draft.record.bytes = bytes(text)?;
             }
-            FieldPart::Referrer => record.referrer = present(text),
-            FieldPart::Agent => record.agent = present(text),
+            FieldPart::Referrer | FieldPart::EncodedReferrer => record.referrer = present(text),
+            FieldPart::Agent | FieldPart::EncodedAgent => record.agent = present(text),
             FieldPart::RequestTime(unit) => {
                 let text = self.draft.so_far(text);
                 self.draft.record.request_time_us = duration(text, *unit, Field::RequestTime)?;
@@ -295,6 +331,28 @@ impl<'a> LineReader<'_, 'a> {
             }
         }
     }
+}
+
+/// Length of a field that a `-` follows where the format has a field in quotes.
+fn before_dash(op: &Op, next: &Op, text: &[u8]) -> Option<usize> {
+    let before = op.end.strip_suffix(b"\"").filter(|before| !before.is_empty() && next.end.starts_with(b"\""))?;
+    let end = find(text, before, op.escaped)?;
+    let after = text[end + before.len()..].strip_prefix(b"-")?;
+    after_dash(next, after).map(|_| end)
+}
+
+/// The text after a field in quotes of which there was but a `-`; true before it where the next one
+/// is so, too.
+fn after_dash<'a>(op: &Op, text: &'a [u8]) -> Option<(bool, &'a [u8])> {
+    let end = op.end.strip_prefix(b"\"")?;
+    if op.stop == FieldEnd::LineEnd {
+        return (text.trim_ascii_end() == end).then_some((false, b""));
+    }
+    if let Some(after) = text.strip_prefix(end) {
+        return Some((false, after));
+    }
+    let after = text.strip_prefix(end.strip_suffix(b"\"")?)?;
+    after.starts_with(b"-").then_some((true, after))
 }
 
 /// Takes a client out of the record that is neither an address nor a name.

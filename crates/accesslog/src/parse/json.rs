@@ -12,6 +12,7 @@ use super::number::{self, Unit};
 use super::record::{Draft, LineFlaw, LineOutcome};
 use super::request;
 use super::time::ClfClock;
+use super::w3c;
 use crate::format::Field;
 use crate::format::json::{JsonKeys, JsonWriterKind, KeyMeaning};
 use crate::format::program::FieldPart;
@@ -84,14 +85,14 @@ fn kind(part: &FieldPart) -> Option<usize> {
         FieldPart::Host => 3,
         FieldPart::Request => REQUEST,
         FieldPart::Method => METHOD,
-        FieldPart::Target => TARGET,
+        FieldPart::Target | FieldPart::Url => TARGET,
         FieldPart::Path => PATH,
         FieldPart::Query | FieldPart::MarkedQuery => QUERY,
         FieldPart::Protocol => PROTOCOL,
         FieldPart::Status => STATUS,
         FieldPart::Bytes => 11,
-        FieldPart::Referrer => 12,
-        FieldPart::Agent => AGENT,
+        FieldPart::Referrer | FieldPart::EncodedReferrer => 12,
+        FieldPart::Agent | FieldPart::EncodedAgent => AGENT,
         FieldPart::RequestTime(_) => 14,
         FieldPart::UpstreamTime(_) => 15,
         FieldPart::Skip | FieldPart::AbsoluteRequest | FieldPart::Clock(_) => return None,
@@ -274,8 +275,9 @@ impl<'a> LineScan<'_, 'a> {
 
     fn hold_string(&mut self, slot: u16, string: QuotedText<'a>) {
         let line_bytes = self.line.len();
+        let is_encoded = matches!(self.keys.slot(slot).part, FieldPart::EncodedReferrer | FieldPart::EncodedAgent);
         self.hold(slot, |scratch| {
-            if !string.has_escapes {
+            if !string.has_escapes && !is_encoded {
                 return JsonText::Line(string.text);
             }
             let start = scratch.len();
@@ -285,6 +287,10 @@ impl<'a> LineScan<'_, 'a> {
                 scratch.reserve_exact(line_bytes.saturating_sub(start).max(1 << 10));
             }
             undo_escapes(string.text, scratch);
+            if is_encoded {
+                let text = scratch.split_off(start);
+                url_decode(&text, scratch);
+            }
             JsonText::Scratch(start, scratch.len())
         });
     }
@@ -473,6 +479,7 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
             FieldPart::Host => record.host = text,
             FieldPart::Method => record.method = text,
             FieldPart::Target => request::read_target(text, record),
+            FieldPart::Url => request::read_url(text, record),
             FieldPart::Path if !has_target => record.path = text,
             FieldPart::Query | FieldPart::MarkedQuery if record.query.is_empty() => {
                 record.query = text.strip_prefix(b"?").unwrap_or(text);
@@ -480,8 +487,8 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
             FieldPart::Protocol => record.protocol = text,
             FieldPart::Status => record.status = status(whole(text))?,
             FieldPart::Bytes => record.bytes = general::bytes(whole(text))?,
-            FieldPart::Referrer => record.referrer = text,
-            FieldPart::Agent => record.agent = text,
+            FieldPart::Referrer | FieldPart::EncodedReferrer => record.referrer = text,
+            FieldPart::Agent | FieldPart::EncodedAgent => record.agent = text,
             FieldPart::RequestTime(unit) => {
                 record.request_time_us = duration(text, *unit, Field::RequestTime)?;
             }
@@ -501,6 +508,19 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         self.draft.record.time_us = Some(instant.time_us);
         self.draft.record.zone_seconds = instant.zone_seconds;
         Ok(())
+    }
+}
+
+/// Text in the encoding of URLs, where a `+` is a blank unless blanks have another form.
+fn url_decode(text: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    w3c::percent_decode(text, out);
+    if memchr::memmem::find(text, b"%20").is_some() {
+        return;
+    }
+    // A plus that was encoded is one.
+    if memchr::memmem::find(text, b"%2B").or_else(|| memchr::memmem::find(text, b"%2b")).is_none() {
+        out[start..].iter_mut().filter(|byte| **byte == b'+').for_each(|byte| *byte = b' ');
     }
 }
 

@@ -1,7 +1,7 @@
 //! The columns that a stretch of a log begins with, where workers read many stretches at a time and
 //! a line of any of them may say others.
 
-use crate::format::w3c::W3cColumns;
+use crate::format::w3c::{W3cColumns, W3cDirectives};
 use crate::format::{LineSyntax, LogFormat};
 use rorqual_pipe::Chunk;
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ pub(crate) struct ColumnRelay {
 struct RelayState {
     /// The first stretch that nobody has come with.
     next: u64,
-    /// The last columns of stretches after that one.
-    said: BTreeMap<u64, Option<Arc<W3cColumns>>>,
+    /// The last directives of stretches after that one.
+    said: BTreeMap<u64, W3cDirectives>,
     /// The columns that stretches before it begin with, until their workers take them.
     starts: BTreeMap<u64, Arc<W3cColumns>>,
     /// The columns that `next` begins with.
@@ -39,8 +39,8 @@ impl ColumnRelay {
     /// The columns that a chunk begins with. Waits until all chunks before it have come here, whose
     /// workers have them already: chunks are given out in order, and each comes here first of all.
     pub(crate) fn start_of(&self, chunk: &Chunk) -> Arc<W3cColumns> {
-        let lines = chunk.lines().filter(|line| !line.long);
-        let said = lines.filter_map(|line| W3cColumns::of_line(line.bytes)).last().map(Arc::new);
+        let mut said = W3cDirectives::default();
+        chunk.lines().filter(|line| !line.long).for_each(|line| said.read(line.bytes));
         let number = chunk.number();
         let mut state = self.lock();
         state.said.insert(number, said);
@@ -49,8 +49,8 @@ impl ColumnRelay {
             let Some(said) = state.said.remove(&next) else { break };
             let columns = Arc::clone(&state.columns);
             state.starts.insert(next, columns);
-            if let Some(said) = said {
-                state.columns = said;
+            if let Some(columns) = said.after(&state.columns) {
+                state.columns = Arc::new(columns);
             }
             state.next += 1;
         }

@@ -30,10 +30,20 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(),
 /// scheme's own, as in the header `Host`.
 pub(crate) fn read_absolute<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let outcome = read(text, record);
+    take_host(record);
+    outcome
+}
+
+/// Splits a URL at its host and its first `?`; a target without a host is that.
+pub(crate) fn read_url<'a>(url: &'a [u8], record: &mut LogRecord<'a>) {
+    read_target(url, record);
+    take_host(record);
+}
+
+fn take_host(record: &mut LogRecord<'_>) {
     if let Some((host, path)) = split_authority(record.path) {
         (record.host, record.path) = (host, path);
     }
-    outcome
 }
 
 /// Host and path of an absolute target; `None` of any other.

@@ -7,7 +7,7 @@ use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
 use super::request;
 use super::time::{self, Instant};
 use crate::format::Field;
-use crate::format::w3c::{W3cColumn, W3cColumns, W3cWriter};
+use crate::format::w3c::{W3cColumn, W3cColumns, W3cDirectives, W3cWriter};
 use std::sync::Arc;
 
 /// Room for undone escapes that is kept from line to line.
@@ -39,7 +39,9 @@ impl W3cState {
     }
 
     fn directive(&mut self, line: &[u8]) -> LineOutcome<'static> {
-        match W3cColumns::of_line(line) {
+        let mut directives = W3cDirectives::default();
+        directives.read(line);
+        match directives.after(&self.columns) {
             Some(columns) if columns != *self.columns => {
                 if self.is_strict && !self.columns.columns.is_empty() {
                     return LineOutcome::Rejected(LineFlaw::OtherColumns);
@@ -238,7 +240,7 @@ fn undo(value: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
     let text = unquoted(value);
     match writing {
         // In quotes blanks may stand as they are, and a quote is doubled.
-        W3cWriter::Iis | W3cWriter::Other if text.len() < value.len() => {
+        W3cWriter::Iis | W3cWriter::Millis | W3cWriter::Seconds | W3cWriter::Other if text.len() < value.len() => {
             out.extend_from_slice(text);
             let mut was_quote = false;
             out.retain(|byte| {
@@ -255,11 +257,12 @@ fn undo(value: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
                 percent_decode(&once, out);
             }
         }
-        W3cWriter::Other => out.extend_from_slice(text),
+        W3cWriter::Millis | W3cWriter::Seconds | W3cWriter::Other => out.extend_from_slice(text),
     }
 }
 
-fn percent_decode(text: &[u8], out: &mut Vec<u8>) {
+/// Undoes `%20` and its like.
+pub(super) fn percent_decode(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'%', rest) {
         out.extend_from_slice(&rest[..at]);

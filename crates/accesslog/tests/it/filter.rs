@@ -95,6 +95,24 @@ fn what_a_record_meets() {
     }
 }
 
+/// Names of hosts are the same in any letters, and an address of IPv4 in either form.
+#[test]
+fn sites_and_clients_are_met_in_any_form() {
+    let record = LogRecord { referrer: b"https://WWW.Example.org/From", ..record() };
+    let subject = Subject { record: Some(&record), flaw: "" };
+    for filter in [
+        "site = www.example.org",
+        "site = WWW.Example.ORG",
+        "site in (example.net, Www.example.org)",
+        "site contains Example and site ~ \"^WWW[.]Exam\"",
+        "referrer contains WWW and not referrer contains www",
+        "client = ::ffff:10.1.2.3 and client = ::FFFF:10.1.2.3",
+    ] {
+        assert!(meets(filter, subject), "{filter}");
+    }
+    assert!(meets("site != www.example.net", subject) && !meets("site != WWW.example.org", subject));
+}
+
 #[test]
 fn lines_that_are_not_sound() {
     let record = record();
@@ -210,6 +228,20 @@ fn text_test() -> impl Strategy<Value = TextTest> {
     ]
 }
 
+/// Names of sites are in small letters.
+fn of_column(column: TextColumn, test: TextTest) -> Filter {
+    let lower = |value| match value {
+        TextValue::Text(text) => TextValue::Text(text.to_ascii_lowercase()),
+        network => network,
+    };
+    let test = match test {
+        TextTest::OneOf(values) if column == TextColumn::Site => TextTest::OneOf(values.into_iter().map(lower).collect()),
+        TextTest::Contains(text) if column == TextColumn::Site => TextTest::Contains(text.to_ascii_lowercase()),
+        test => test,
+    };
+    Filter::Text(column, test)
+}
+
 fn regex_escape(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_ascii_punctuation() { vec!['\\', c] } else { vec![c] }).collect()
 }
@@ -242,7 +274,7 @@ fn filter() -> impl Strategy<Value = Filter> {
     let larger = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let network = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let leaf = prop_oneof![
-        ((0..TextColumn::ALL.len()), text_test()).prop_map(|(index, test)| Filter::Text(TextColumn::ALL[index], test)),
+        ((0..TextColumn::ALL.len()), text_test()).prop_map(|(index, test)| of_column(TextColumn::ALL[index], test)),
         vec(network, 1..3).prop_map(|networks| Filter::Text(TextColumn::Client, TextTest::OneOf(networks))),
         vec(larger, 1..3).prop_map(|networks| Filter::Text(TextColumn::Net, TextTest::OneOf(networks))),
         number_filter(),

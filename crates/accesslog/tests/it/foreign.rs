@@ -141,3 +141,22 @@ fn commands_take_any_name() {
     assert_eq!(archive(Archive::Zip, &["a.log"], false).to_string(), "a zip archive (a.log)");
     assert_eq!(archive(Archive::Zip, &["a.log"], None).to_string(), "a zip archive (a.log, and perhaps more)");
 }
+
+/// Formats that are known and not read are named, with the command that makes lines of them.
+#[test]
+fn other_formats_of_clouds_are_named() {
+    let vercel = r#"{"id":"1573817250283254651097202070","deploymentId":"dpl_233NRGRjVZX1caZrXWtz5g1TAksD","source":"lambda","host":"my-app-abc123.vercel.app","timestamp":1573817250283,"projectId":"gdufoJxB6b9b1fEqr1jUtFkyavUU","level":"info","message":"API request processed","path":"/api/users","statusCode":200,"requestId":"643af4e3-975a-4cc7-9e7a-1eda11539d90","proxy":{"timestamp":1573817250172,"method":"GET","host":"my-app.com","path":"/api/users?page=1","userAgent":["Mozilla/5.0"],"referer":"https://my-app.com","clientIp":"120.75.16.101","region":"sfo1","statusCode":200}}"#;
+    for text in [format!("{vercel}\n{vercel}\n"), format!("[{vercel},{vercel}]\n")] {
+        let foreign = found(text.as_bytes()).expect("named");
+        assert_eq!(foreign, ForeignContent::Text(TextKind::Vercel));
+        assert!(
+            foreign.way_on("a.json", "logs").contains("a.json | jq -c -s 'unique_by(.requestId)[]' | rorqual logs -"),
+            "{foreign:?}"
+        );
+    }
+    let azure =
+        br#"{"records":[{"time":"2020-06-09T22:32:17Z","category":"FrontDoorAccessLog","properties":{"httpStatusCode":"200"}}]}"#;
+    let foreign = found(azure).expect("named");
+    assert_eq!(foreign, ForeignContent::Text(TextKind::AzureRecords));
+    assert_eq!(foreign.way_on("a.json", "logs"), "Each record by itself is read: jq -c '.records[]' a.json | rorqual logs -");
+}

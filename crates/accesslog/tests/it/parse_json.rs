@@ -111,7 +111,17 @@ fn golden_samples() {
     }
     assert_golden("docker.log", "docker.expected.json", "docker+combined");
     assert_golden("fastly.log", "fastly.expected.json", "syslog+json");
-    for name in ["iis", "iis_advanced", "iis_headless", "cloudfront", "cloudfront_headless", "w3c_filled"] {
+    for name in ["azure_gateway.json", "azure_front_door.json", "gcp_load_balancer.json"] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "json");
+    }
+    for name in ["akamai", "haproxy_https", "heroku", "heroku_drain", "heroku_short", "uvicorn_worker", "uwsgi", "uwsgi_micros"] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
+    }
+    assert_golden("haproxy_tag.log", "haproxy_tag.expected.json", "syslog+haproxy");
+    assert_golden("aws_s3_dash.log", "aws_s3_dash.expected.json", "aws_s3");
+    assert_golden("gunicorn.log", "gunicorn.expected.json", "combined");
+    assert_golden("uvicorn.log", "uvicorn.expected.json", "level+uvicorn");
+    for name in ["iis", "iis_software", "iis_advanced", "iis_headless", "cloudfront", "cloudfront_headless", "w3c_filled"] {
         assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "w3c");
     }
 }

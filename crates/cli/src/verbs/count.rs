@@ -9,10 +9,9 @@ use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, Framing, Operation, RunPlan, escaped_path, reason};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, RunPlan, escaped_path, reason};
 use serde_json::{Value, json};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -68,10 +67,9 @@ pub(crate) fn run(common: &Common, args: &CountArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     let start = Instant::now();
-    if args.files0_from.is_none() {
-        interrupt::stop_on_interrupt(&counting.control);
-    }
-    let counted = NameSource::of(args).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
+    interrupt::stop_on_interrupt(&counting.control);
+    let counted =
+        NameSource::of(args, &counting.control).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
     if common.process.stats {
         crate::stats::print(start, counting.memory_bytes, counting.threads, &counting.control, &counting.pool);
     }
@@ -96,15 +94,13 @@ enum NameSource {
 }
 
 impl NameSource {
-    fn of(args: &CountArgs) -> Result<Self, String> {
+    fn of(args: &CountArgs, control: &Control) -> Result<Self, String> {
         let Some(path) = &args.files0_from else { return Ok(Self::Given(or_stdin(&args.files).into_iter())) };
         let name = escaped_path(path);
         let from_stdin = path.as_os_str() == "-";
-        let list: Box<dyn BufRead> = if from_stdin {
-            Box::new(BufReader::new(io::stdin()))
-        } else {
-            Box::new(BufReader::new(File::open(path).map_err(|cause| format!("--files0-from {name}: {}", reason(&cause)))?))
-        };
+        // A list that stalls hears Ctrl-C.
+        let list = Input::open_stored(path).and_then(|input| input.into_reader(control));
+        let list = Box::new(BufReader::new(list.map_err(|error| format!("--files0-from {error}"))?));
         Ok(Self::Listed { list, name, number: 0, from_stdin })
     }
 }

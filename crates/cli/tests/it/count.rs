@@ -112,7 +112,7 @@ fn names_come_from_a_list() {
     let json = piped(b"a\0b c\0", &["--json"]).exits(0).json();
     assert_eq!((&json["files"][1]["name"], &json["total"]["lines"]), (&json!("b c"), &json!(3)));
     ours(folder.path(), &["--files0-from=list", "a"]).exits(2).says(&["cannot be used with"]);
-    ours(folder.path(), &["--files0-from=missing"]).exits(2).says(&["--files0-from missing: No such file"]);
+    ours(folder.path(), &["--files0-from=missing"]).exits(2).says(&["--files0-from missing: cannot open: No such file"]);
 }
 
 #[test]

@@ -194,6 +194,34 @@ fn proxies_come_from_the_environment() {
     assert_eq!(server.requests().len(), 1);
 }
 
+/// A proxy is named where it is at fault, `no_proxy` takes ports, and what is no proxy is refused.
+#[test]
+fn a_proxy_that_is_at_fault_is_named() {
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
+    let url = server.url("/file.bin");
+    let with = |variables: &[(&'static str, String)]| {
+        let variables = variables.to_vec();
+        let run = fetch(&url, &folder, &["--retries", "0", "--force"]);
+        run.with(move |command| {
+            command.envs(variables);
+        })
+        .run()
+    };
+    // Nobody listens there.
+    let dead = || ("http_proxy", "http://user:secret@127.0.0.1:1".to_owned());
+    let ran = with(&[dead()]).exits(3);
+    ran.says(&["cannot connect by the proxy http://127.0.0.1:1/ (http_proxy): Connection refused"]);
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+    let here = server.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let _ = with(&[dead(), ("no_proxy", here)]).exits(0);
+    has(&folder, &content);
+    with(&[dead(), ("no_proxy", "127.0.0.1:1".to_owned())]).exits(3).says(&["by the proxy"]);
+    let ran = with(&[("http_proxy", "ftp://127.0.0.1:1".to_owned())]).exits(2);
+    ran.says(&["http_proxy: ftp://127.0.0.1:1/ is no proxy that can be used: http, https, socks4"]);
+    assert_eq!(server.requests().len(), 1);
+}
+
 /// Of addresses too that are numbers.
 #[test]
 fn no_proxy_of_everything_is_everything() {

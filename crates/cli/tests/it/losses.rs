@@ -60,6 +60,26 @@ fn a_file_that_is_there_is_replaced_by_force_alone() {
     }
 }
 
+/// A link to nothing is somebody's, too.
+#[test]
+fn a_link_to_nothing_is_replaced_by_force_alone() {
+    let folder = TestFolder::new();
+    let files = inputs(&folder);
+    let link = folder.text("link");
+    symlink(folder.at("nothing"), &link).expect("a link");
+    for args in commands(&link, |name| folder.text(name)) {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let ran = rorqual(&args).run().exits(2);
+        ran.says(&[&link, "is a symbolic link to nothing; --force replaces it"]);
+        assert!(ran.stdout.is_empty(), "told before the work: {args:?}");
+        assert_eq!(std::fs::read_link(&link).expect("a link still"), folder.at("nothing"), "{args:?}");
+        check(&files);
+    }
+    let _ =
+        rorqual(&["convert", &folder.text("rows.ndjson"), "--bad", "skip", "--to", "csv", "-o", &link, "--force"]).run().exits(0);
+    assert!(std::fs::symlink_metadata(&link).expect("it is there").is_file() && !folder.at("nothing").exists());
+}
+
 #[test]
 fn an_input_is_not_even_replaced_by_force() {
     let folder = TestFolder::new();

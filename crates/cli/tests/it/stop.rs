@@ -134,6 +134,7 @@ fn ctrl_c_while_standard_input_stalls_is_told() {
         (&["head", "-"], "{\"a\":1}\n{\"a\":2}\n".to_owned(), "{\"a\":1}\n{\"a\":2}\n".to_owned()),
         (&["head", "-"], "n".to_owned(), String::new()),
         (&["sample", "-"], "a,b\n1,2\n".to_owned(), "{\"a\":1,\"b\":2}\n".to_owned()),
+        (&["count", "-c", "--files0-from=-", "--total=never"], format!("{file}\0half of a name"), format!("3 {file}\n")),
     ] {
         let (taken, seen) = std::sync::mpsc::channel();
         let running = rorqual(args).feed(move |pipe| {
@@ -163,8 +164,8 @@ fn a_list_that_stalls_does_not_keep_it() {
         (&["count", "--files0-from=-", "--json"], format!("{file}\0half of a na")),
         (&["grep", "-f", "-", &file], "abc\n".to_owned()),
     ] {
-        // A list is read before there is a handler, and tests in the background of a script inherit
-        // that Ctrl-C is ignored.
+        // A list of patterns is read before there is a handler, and tests in the background of a
+        // script inherit that Ctrl-C is ignored.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", PROGRAM]).args(args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -173,6 +174,6 @@ fn a_list_that_stalls_does_not_keep_it() {
         let is_read = || (rustix::io::ioctl_fionread(&stdin).expect("a pipe") == 0).then_some(());
         eventually("a list that was read so far", is_read);
         let status = ended(child, "INT");
-        assert!(status.code() == Some(130) || status.signal() == Some(2), "{args:?}: {status}");
+        assert!(status.code() == Some(130) || args[0] == "grep" && status.signal() == Some(2), "{args:?}: {status}");
     }
 }

@@ -285,3 +285,26 @@ fn redirects_are_followed_so_far_and_credentials_stay() {
     assert!(ran.failed(FetchErrorKind::Answer).message.contains("more than 3 redirects"), "{ran:?}");
     assert_eq!(folder.names(), ["file"]);
 }
+
+#[test]
+fn one_of_several_choices_is_named_and_not_taken() {
+    let folder = Folder::new();
+    let server = TestServer::start(|_| HttpReply::empty(300).header("Location", "http://elsewhere.invalid/file"));
+    let ran = run(settings(&server.url("/file"), &folder.target(), 1));
+    let message = &ran.failed(FetchErrorKind::Answer).message;
+    let told = "the server answers 300 Multiple Choices and names \"http://elsewhere.invalid/file\", which is not followed";
+    assert!(message.contains(told), "{message}");
+}
+
+/// Without an ETag or a date nothing can be gone on from: nothing is said to be kept, nor kept.
+#[test]
+fn bytes_that_no_validator_vouches_for_are_not_kept() {
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
+    let server = TestServer::start(move |request| {
+        content.answer(request).cut(PIECE, ResponseEnd::Close).without("etag").without("last-modified")
+    });
+    let ran = run(settings(&server.url("/file"), &folder.target(), 1));
+    let error = ran.failed(FetchErrorKind::Broken);
+    assert_eq!(error.kept, None, "{error}");
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}

@@ -345,7 +345,7 @@ fn say_if_timeless(path: &Path, detection: &Detection, analyzer: &Analyzer) {
 fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
         let (name, unread) = (escaped_path(path), escaped(unread));
-        message::note(&if detection.format.source().starts_with("#Fields") {
+        message::note(&if detection.format.source().starts_with('#') {
             format!("{name}: this of each line is not read, as no column tells its unit or its date: {unread}")
         } else {
             format!(
