@@ -95,8 +95,8 @@ class Case:
             # Of lines that end with a NUL, GNU grep goes by bytes that are not UTF-8.
             chosen = [flags for flags in chosen if flags != ["-I"]]
         if ["-U"] in chosen:
-            # Neither goes with it.
-            chosen = [flags for flags in chosen if flags[0] not in ("--crlf", "-z")]
+            # It does not go with it.
+            chosen = [flags for flags in chosen if flags[0] != "-z"]
         if self.peer == "r" and ["-c"] in chosen:
             # ripgrep counts matches with -o, and prints counts instead of names with -l.
             chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]

@@ -228,6 +228,9 @@ impl Syntax {
             LineEnd::Newline => {}
             LineEnd::Crlf => {
                 builder.crlf(true);
+                if self.multiline {
+                    builder.line_terminator(None).dot_matches_new_line(self.dot_newline);
+                }
             }
             LineEnd::Nul => {
                 builder.line_terminator(None).multi_line(false).dot_matches_new_line(true);

@@ -164,7 +164,7 @@ pub(crate) struct GrepArgs {
     /// A match may go on over the ends of lines; a dot matches none of them. A pattern that can
     /// match a newline is searched for in the whole text, which half of --memory holds or the file
     /// is refused. -c and -m count matches then
-    #[arg(short = 'U', long, conflicts_with_all = ["null_data", "crlf"])]
+    #[arg(short = 'U', long, conflicts_with = "null_data")]
     pub(crate) multiline: bool,
     /// With -U, a dot matches the end of a line too
     #[arg(long)]

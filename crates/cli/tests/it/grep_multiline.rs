@@ -36,6 +36,18 @@ fn all_lines_that_a_match_touches_are_printed() {
     prints(&[r"\n"], "", "");
 }
 
+/// `^`, `$` and a dot stop at both bytes of such an end, which a pattern may name all the same.
+#[test]
+fn lines_of_windows_may_be_matched_over_their_ends() {
+    let text = "a b\r\nc\r\nd\n";
+    prints(&["--crlf", "-n", r"b$\s+^c$"], text, "1:a b\r\n2:c\r\n");
+    prints(&["-n", r"b$\s+^c$"], text, "");
+    prints(&["--crlf", "-n", r"b\r\nc"], text, "1:a b\r\n2:c\r\n");
+    prints(&["--crlf", "-c", r"^c$\r?\n^d$"], text, "1\n");
+    prints(&["--crlf", "b.\n"], text, "");
+    prints(&["--crlf", "--multiline-dotall", "b..c"], text, "a b\r\nc\r\n");
+}
+
 #[test]
 fn a_dot_matches_a_newline_where_that_is_asked_for() {
     prints(&["a.b"], TEXT, "a b\n");
