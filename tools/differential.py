@@ -245,13 +245,16 @@ def without(answers, rules, count):
     return None
 
 
+NO_END = "no end within 3 minutes"
+
+
 def run(command, folder, feed):
     given = {"stdin": subprocess.DEVNULL} if feed is None else {"input": feed}
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     try:
-        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=60, **given)
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=180, **given)
     except subprocess.TimeoutExpired:
-        return b"", "no end within 60 s", b""
+        return b"", NO_END, b""
     return ran.stdout, ran.returncode, ran.stderr
 
 
@@ -311,8 +314,15 @@ def is_as_ripgrep(case):
     return case.peer == "g" and not (case.has("-I") and has_odd(case))
 
 
+def has_no_limit(case):
+    """Whether the last -m is negative, which is none."""
+    return case.has("-m") and case.flags[len(case.flags) - case.flags[::-1].index("-m")].startswith("-")
+
+
 def ask_ripgrep(case):
+    """Asks ripgrep, without what it does not have and what says nothing."""
     case.peer = "r"
+    drop_flags(case, ["-T", "-m"] if has_no_limit(case) else ["-T"])
     if case.has("-I"):
         case.files = [b"" if b"\0" in text else text for text in case.files]
 
@@ -320,6 +330,10 @@ def ask_ripgrep(case):
 def end_by_newlines(case):
     drop_flags(case, ["-z"])
     case.files = [text.replace(b"\n", b" ").replace(b"\0", b"\n") for text in case.files]
+
+
+def without_starts(case):
+    case.patterns = [re.sub(rb"(?<!\[)\^", b"", pattern) for pattern in case.patterns]
 
 
 def drop_missing(case):
@@ -371,6 +385,10 @@ def is_cut(answers):
 # Why answers may differ. GNU grep beside ripgrep is told before ripgrep's own reasons, which may then be needed too; what changes
 # the outputs comes last, as they are made anew when the case changes.
 EXPLAINED = [
+    Rule("the other program found no end within 3 minutes, so that there is nothing to compare with",
+         lambda a: a.theirs[1] == NO_END and a.ours[1] != NO_END, lambda a: setattr(a, "theirs", a.ours)),
+    Rule("GNU grep 3.8 selects no line with -v and -m -1, which is no limit by its manual",
+         lambda a: a.case.peer == "g" and a.case.has("-v") and has_no_limit(a.case), drop("-m")),
     Rule("a line or match that is not held whole was printed in part, and said to be; it is right with a larger --line-max",
          is_cut, in_case(hold_lines)),
     Rule("beside bytes that are not UTF-8 no word begins or ends, as ripgrep has it; GNU grep -I takes them for a sign of binary data",
@@ -396,6 +414,11 @@ EXPLAINED = [
          in_case(add_end)),
     Rule("ripgrep prints a column of lines around with -v, and of those after the last one of -m",
          lambda a: a.case.peer == "r" and a.case.has("--column") and a.case.has("-v", "-m"), drop("--column")),
+    Rule("after a match over lines ripgrep goes on as if a line began there, though not with -o and -c",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and not a.case.has("-o", "-c") and any(b"^" in pattern for pattern in a.case.patterns),
+         in_case(without_starts)),
+    Rule("ripgrep prints the lines before an empty match after the end of the last line, which is no line",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-B", "-C") and a.case.may_be_empty(), drop("-B", "-C")),
     Rule("ripgrep goes by no -m where lines without a match over several lines are selected",
          lambda a: a.case.has("-U") and a.case.has("-m") and a.case.has("-v"), drop("-m")),
     Rule("where a NUL ends a line, ^ and $ of ripgrep, and of GNU grep -o, go by newlines",

@@ -73,6 +73,8 @@ impl ForeignContent {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => archive(Archive::Zip, zip_members(head)),
             [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => archive(Archive::SevenZip, (Vec::new(), None)),
             [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => archive(Archive::Rar, (Vec::new(), None)),
+            // After a checksum of the header.
+            _ if head.get(8..12) == Some(b"DUCK") => ForeignContent::Binary(DUCKDB),
             _ => ForeignContent::Binary(BINARY.iter().find(|(magic, _)| head.starts_with(magic))?.1),
         })
     }
@@ -128,6 +130,12 @@ impl ForeignContent {
             }
             ForeignContent::Binary("a Parquet file" | "an Arrow file") => {
                 format!("rorqual head, schema, convert and query read it: rorqual head {file}")
+            }
+            ForeignContent::Binary(DUCKDB) => format!(
+                "duckdb writes its tables as files that are read: duckdb -readonly {file} -c \"COPY TABLE TO 'TABLE.parquet'\""
+            ),
+            ForeignContent::Binary("an encrypted Parquet file") => {
+                "No keys are taken: decrypt it with a program that has them".to_owned()
             }
             ForeignContent::Binary("a systemd journal") => {
                 format!("journalctl writes its messages: journalctl --file {file} -o cat | rorqual {verb} -")
@@ -205,6 +213,7 @@ const BINARY: &[(&[u8], &str)] = &[
     (b"\x1f\x9d", "a file of compress (.Z)"),
     (b"\xff\x06\0\0sNaPpY", "a Snappy stream"),
     (b"PAR1", "a Parquet file"),
+    (b"PARE", "an encrypted Parquet file"),
     (b"ARROW1\0\0", "an Arrow file"),
     (b"Obj\x01", "an Avro file"),
     (b"SQLite format 3\0", "an SQLite database"),
@@ -221,6 +230,8 @@ const BINARY: &[(&[u8], &str)] = &[
     (b"\xa1\xb2\xc3\xd4", "a packet capture"),
     (b"\x0a\x0d\x0d\x0a", "a packet capture"),
 ];
+
+const DUCKDB: &str = "a DuckDB database";
 
 const TWICE: &str = "a gzip, zstd, bzip2, xz, lzma or lz4 file that is compressed once more";
 

@@ -160,3 +160,15 @@ fn other_formats_of_clouds_are_named() {
     assert_eq!(foreign, ForeignContent::Text(TextKind::AzureRecords));
     assert_eq!(foreign.way_on("a.json", "logs"), "Each record by itself is read: jq -c '.records[]' a.json | rorqual logs -");
 }
+
+/// First bytes as DuckDB 2.0 and pyarrow 26 write them.
+#[test]
+fn databases_and_encrypted_tables_are_named() {
+    let database = [&b"\x71\x45\xca\xba\x01\x48\xbd\x9aDUCK\xe7\x03\0\0"[..], &[0; 100]].concat();
+    let foreign = found(&database).expect("named");
+    assert_eq!(foreign.to_string(), "a DuckDB database");
+    assert!(foreign.way_on("a.duckdb", "logs").contains("duckdb -readonly a.duckdb -c \"COPY"), "{foreign:?}");
+    let foreign = found(b"PARE\x15\0\x15\x12").expect("named");
+    assert_eq!(foreign.to_string(), "an encrypted Parquet file");
+    assert!(foreign.way_on("a", "logs").contains("decrypt it"), "{foreign:?}");
+}
