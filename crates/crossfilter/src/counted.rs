@@ -14,6 +14,7 @@ use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Segments that tell whether more rows are meant than not.
 const SAMPLE_SEGMENTS: usize = 8;
@@ -82,6 +83,8 @@ pub(crate) struct ViewKey {
 /// Views counted last, the latest at the end.
 pub(crate) struct ViewCache {
     bytes_max: u64,
+    /// Bytes of these that are lent to others for a time.
+    lent: Arc<AtomicU64>,
     views: Vec<(ViewKey, Arc<CountedViews>)>,
     /// Positions of the rows of the view whose pages were asked for last, with their generation.
     shares: Option<(View, u64, Arc<Vec<Share>>)>,
@@ -89,11 +92,21 @@ pub(crate) struct ViewCache {
 
 impl ViewCache {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, views: Vec::new(), shares: None }
+        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: None }
     }
 
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.bytes_max
+        self.bytes_max.saturating_sub(self.lent.load(Ordering::Relaxed))
+    }
+
+    /// Lends so many bytes of its room until the counter is taken back; `None` where it has fewer.
+    pub(crate) fn lend(&mut self, bytes: u64) -> Option<Arc<AtomicU64>> {
+        if bytes > self.bytes_max() {
+            return None;
+        }
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        self.trim();
+        Some(Arc::clone(&self.lent))
     }
 
     /// Has less room from now on.
@@ -133,10 +146,10 @@ impl ViewCache {
     }
 
     fn trim(&mut self) {
-        if self.bytes() > self.bytes_max {
+        if self.bytes() > self.bytes_max() {
             self.shares = None;
         }
-        while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max && !self.views.is_empty()) {
+        while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max() && !self.views.is_empty()) {
             self.views.remove(0);
         }
     }
@@ -261,7 +274,7 @@ impl RowStore {
                 series
             }
         };
-        let bounds = if plan.has_bounds() { Some(self.bounds(snapshot, &plan, control)?) } else { None };
+        let bounds = if plan.is_sure() { None } else { Some(self.bounds(snapshot, &plan, control)?) };
         let is_sure = plan.is_sure() || bounds.is_some_and(|(least, most)| least == most);
         Ok(CountedViews {
             sums: found.sums,
@@ -279,6 +292,10 @@ impl RowStore {
 
     /// The least and the most rows that a plan can mean which asks of values without room.
     pub(crate) fn bounds(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<(u64, u64), ViewError> {
+        if !plan.has_bounds() {
+            // A text that was cut may meet any condition, or none.
+            return Ok((0, snapshot.segments.iter().map(|segment| segment.rows as u64).sum()));
+        }
         let mut workers = vec![(0, 0); self.settings.threads.max(1)];
         let work = |(surely, possibly): &mut (u64, u64), segment: &Arc<Segment>| {
             if control.stopped() {

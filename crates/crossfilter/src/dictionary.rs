@@ -90,6 +90,8 @@ pub(crate) struct Shortage {
     pub(crate) overflowed_at: Option<u32>,
     /// A text was cut.
     pub(crate) cut: bool,
+    /// The most rows that any text may have among those without a code.
+    pub(crate) uncoded_most: u64,
 }
 
 /// Reason for which texts of a dictionary can't be taken back.
@@ -126,15 +128,15 @@ struct Uncoded {
     /// Rows for each of so many that a text needs for a code of its own. More texts than the
     /// reserve has room for never have that many.
     part: u64,
-    /// Rows came before these, of which nothing is known any more.
-    is_later: bool,
+    /// The most rows that any text may have had before these, in the store that was restored.
+    before_most: u64,
 }
 
 impl Uncoded {
     fn new(reserve_bytes: u64) -> Self {
         let bytes_max = reserve_bytes / UNCODED_PART;
         let part = (reserve_bytes / RESERVED_TEXT_BYTES / RESERVED_FOLD).max(1);
-        Self { heavy: HeavyHitters::new(bytes_max), bytes_max, hits: 0, part, is_later: false }
+        Self { heavy: HeavyHitters::new(bytes_max), bytes_max, hits: 0, part, before_most: 0 }
     }
 
     /// Rows that a text has before it gets a code.
@@ -414,7 +416,7 @@ impl DictionaryTables {
 
     /// Values that did not fit.
     pub(crate) fn shortage(&self) -> Shortage {
-        Shortage { overflowed_at: self.overflowed_at, cut: self.cut }
+        Shortage { overflowed_at: self.overflowed_at, cut: self.cut, uncoded_most: self.uncoded_most() }
     }
 
     /// Adds the texts of a dictionary that there was before, in the order of their codes, and that
@@ -440,13 +442,14 @@ impl DictionaryTables {
         })
     }
 
-    /// Restores the shortage of before; the texts of rows without a code are not known any more.
+    /// Restores the shortage of before. The texts of rows without a code are not known any more:
+    /// each may be any, as often as the most frequent one was.
     pub(crate) fn restore_shortage(&mut self, shortage: Shortage) {
         if shortage.overflowed_at.is_some() {
             self.overflow();
             self.overflowed_at = shortage.overflowed_at;
         }
-        self.uncoded.iter_mut().for_each(|uncoded| uncoded.is_later = true);
+        self.uncoded.iter_mut().for_each(|uncoded| uncoded.before_most = shortage.uncoded_most);
         self.cut = shortage.cut;
     }
 
@@ -454,14 +457,23 @@ impl DictionaryTables {
     pub(crate) fn uncoded_max(&self, text: &[u8]) -> u64 {
         let Some(overflowed_at) = self.overflowed_at else { return 0 };
         let is_whole = text.is_empty() || self.texts.find(text).is_some_and(|code| code < overflowed_at);
-        let uncoded = self.uncoded.as_ref().filter(|uncoded| !uncoded.is_later);
-        if is_whole { 0 } else { uncoded.map_or(u64::MAX, |uncoded| uncoded.heavy.bounds(text).1) }
+        let most = |uncoded: &Uncoded| uncoded.heavy.bounds(text).1.saturating_add(uncoded.before_most);
+        if is_whole { 0 } else { self.uncoded.as_ref().map_or(u64::MAX, most) }
+    }
+
+    /// The same of a code: of a derived column all of them, as any may follow from a text without
+    /// one.
+    pub(crate) fn missing_max(&self, derived: Option<TextColumn>, code: u32) -> u64 {
+        if derived.is_none() { self.uncoded_max(self.texts.get(code)) } else { u64::MAX }
     }
 
     /// The most rows that any text may have among those without a code.
     pub(crate) fn uncoded_most(&self) -> u64 {
-        let uncoded = self.uncoded.as_ref().filter(|uncoded| !uncoded.is_later);
-        uncoded.map_or(u64::MAX, |uncoded| uncoded.heavy.hits_max())
+        if self.overflowed_at.is_none() {
+            return 0;
+        }
+        let most = |uncoded: &Uncoded| uncoded.heavy.hits_max().saturating_add(uncoded.before_most);
+        self.uncoded.as_ref().map_or(u64::MAX, most)
     }
 
     /// True if there is room for so many bytes more.

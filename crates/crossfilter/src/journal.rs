@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows01");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead02");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead03");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -129,6 +129,7 @@ impl RowStore {
             // No code is 0 that a text has.
             head.extend_from_slice(&shortage.overflowed_at.unwrap_or(0).to_le_bytes());
             head.push(u8::from(shortage.cut));
+            head.extend_from_slice(&shortage.uncoded_most.to_le_bytes());
         }
         let segments = lock(&self.segments);
         let growing = || segments.all.iter().enumerate().filter(|(_, segment)| !segment.complete);
@@ -240,6 +241,7 @@ impl RowStore {
         if segments.all.len() != segments.count {
             return None;
         }
+        self.segment_bytes_most.fetch_max(segments.bytes_most, Ordering::Relaxed);
         let mut own = lock(&self.segments);
         own.all = segments.all.into_iter().collect::<Option<_>>()?;
         own.open = open;
@@ -277,11 +279,13 @@ struct Restored {
     /// The number of them that there are to be.
     count: usize,
     globals_max: [u32; CODED],
+    /// Most memory of one of them.
+    bytes_most: u64,
 }
 
 impl Restored {
     fn new(count: usize) -> Self {
-        Self { all: Vec::new(), count, globals_max: [0; CODED] }
+        Self { all: Vec::new(), count, globals_max: [0; CODED], bytes_most: 0 }
     }
 
     /// Puts a segment in its place, which nobody else has.
@@ -301,6 +305,7 @@ impl Restored {
     fn take_stored(&mut self, mut payload: &[u8], offset: u64) -> Option<()> {
         let (meta, columns, mut stored) = decode(&mut payload)?;
         stored.offset += offset;
+        self.bytes_most = self.bytes_most.max(columns.bytes());
         for (most, coded) in self.globals_max.iter_mut().zip(&columns.coded) {
             *most = coded.globals.last().copied().unwrap_or(0).max(*most);
         }
@@ -333,7 +338,8 @@ impl JournalHead {
         for dictionary in &mut dictionaries {
             let length = u32::take(&mut rest)? as usize;
             let overflowed_at = Some(u32::take(&mut rest)?).filter(|code| *code != 0);
-            *dictionary = (length, Shortage { overflowed_at, cut: u8::take(&mut rest)? != 0 });
+            let (cut, uncoded_most) = (u8::take(&mut rest)? != 0, u64::take(&mut rest)?);
+            *dictionary = (length, Shortage { overflowed_at, cut, uncoded_most });
         }
         let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
         // One for each worker of a turn.

@@ -210,6 +210,9 @@ pub const PIECE_ROWS_MAX: usize = 1 << 10;
 /// Bytes of these texts, give or take one row of at most 640 KiB.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
 
+/// Values of a column that are copied at once: 1 MiB at most.
+pub const VALUES_COPIED_MAX: usize = 16;
+
 /// Bytes of a record of a journal: a segment whose columns are as wide as they get.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 

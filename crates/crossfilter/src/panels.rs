@@ -152,8 +152,7 @@ impl RowStore {
                     (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
                 }
             };
-            // Of a text itself it is known how many of the rows without a code it may have.
-            let missing = |code: u32| if derived.is_none() { tables.uncoded_max(text(code)).min(others) } else { others };
+            let missing = |code: u32| tables.missing_max(derived, code).min(others);
             let most = if derived.is_none() { tables.uncoded_most().min(others) } else { others };
             let row = |(code, RowsAndBytes { hits, bytes }): &(u32, RowsAndBytes)| ReportRow {
                 value: shown(text(*code)),

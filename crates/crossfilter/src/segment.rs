@@ -171,7 +171,7 @@ impl Segment {
 }
 
 impl SegmentColumns {
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let coded = |coded: &CodedColumnRef| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
         let fixed =
             size_of::<Self>() + CODED * size_of::<CodedColumnRef>() + NUMBERS * size_of::<CodedNumbers>() + ALLOCATED_BYTES;

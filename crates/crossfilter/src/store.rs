@@ -4,8 +4,9 @@ use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, ViewCache};
 use crate::dictionary::{Dictionary, SpareValues};
 use crate::limits::{
-    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, SEGMENT_ROWS_MAX, SHARED_BYTES_MIN,
-    SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes, work_shares,
+    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, PIECE_BYTES_MAX, SEGMENT_ROWS_MAX,
+    SHARED_BYTES_MIN, SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, each_bytes, segment_rows, value_bytes, work_bytes,
+    work_shares,
 };
 use crate::segment::Segment;
 use crate::spill::Spill;
@@ -74,6 +75,8 @@ pub struct RowStore {
     spill_failure: Mutex<Option<String>>,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
+    /// Most memory of a segment so far.
+    pub(crate) segment_bytes_most: AtomicU64,
     /// Its present limit: that of the settings until it is [settled](RowStore::settle).
     limit_bytes: AtomicU64,
     pub(crate) base: Mutex<Base>,
@@ -99,11 +102,14 @@ pub(crate) struct JournalSummary {
 pub struct Reservation {
     lent: Arc<AtomicU64>,
     bytes: u64,
+    /// Bytes that counted views lend of these.
+    of_views: (Arc<AtomicU64>, u64),
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of_views.0.fetch_sub(self.of_views.1, Ordering::Relaxed);
     }
 }
 
@@ -164,6 +170,7 @@ impl RowStore {
             rows_dropped: AtomicU64::new(0),
             spill_failure: Mutex::default(),
             lent: Arc::default(),
+            segment_bytes_most: AtomicU64::new(0),
             base: Mutex::default(),
         }
     }
@@ -247,23 +254,34 @@ impl RowStore {
         self.spill.iter().for_each(|spill| spill.shrink(spill.bytes() + held));
     }
 
+    /// Memory of going through all rows of a view ([`each_bytes`] at most): the segments there are
+    /// are smaller than the largest possible, and those in memory are not copied.
+    #[must_use]
+    pub fn each_bytes(&self) -> u64 {
+        let threads = self.settings.threads as u64;
+        let segment = if self.spill.is_some() { self.segment_bytes_most.load(Ordering::Relaxed) } else { 0 };
+        // The numbers of the rows, and their bits; one segment more while a column is unpacked.
+        let rows = 5 * self.settings.segment_rows as u64;
+        let measured = (threads + 1) * segment + threads * rows + 2 * PIECE_BYTES_MAX as u64;
+        measured.min(each_bytes(self.settings.threads))
+    }
+
     /// Threads of a view.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.settings.threads
     }
 
-    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no
-    /// room.
+    /// Gives some of its memory away, for which counted views are forgotten and rows go to the
+    /// file. `None` where that makes no room.
     #[must_use]
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         // A store that can't make room need not try: each try ends the segments that are open.
         let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
-        if held + bytes > self.memory_bytes() {
-            return None;
-        }
+        let of_views = (held + bytes).saturating_sub(self.memory_bytes());
+        let of_views = (lock(&self.kept).lend(of_views)?, of_views);
         self.lent.fetch_add(bytes, Ordering::Relaxed);
-        let lent = Reservation { lent: Arc::clone(&self.lent), bytes };
+        let lent = Reservation { lent: Arc::clone(&self.lent), bytes, of_views };
         // Without a file the rows keep their memory.
         if self.spill.is_some() {
             self.make_room();
@@ -384,6 +402,7 @@ impl RowStore {
             }
             return;
         }
+        self.segment_bytes_most.fetch_max(segment.bytes(), Ordering::Relaxed);
         let segment = Arc::new(segment);
         let mut segments = lock(&self.segments);
         match *place {

@@ -46,6 +46,8 @@ struct Pairs {
     alone: Vec<RowsAndBytes>,
     /// Of values that there was no room for.
     others: RowsAndBytes,
+    /// Rows that the filter means as they are known.
+    selected: u64,
     /// More pairs than may be held.
     overflowed: bool,
 }
@@ -57,7 +59,18 @@ struct UrlList {
     found: u64,
     hits: u64,
     others: RowsAndBytes,
+    /// Rows of the view, those without a path among them.
+    selected: u64,
     rows: Vec<(PathQueryPair, RowsAndBytes)>,
+}
+
+/// Rows by which a count may be wrong, as the filter asks of values without room.
+#[derive(Default)]
+struct FilterDoubt {
+    /// Rows that were counted, and that the filter may not mean.
+    overcounted_max: u64,
+    /// Rows that it may mean beside them.
+    missed_max: u64,
 }
 
 impl RowStore {
@@ -76,12 +89,12 @@ impl RowStore {
         };
         let RowsAndBytes { hits: others, bytes } = listed.others;
         let exact = others == 0;
-        let doubtful = if plan.has_bounds() { self.doubtful(&snapshot, &plan, control)? } else { 0 };
+        let doubt = self.doubt(&snapshot, &plan, listed.selected, control)?;
         let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, RowsAndBytes { hits, bytes })| ReportRow {
             value: shown(&self.url(*pair)),
             hits: *hits,
-            hits_min: hits.saturating_sub(doubtful),
-            hits_max: *hits + others + doubtful,
+            hits_min: hits.saturating_sub(doubt.overcounted_max),
+            hits_max: *hits + self.uncoded_max(*pair).min(others) + doubt.missed_max,
             bytes: *bytes,
         });
         Ok(PanelPage {
@@ -89,16 +102,36 @@ impl RowStore {
             distinct: Distinct { distinct: listed.distinct, exact, error: beyond(others, listed.distinct) },
             hits: listed.hits + others,
             exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,
-            error_max: others + doubtful,
+            error_max: self.uncoded_most().min(others) + doubt.missed_max,
             others: (!exact).then_some(OtherValues { hits: others, bytes }),
             found: listed.found,
             rows: rows.collect(),
         })
     }
 
-    /// Rows of which it is not sure whether a plan means them.
-    fn doubtful(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<u64, ViewError> {
-        self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
+    /// Doubt about the counts of a plan that means `selected` rows by what is known.
+    fn doubt(&self, snapshot: &Snapshot, plan: &ViewPlan, selected: u64, control: &Control) -> Result<FilterDoubt, ViewError> {
+        if plan.is_sure() {
+            return Ok(FilterDoubt::default());
+        }
+        let (least, most) = self.bounds(snapshot, plan, control)?;
+        Ok(FilterDoubt { overcounted_max: selected.saturating_sub(least), missed_max: most.saturating_sub(selected) })
+    }
+
+    /// The most rows that a pair may have among those whose path or query has no code.
+    fn uncoded_max(&self, (path, query): PathQueryPair) -> u64 {
+        // One lock after the other: nobody holds two.
+        let of = |dictionary: usize, code: u32| {
+            let tables = self.dictionaries[dictionary].lock();
+            tables.uncoded_max(tables.text(code))
+        };
+        of(PATH, path).saturating_add(of(QUERY, query))
+    }
+
+    /// The same of any pair.
+    fn uncoded_most(&self) -> u64 {
+        let of = |dictionary: usize| self.dictionaries[dictionary].lock().uncoded_most();
+        of(PATH).saturating_add(of(QUERY))
     }
 
     fn url(&self, (path, query): PathQueryPair) -> Vec<u8> {
@@ -152,6 +185,7 @@ impl RowStore {
             pairs.amounts.into_iter().for_each(|(pair, amount)| sum.amounts.entry(pair).or_default().add(amount));
             sum.alone.iter_mut().zip(pairs.alone).for_each(|(sum, amount)| sum.add(amount));
             sum.others.add(pairs.others);
+            sum.selected += pairs.selected;
             sum.overflowed |= pairs.overflowed;
             sum
         });
@@ -169,6 +203,8 @@ impl RowStore {
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();
         plan.select(segment, &self.dictionaries, spill)?.list(&mut rows);
+        // Each part goes through the same rows.
+        pairs.selected += rows.len() as u64;
         let (paths, queries) = (segment.coded(PATH, spill)?, segment.coded(QUERY, spill)?);
         if part.part > 0 && queries.globals == [NONE] {
             return Ok(());
@@ -194,6 +230,7 @@ impl RowStore {
     /// Puts the counts among the rows that are listed.
     fn list_part(&self, pairs: Pairs, listed: &mut UrlList, wanted: &PanelWanted) {
         listed.others.add(pairs.others);
+        listed.selected = pairs.selected;
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
         let mut search = wanted.search.as_deref().and_then(PanelSearch::new);

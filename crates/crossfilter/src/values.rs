@@ -2,13 +2,13 @@
 
 use crate::columns::source;
 use crate::dictionary::{NO_ROOM, OTHERS};
-use crate::limits::PIECE_ROWS_MAX;
+use crate::limits::VALUES_COPIED_MAX;
 use crate::panels::by_hits;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::ReportRow;
+use rorqual_accesslog::report::{OtherValues, ReportRow};
 use rorqual_pipe::{Control, Error};
 
 /// The values of a column in a view.
@@ -16,6 +16,8 @@ use rorqual_pipe::{Control, Error};
 pub struct ColumnValues {
     /// Rows that have the field.
     hits: u64,
+    /// True if all values and their counts are exact.
+    exact: bool,
     listed: ListedValue,
     /// True if there are no others.
     whole: bool,
@@ -24,9 +26,20 @@ pub struct ColumnValues {
 #[derive(Debug)]
 enum ListedValue {
     /// By their codes: 24 bytes each.
-    Codes(TextColumn, Vec<(u32, RowsAndBytes)>),
+    Codes(ListedCodes),
     /// The values as they are shown.
     Rows(Vec<ReportRow>),
+}
+
+/// Values of a column by their codes.
+#[derive(Debug)]
+struct ListedCodes {
+    column: TextColumn,
+    codes: Vec<(u32, RowsAndBytes)>,
+    /// Rows whose value has no code.
+    others: u64,
+    /// Rows that the filter may not mean of those that were counted, and may mean beside them.
+    doubt: (u64, u64),
 }
 
 /// A value with its rows.
@@ -36,6 +49,10 @@ pub struct ValueCount<'a> {
     pub text: &'a [u8],
     /// Rows.
     pub hits: u64,
+    /// Least true number of them.
+    pub hits_min: u64,
+    /// Most true number of them; of `…` those of all its values together.
+    pub hits_max: u64,
     /// Sum of the response sizes.
     pub bytes: u64,
     /// Of the rows that have the field.
@@ -46,17 +63,33 @@ pub struct ValueCount<'a> {
 const EVERY: PanelWanted = PanelWanted { search: None, offset: 0, limit: usize::MAX };
 
 impl ColumnValues {
-    fn of(page: PanelPage) -> Self {
-        Self { hits: page.hits, whole: page.found == page.rows.len() as u64, listed: ListedValue::Rows(page.rows) }
+    fn of(mut page: PanelPage) -> Self {
+        let whole = page.found == page.rows.len() as u64;
+        // Its bounds are wide: the page says no closer how many of these rows the filter means.
+        page.rows.extend(page.others.map(|OtherValues { hits, bytes }| ReportRow {
+            value: NO_ROOM.to_owned(),
+            hits,
+            hits_min: 0,
+            hits_max: hits + page.error_max,
+            bytes,
+        }));
+        Self { hits: page.hits, exact: page.exact, whole, listed: ListedValue::Rows(page.rows) }
     }
 
     /// Bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match &self.listed {
-            ListedValue::Codes(_, listed) => (listed.capacity() * size_of::<(u32, RowsAndBytes)>()) as u64,
+            ListedValue::Codes(listed) => (listed.codes.capacity() * size_of::<(u32, RowsAndBytes)>()) as u64,
             ListedValue::Rows(rows) => rows.iter().map(|row| (size_of::<ReportRow>() + row.value.capacity()) as u64).sum(),
         }
+    }
+
+    /// True if the number of values and the rows of each are exact; otherwise
+    /// [`ValueCount::hits_min`] and [`ValueCount::hits_max`] are their bounds.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// True if there are no others: of [`TextColumn::Url`] only
@@ -77,15 +110,19 @@ impl RowStore {
             return self.urls(view, &EVERY, control).map(ColumnValues::of);
         }
         let counted = self.sums_of(view, control)?;
-        let (_, derived) = source(column);
+        let (index, derived) = source(column);
         Ok(self.amounts(&counted, column, |amounts, tables| {
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
-            let mut listed = Vec::with_capacity(known().count() + 1);
-            listed.extend(known());
-            listed.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
-            listed.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|(_, others)| others.hits > 0));
-            let hits = listed.iter().map(|(_, amount)| amount.hits).sum();
-            ColumnValues { hits, listed: ListedValue::Codes(column, listed), whole: true }
+            let mut codes = Vec::with_capacity(known().count() + 1);
+            codes.extend(known());
+            codes.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
+            let others = amounts.get(OTHERS).hits;
+            codes.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|_| others > 0));
+            let hits = codes.iter().map(|(_, amount)| amount.hits).sum();
+            let has_cut = counted.sums.column(index).iter().any(|(code, amount)| amount.hits > 0 && tables.is_cut(code));
+            let doubt = (counted.overcounted_max(), counted.doubtful());
+            let listed = ListedValue::Codes(ListedCodes { column, codes, others, doubt });
+            ColumnValues { hits, exact: counted.exact && others == 0 && !has_cut, listed, whole: true }
         }))
     }
 
@@ -107,26 +144,38 @@ impl RowStore {
         mut take: impl FnMut(&ValueCount<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let share = |hits: u64| hits as f64 / values.hits.max(1) as f64;
-        let (column, listed) = match &values.listed {
-            ListedValue::Codes(column, listed) => (*column, listed),
+        let listed = match &values.listed {
+            ListedValue::Codes(listed) => listed,
             ListedValue::Rows(rows) => {
                 let value = |row: &ReportRow| {
-                    take(&ValueCount { text: row.value.as_bytes(), hits: row.hits, bytes: row.bytes, share: share(row.hits) })
+                    let ReportRow { value, hits, hits_min, hits_max, bytes } = row;
+                    let (hits_min, hits_max) = (*hits_min, *hits_max);
+                    take(&ValueCount {
+                        text: value.as_bytes(),
+                        hits: *hits,
+                        hits_min,
+                        hits_max,
+                        bytes: *bytes,
+                        share: share(*hits),
+                    })
                 };
                 return rows.iter().try_for_each(value);
             }
         };
-        let (index, derived) = source(column);
-        let mut texts: Vec<Vec<u8>> = Vec::new();
-        for listed in listed.chunks(PIECE_ROWS_MAX / 16) {
+        let (index, derived) = source(listed.column);
+        let (overcounted_max, missed_max) = listed.doubt;
+        let mut texts: Vec<(Vec<u8>, u64)> = Vec::new();
+        for codes in listed.codes.chunks(VALUES_COPIED_MAX) {
             {
                 let tables = self.dictionaries[index].lock();
                 let text = |code: u32| if code == OTHERS { NO_ROOM.as_bytes() } else { tables.text_of(derived, code) };
+                let missing = |code: u32| tables.missing_max(derived, code).min(if code == OTHERS { 0 } else { listed.others });
                 texts.clear();
-                texts.extend(listed.iter().map(|(code, _)| text(*code).to_vec()));
+                texts.extend(codes.iter().map(|(code, _)| (text(*code).to_vec(), missing(*code))));
             }
-            for (text, (_, RowsAndBytes { hits, bytes })) in texts.iter().zip(listed) {
-                take(&ValueCount { text, hits: *hits, bytes: *bytes, share: share(*hits) })?;
+            for ((text, missing), (_, RowsAndBytes { hits, bytes })) in texts.iter().zip(codes) {
+                let (hits_min, hits_max) = (hits.saturating_sub(overcounted_max), hits + missing + missed_max);
+                take(&ValueCount { text, hits: *hits, hits_min, hits_max, bytes: *bytes, share: share(*hits) })?;
             }
         }
         Ok(())

@@ -3,7 +3,8 @@
 use crate::log::{Plain, Setup, State, text_of};
 use rorqual_accesslog::filter::{Filter, TextColumn};
 use rorqual_crossfilter::limits::BASE_BYTES_MIN;
-use rorqual_crossfilter::{PanelWanted, RateGrouping, RowStore, View, ViewParts, ViewResult};
+use rorqual_crossfilter::limits::WORK_BYTES_MIN;
+use rorqual_crossfilter::{PanelWanted, RateGrouping, RowStore, RowStoreSettings, ValueCount, View, ViewParts, ViewResult};
 use rorqual_pipe::Control;
 
 /// Distinct clients that come first, each once, and the requests of the one that comes then.
@@ -54,6 +55,10 @@ fn store(threads: usize) -> std::sync::Arc<RowStore> {
 
 fn view_of(filter: &str) -> View {
     View { filter: Filter::parse(filter).expect("a filter"), ..View::default() }
+}
+
+fn one() -> PanelWanted {
+    PanelWanted { limit: 1, ..PanelWanted::default() }
 }
 
 fn viewed(store: &RowStore, view: &View) -> ViewResult {
@@ -116,11 +121,95 @@ fn a_filter_on_a_value_without_a_code_tells_its_bounds() {
         };
         assert!(row.hits_min <= truth && truth <= row.hits_max, "{filter}: {truth} in {row:?}");
         assert!((row.hits_min, row.hits_max) == (bounds.least, bounds.most), "{filter}: {row:?} in {bounds:?}");
+        let control = Control::default();
+        let urls = store.panel(&view_of(&filter), TextColumn::Url, &one(), &control).expect("nobody cancels");
+        let url = &urls.rows[0];
+        assert_eq!((&url.value[..], url.hits_min, url.hits_max), ("/", bounds.least, bounds.most), "{filter}");
+        let values = store.values(&view_of(&filter), TextColumn::Path, &control).expect("nobody cancels");
+        assert!(!values.is_exact(), "{filter}");
+        let mut found = Vec::new();
+        let take = |value: &ValueCount<'_>| {
+            found.push((value.text.to_vec(), value.hits_min, value.hits_max));
+            Ok(())
+        };
+        store.each_value(&values, take).expect("nothing fails");
+        assert_eq!(found, [(b"/".to_vec(), bounds.least, bounds.most)], "{filter}");
     }
     // A client that came while there was room, and fields with room for all.
     for (filter, truth) in [("client = 10.0.0.7", 1), ("status = 403", ATTACK), ("path = \"/\"", all), ("", all)] {
         let found = viewed(&store, &view_of(filter));
         assert_eq!((found.lines.total, found.exact, found.bounds), (truth, true, None), "{filter}");
+    }
+}
+
+/// Clients that come twice each, in paths of their own: neither has room for all.
+#[test]
+fn urls_without_room_have_bounds_that_hold() {
+    let row = |number: u32| {
+        let frequent = number.is_multiple_of(4);
+        let path = if frequent { "/often".to_owned() } else { format!("/a/path/of/its/own/{:06}", number / 2) };
+        Plain { path, ..plain(i64::from(number) / 40, "10.0.0.1".to_owned(), 200) }
+    };
+    let late = |hit: u32| Plain { path: "/late".to_owned(), ..plain(3_500 + i64::from(hit) / 40, "10.0.0.1".to_owned(), 200) };
+    let rows: Vec<Plain> = (0..CLIENTS).map(row).chain((0..4_000).map(late)).collect();
+    let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes: 8 << 20, spill_bytes: Some(1 << 30) };
+    let store = setup.record(text_of(&rows));
+    let wanted = PanelWanted { limit: 2, ..PanelWanted::default() };
+    let urls = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let others = urls.others.expect("not all have a code").hits;
+    // Known from the first line on.
+    let often = &urls.rows[0];
+    assert_eq!((&often.value[..], often.hits_min, often.hits_max), ("/often", 30_000, 30_000));
+    let late = &urls.rows[1];
+    assert!(late.value == "/late" && late.hits_min <= 4_000 && 4_000 <= late.hits_max, "{late:?}");
+    assert!(late.hits_max - late.hits_min < 2_000 && others > 20_000, "{late:?} of {others}");
+    assert!(urls.error_max < 4_000, "{}", urls.error_max);
+    // `…` is the last row of all values.
+    let values = store.values(&View::default(), TextColumn::Url, &Control::default()).expect("nobody cancels");
+    let mut last = (Vec::new(), 0);
+    let take = |value: &ValueCount<'_>| {
+        last = (value.text.to_vec(), value.hits);
+        Ok(())
+    };
+    store.each_value(&values, take).expect("nothing fails");
+    assert_eq!(last, ("…".as_bytes().to_vec(), others));
+}
+
+#[test]
+fn bounds_outlive_the_process() {
+    let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes: 8 << 20, spill_bytes: None };
+    let settings = || RowStoreSettings {
+        segment_rows: setup.segment_rows,
+        ..RowStoreSettings::new(setup.memory_bytes, WORK_BYTES_MIN, setup.threads)
+    };
+    let (rows, file) = (rows(), tempfile::tempfile().expect("a file"));
+    let handle = || file.try_clone().expect("a handle");
+    let mut store = RowStore::with_journal(settings(), handle(), 1 << 30).expect("a journal");
+    let attack_begins = rows.len() - ATTACK as usize;
+    let half = attack_begins + ATTACK as usize / 2;
+    let attacker = |store: &RowStore| {
+        let all = viewed(store, &View::default());
+        let clients = all.panels.into_iter().find(|panel| panel.field == "client").expect("clients");
+        (clients.rows.into_iter().next().expect("a client"), clients.error_max)
+    };
+    // Restored before the attack, in it and after it: the bounds of one part are added to the last.
+    for (part, truth) in [(0..attack_begins, None), (attack_begins..half, Some(ATTACK / 2)), (half..rows.len(), Some(ATTACK))] {
+        crate::turns::take(&crate::turns::turns(&setup, &store), &rows[part]);
+        let (before, most) = attacker(&store);
+        let head = store.checkpoint().expect("there is room");
+        store = RowStore::restore(settings(), handle(), 1 << 30, &head).expect("it is whole");
+        let (after, later_most) = attacker(&store);
+        assert_eq!((&after.value, after.hits, after.hits_min), (&before.value, before.hits, before.hits_min));
+        assert!(after.hits_max >= before.hits_max && later_most == most, "{before:?} {after:?} {most} {later_most}");
+        assert_eq!(store.checkpoint().expect("there is room"), head, "nothing is new");
+        let Some(truth) = truth else { continue };
+        assert_eq!(after.value, ATTACKER);
+        assert!(after.hits_min <= truth && truth <= after.hits_max, "{truth} in {after:?}");
+        // Without the counts of before, all rows without a value were in doubt: some 90,000.
+        assert!(after.hits_max - after.hits_min < 5_000, "{after:?}");
+        let found = viewed(&store, &view_of(&format!("client = {ATTACKER}")));
+        let bounds = found.bounds.expect("bounds");
+        assert!(bounds.least <= truth && truth <= bounds.most && bounds.most - bounds.least < 5_000, "{bounds:?}");
     }
 }
 
