@@ -161,6 +161,26 @@ const steps = {
     assert.ok(least <= attack && attack <= most, `${least} to ${most}`)
     assert.ok(least > attack * 0.9 && most < attack * 1.1, `${least} to ${most}`)
     await shoot(page, 'bounds')
+    await filtered(page, `client != ${attacker}`)
+    await page.waitForFunction(() => {
+      const filter = document.querySelector('[data-testid=filter]')
+      return filter?.dataset.settled === 'true' && document.querySelector('[data-testid=doubt]')
+    })
+    // All lines have one path and one agent: so many are left, whatever the row counts.
+    for (const field of ['path', 'agent']) {
+      const row = at(page, `panel-${field}`).locator('tbody tr').first()
+      const said = await row.locator('.hits').textContent()
+      const [, least, most] = /between ([\d,]+) and ([\d,]+)/.exec(said) ?? assert.fail(`${field}: ${said}`)
+      assert.ok(digits(least) <= clients && clients <= digits(most), `${field}: ${said}`)
+      assert.ok(digits(most) - digits(least) < attack * 0.1, `${field}: ${said}`)
+      // More lines may be counted than match: no "at least" of bytes.
+      assert.match(await row.locator('.bytes').textContent(), /≈/)
+    }
+    assert.match(
+      (await at(page, 'doubt').textContent()).replace(/\s+/g, ' '),
+      /statuses, bytes and percentiles are not exact: they count [\d,]+ lines, and [\d,]+ to [\d,]+ match/,
+    )
+    await shoot(page, 'without')
     await filtered(page, '')
     await settled(page)
     await at(page, 'tool-rates').click()
