@@ -2,6 +2,7 @@
 //! nothing is lost, nothing comes twice, and every block comes home.
 
 use crate::admission::{Admission, AdmissionCounts};
+use crate::explore::export_advice::ExportAdvice;
 use crate::explore::sessions::SessionMemory;
 use crate::explore::sessions::Sessions;
 use crate::explore::view_page::ViewPage;
@@ -87,7 +88,15 @@ pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc
     let allotment = SessionMemory { shares, question_bytes: 7 << 20, segment_rows };
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());
-    Arc::new(Sessions::new(settings, allotment, (spill, state), &admission(sessions_max), None, Duration::MAX, page))
+    Arc::new(Sessions::new(
+        settings,
+        (allotment, ExportAdvice::default()),
+        (spill, state),
+        &admission(sessions_max),
+        None,
+        Duration::MAX,
+        page,
+    ))
 }
 
 /// Lines of the combined format, each a second later than the one before.

@@ -1,6 +1,7 @@
 //! Every limit of the server in one place, with the memory it costs.
 
 use rorqual_accesslog::filter::FILTER_BYTES_MAX;
+use rorqual_crossfilter::limits::VALUES_COPIED_MAX;
 use rorqual_pipe::limits::{BLOCK_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
 use rorqual_store::limits::INDEX_BYTES;
@@ -257,8 +258,17 @@ pub(crate) const EXPORT_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64
 /// Bytes of rows, as arrays, that an export writes at once.
 pub(crate) const EXPORT_BATCH_BYTES: usize = 1 << 20;
 
-/// Memory of such rows on their way: the arrays, the same as text, and an output buffer.
-pub(crate) const EXPORT_ROWS_BYTES: u64 = 4 * EXPORT_BATCH_BYTES as u64;
+/// Memory of each byte of such rows on their way: the arrays, the same as text, and an output
+/// buffer. Where there is less, a quarter of the rows is written at once.
+pub(crate) const EXPORT_ROWS_FOLD: u64 = 4;
+
+/// Memory of an export of values beside their list: texts that are copied at once, and a line.
+pub(crate) const EXPORT_VALUES_BYTES: u64 = (VALUES_COPIED_MAX as u64 + 8) * (64 << 10);
+
+/// Part of a session's memory that any export finds room in: the rows go to the file, counted views
+/// are forgotten, and distinct values take three quarters at most. The rest is for the places of
+/// rows in the file.
+pub(crate) const EXPORT_SHARE: u64 = 5;
 
 /// A row group of an exported Parquet file may take this share of the rows' memory, and its footer
 /// twice as much; less where there is less.

@@ -245,6 +245,75 @@ fn values_without_room_are_marked_and_no_row_is_lost() {
     assert_eq!(paths, Truth::of(&body).paths);
     let queries = Download::begin(&server, &target(&id, "panel.csv", &[("field", "query")])).text();
     assert!(queries.lines().last().is_some_and(|row| row.starts_with(&format!("…,{marked},"))), "{marked}");
+    assert_eq!(queries.lines().next(), Some("value,hits,bytes,share,hits_min,hits_max"));
+    for row in queries.lines().skip(1).filter(|row| !row.starts_with('…')) {
+        let cells: Vec<u64> = row.split(',').skip(1).filter_map(|cell| cell.parse().ok()).collect();
+        // Each query comes once.
+        assert!(matches!(cells[..], [1, _, 0 | 1, most] if most >= 1), "{row}");
+    }
+}
+
+/// A log in which each line has a client of its own.
+fn clients(lines: u32) -> Vec<u8> {
+    let line = |number: u32| {
+        let ([_, a, b, c], second) = (number.to_be_bytes(), number / 1_000);
+        format!(
+            "10.{a}.{b}.{c} - - [02/Jan/2025:10:{:02}:{:02} +0000] \"GET / HTTP/1.1\" 200 10 \"-\" \"agent\"\n",
+            second / 60 % 60,
+            second % 60
+        )
+    };
+    (0..lines).map(line).collect::<String>().into_bytes()
+}
+
+/// The number after a flag in a sentence.
+fn advised(message: &str, flag: &str) -> Option<String> {
+    let value = message.split_once(&format!("{flag} "))?.1;
+    Some(value.split([' ', ',', '"']).next().unwrap_or(value).to_owned())
+}
+
+#[test]
+fn an_export_has_room_with_the_least_settings_that_its_refusal_advises() {
+    const LINES: u32 = 250_000;
+    let body = clients(LINES);
+    let targets = |id: &str| {
+        [
+            target(id, "export", &[("format", "csv")]),
+            target(id, "export", &[("format", "parquet")]),
+            target(id, "panel.csv", &[("field", "client")]),
+            target(id, "report.html", &[]),
+        ]
+    };
+    let refused = |args: &[&str]| -> Vec<Option<String>> {
+        let server = Server::start(args);
+        let id = session(&server, &body);
+        let answers = targets(&id).map(|target| server.get(&target));
+        let told = answers.iter().map(|answer| {
+            (answer.status != 200).then(|| {
+                let error = answer.refused(503, "export_no_room");
+                error["message"].as_str().expect("a message").to_owned()
+            })
+        });
+        told.collect()
+    };
+    // Distinct values have taken all that they may of either session.
+    assert_eq!(refused(&["--memory", "512MiB", "--threads", "2"])[0], None, "rows have room where all rows can go to the file");
+    let told = refused(&["--memory", "512MiB", "--threads", "2", "--sessions", "16"]);
+    let [_, Some(parquet), _, Some(page)] = &told[..] else { panic!("{told:?}") };
+    for message in [parquet, page] {
+        let memory = advised(message, "--memory").expect("an amount");
+        let again = refused(&["--memory", &memory, "--threads", "2", "--sessions", "16"]);
+        let is_parquet = message == parquet;
+        assert!(again.iter().enumerate().all(|(at, told)| told.is_none() || (at == 1 && !is_parquet)), "{memory}: {again:?}");
+    }
+    let sessions = advised(page, "--sessions").expect("a number");
+    assert_eq!(refused(&["--memory", "512MiB", "--threads", "2", "--sessions", &sessions])[3], None, "{page}");
+    // Without a file more memory alone may not help.
+    let told = refused(&["--memory", "512MiB", "--threads", "2", "--sessions", "16", "--temp-max", "0"]);
+    let page = told[3].as_ref().expect("no room");
+    assert!(page.contains("--temp-max"), "{page}");
+    let memory = advised(page, "--memory").expect("an amount");
+    assert_eq!(refused(&["--memory", &memory, "--threads", "2", "--sessions", "16"])[3], None, "{page}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! thread, and holds the rows but not the turn of those who ask: a slow reader keeps nobody from
 //! looking. When the rows are to go, it ends.
 
+use crate::explore::export_advice::ExportNeed;
 use crate::explore::files;
 use crate::explore::path_session::PathSession;
 use crate::explore::rows::{self, RowsGuard};
@@ -14,11 +15,14 @@ use crate::http::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::http::extract::QueryParams;
-use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
+use crate::limits::{
+    EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_FOLD, EXPORT_VALUES_BYTES, PAGE_TOP, VIEW_PAGE_BYTES,
+};
 use crate::session::{Session, SessionState};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_columnar::log::{LogRows, schema_with_flaws};
 use rorqual_columnar::render::Csv;
@@ -82,25 +86,47 @@ pub(crate) async fn rows(
         As::Parquet => (WriteTarget::Parquet, "application/vnd.apache.parquet", "parquet"),
     };
     let asking = PendingExport::begin(sessions, session, twin)?;
-    let (session, wanted) = (Arc::clone(&asking.session), Arc::clone(&schema));
+    let session = Arc::clone(&asking.session);
     let prepare = move |store: &RowStore| {
         store.refresh();
-        let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
-        let tried = settings(target, store.memory_bytes()).into_iter();
-        let (lent, settings) = tried
-            .map(|settings| (store.try_reserve(fixed + settings.bytes(&wanted, 1)), settings))
-            .find(|(lent, _)| lent.is_some())?;
-        Some((lent?, (settings, files::name(&session, store.is_whole(), "", extension))))
+        let fixed = store.each_bytes();
+        let sizes = sizes(target, store.memory_bytes()).into_iter();
+        let (lent, sizes) =
+            sizes.map(|sizes| (store.try_reserve(fixed + sizes.bytes(&format)), sizes)).find(|(lent, _)| lent.is_some())?;
+        Some((lent?, (sizes, files::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
-    let (granted, (settings, name)) = asking.grant(prepare).await?;
-    let job = RowsJob { alive, view, rows: LogRows::new(&schema), settings };
+    let need = if target == WriteTarget::Parquet { ExportNeed::Parquet } else { ExportNeed::Text };
+    let (granted, (sizes, name)) = asking.grant(need, prepare).await?;
+    let job = RowsJob { alive, view, rows: LogRows::new(&schema), sizes };
     let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
     Ok((files::head(media_type, &name), body).into_response())
 }
 
-/// Settings of a file in a share of that memory, or in less.
-fn settings(target: WriteTarget, memory_bytes: u64) -> Vec<WriteSettings> {
+/// Sizes of an export's pieces.
+struct ExportSizes {
+    /// Rows that are written at once.
+    batch_bytes: usize,
+    settings: WriteSettings,
+}
+
+impl ExportSizes {
+    /// Memory of the rows on their way and of the writer.
+    fn bytes(&self, format: &LogFormat) -> u64 {
+        EXPORT_ROWS_FOLD * self.batch_bytes as u64 + self.settings.bytes(&schema_with_flaws(format), 1)
+    }
+}
+
+/// Most memory of an export in the smallest pieces, where rows are gone through by so many threads.
+pub(crate) fn least_bytes(need: ExportNeed, threads: usize) -> u64 {
+    let target = if need == ExportNeed::Parquet { WriteTarget::Parquet } else { WriteTarget::Csv };
+    let format = LogFormat::named("combined");
+    let rows = sizes(target, 0).pop().zip(format).map_or(0, |(sizes, format)| sizes.bytes(&format)) + each_bytes(threads);
+    rows.max(VIEW_PAGE_BYTES)
+}
+
+/// Sizes of a file in a share of that memory, or in less.
+fn sizes(target: WriteTarget, memory_bytes: u64) -> Vec<ExportSizes> {
     let (least, most) = EXPORT_GROUP_BYTES;
     let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
     let of = |group: u64| WriteSettings {
@@ -108,7 +134,9 @@ fn settings(target: WriteTarget, memory_bytes: u64) -> Vec<WriteSettings> {
         footer_bytes_max: 2 * group as usize,
         ..WriteSettings::new(target)
     };
-    vec![of(usual), of(least)]
+    let (usual, small) = (of(usual), of(least));
+    let batches = [(EXPORT_BATCH_BYTES, usual), (EXPORT_BATCH_BYTES / 4, small)];
+    batches.map(|(batch_bytes, settings)| ExportSizes { batch_bytes, settings }).into()
 }
 
 /// The rows of a view on their way into a file.
@@ -117,12 +145,12 @@ struct RowsJob {
     alive: Weak<Session>,
     view: View,
     rows: LogRows,
-    settings: WriteSettings,
+    sizes: ExportSizes,
 }
 
 impl RowsJob {
     fn run(self, store: &RowStore, control: &Control, sink: BodySink) -> Result<(), RenderError> {
-        let Self { alive, view, mut rows, settings } = self;
+        let Self { alive, view, mut rows, sizes: ExportSizes { batch_bytes, settings } } = self;
         let writer = BatchWriter::new(sink, "the export", rows.schema(), &settings).map_err(RenderError::Rows)?;
         let is_csv = settings.target == WriteTarget::Csv;
         let take = |row: &ViewRow<'_>| {
@@ -131,7 +159,7 @@ impl RowsJob {
             } else {
                 rows.push_flawed(&row.record, row.flaw, row.line);
             }
-            if rows.bytes() < EXPORT_BATCH_BYTES {
+            if rows.bytes() < batch_bytes {
                 return Ok(());
             }
             alive.upgrade().inspect(|session| session.touch());
@@ -206,24 +234,26 @@ pub(crate) async fn panel(
         None => store.status_values(&view, control),
     };
     let ((), values) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
-    let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
+    let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_VALUES_BYTES);
     let whole = values.is_whole();
     let prepare = move |store: &RowStore| {
         Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")))
     };
-    let (granted, name) = asking.grant(prepare).await?;
+    let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
     let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
     Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
 }
 
 fn write_values(store: &RowStore, values: &ColumnValues, mut sink: BodySink) -> Result<(), RenderError> {
-    sink.copy(b"value,hits,bytes,share\n")?;
+    let exact = values.is_exact();
+    sink.copy(if exact { b"value,hits,bytes,share\n" } else { &b"value,hits,bytes,share,hits_min,hits_max\n"[..] })?;
     let mut line = Vec::new();
     let take = |value: &ValueCount<'_>| {
         line.clear();
         Csv::push_text(&mut line, String::from_utf8_lossy(&neutral(value.text)).as_bytes());
         // Writing to memory does not fail.
-        let _ = writeln!(line, ",{},{},{:.6}", value.hits, value.bytes, value.share);
+        let _ = write!(line, ",{},{},{:.6}", value.hits, value.bytes, value.share);
+        let _ = if exact { writeln!(line) } else { writeln!(line, ",{},{}", value.hits_min, value.hits_max) };
         sink.copy(&line).map_err(|cause| PipeError::io("the export", "cannot write", cause))
     };
     store.each_value(values, take).map_err(RenderError::Rows)?;
@@ -261,7 +291,7 @@ pub(crate) async fn report(
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
     let prepare =
         move |store: &RowStore| Some((store.try_reserve(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
-    let (granted, name) = asking.grant(prepare).await?;
+    let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
     let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;
         Ok(Sink::flush(&mut sink)?)
@@ -281,19 +311,16 @@ impl PendingExport {
     /// others to the file.
     async fn grant<T: Send + 'static>(
         self,
+        need: ExportNeed,
         prepare: impl FnOnce(&RowStore) -> Option<(Reservation, T)> + Send + 'static,
     ) -> Result<(ReadyExport, T), ApiError> {
-        let Self { session, twin, place, .. } = self;
+        let Self { sessions, session, twin, place } = self;
         let held = session.rows().hold().await?;
         let prepared = tokio::task::spawn_blocking(move || {
             let prepared = held.store.as_ref().and_then(|store| prepare(store))?;
             Some((held, prepared))
         });
-        let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| {
-            let message =
-                "this session has no room for an export beside its rows: give more --memory or --temp-max, or fewer --sessions";
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
-        })?;
+        let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| sessions.export_advice().refusal(need))?;
         Ok((ReadyExport { place, twin, held, lent }, prepared))
     }
 }

@@ -1,6 +1,7 @@
 //! Questions about sessions and their rows, and the answers.
 
 pub(crate) mod answers;
+pub(crate) mod export_advice;
 pub(crate) mod exports;
 pub(crate) mod files;
 pub(crate) mod formats;

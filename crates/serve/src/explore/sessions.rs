@@ -2,6 +2,7 @@
 
 use crate::admission::scheduler::Scheduler;
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
+use crate::explore::export_advice::ExportAdvice;
 use crate::explore::view_page::ViewPage;
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
@@ -46,6 +47,7 @@ pub(crate) struct Sessions {
     segment_rows: usize,
     /// Most memory of one question beside its threads.
     question_bytes: u64,
+    export_advice: ExportAdvice,
     /// Folder for rows that do not fit the memory, and the most bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
     /// Folder in which uploads outlive the server.
@@ -64,7 +66,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: AnalyzeSettings,
-        SessionMemory { shares, question_bytes, segment_rows }: SessionMemory,
+        (SessionMemory { shares, question_bytes, segment_rows }, export_advice): (SessionMemory, ExportAdvice),
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         admission: &Admission,
         rate_limit: Option<u64>,
@@ -80,6 +82,7 @@ impl Sessions {
             shares,
             segment_rows,
             question_bytes,
+            export_advice,
             spill,
             state,
             sessions_max: admission.count(PermitKind::Session),
@@ -471,6 +474,10 @@ impl Sessions {
 
     pub(crate) fn threads(&self) -> usize {
         self.shares.threads
+    }
+
+    pub(crate) fn export_advice(&self) -> &ExportAdvice {
+        &self.export_advice
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

@@ -27,7 +27,7 @@ use api::{render_routes, router};
 use config::{Config, StartError};
 use rorqual_pipe::Input;
 use rorqual_store::Store;
-use shares::{admission, allot, connections_max};
+use shares::{admission, allot, connections_max, export_advice};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -95,6 +95,7 @@ impl Server {
         let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
         descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
         let admission = admission(&config);
+        let advice = export_advice(&mut config);
         let allotment = allot(&mut config, &admission)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
@@ -116,7 +117,7 @@ impl Server {
         recorded();
         let sessions = Sessions::new(
             config.settings,
-            allotment,
+            (allotment, advice),
             (config.spill, state),
             &admission,
             config.rate_limit,

@@ -1,8 +1,10 @@
 //! The memory of a server, shared out at its start among all that it may do at a time.
 
 use crate::admission::{Admission, AdmissionCounts, PermitKind};
+use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
+use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
-use crate::limits::{MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES};
+use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES};
 use crate::server::config::{Config, StartError};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
@@ -22,6 +24,44 @@ pub(crate) fn allot(config: &mut Config, admission: &Admission) -> Result<Sessio
             allotted => return allotted.map_err(StartError::Budget),
         }
     }
+}
+
+/// Most memory that is advised, in MiB.
+const ADVISED_MIB_MAX: u64 = 1 << 24;
+
+/// Settings with which exports have room in any session; those of `config` stay as they are.
+pub(crate) fn export_advice(config: &mut Config) -> ExportAdvice {
+    ExportAdvice {
+        text: advised(config, ExportNeed::Text),
+        parquet: advised(config, ExportNeed::Parquet),
+        lacks_file: config.spill.is_none(),
+    }
+}
+
+fn advised(config: &mut Config, need: ExportNeed) -> AdvisedSettings {
+    let (memory_bytes, sessions) = (config.settings.memory_bytes, config.sessions_max);
+    let mut suffices = |memory_bytes: u64, sessions: usize| {
+        (config.settings.memory_bytes, config.sessions_max) = (memory_bytes, sessions);
+        let admission = admission(config);
+        let shares = allot(config, &admission).map(|allotted| allotted.shares);
+        shares.is_ok_and(|shares| shares.tables_bytes >= EXPORT_SHARE * least_bytes(need, shares.threads))
+    };
+    let mut advised = AdvisedSettings::default();
+    if !suffices(memory_bytes, sessions) {
+        let (mut less, mut enough) = (memory_bytes >> 20, (memory_bytes >> 20).max(1));
+        while enough < ADVISED_MIB_MAX && !suffices(enough << 20, sessions) {
+            (less, enough) = (enough, 2 * enough);
+        }
+        while enough - less > 1 {
+            let middle = less.midpoint(enough);
+            *(if suffices(middle << 20, sessions) { &mut enough } else { &mut less }) = middle;
+        }
+        let mut fewer = std::iter::successors(Some(sessions / 2), |fewer| Some(fewer / 2)).take_while(|fewer| *fewer > 0);
+        let fewer = fewer.find(|fewer| suffices(memory_bytes, *fewer));
+        advised = AdvisedSettings { memory_mib: Some(enough), sessions: fewer };
+    }
+    (config.settings.memory_bytes, config.sessions_max) = (memory_bytes, sessions);
+    advised
 }
 
 /// The largest segments for which there is memory in their recorders and, some of them, in a
