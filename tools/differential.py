@@ -417,6 +417,8 @@ EXPLAINED = [
     Rule("after a match over lines ripgrep goes on as if a line began there, though not with -o and -c",
          lambda a: a.case.peer == "r" and a.case.has("-U") and not a.case.has("-o", "-c") and any(b"^" in pattern for pattern in a.case.patterns),
          in_case(without_starts)),
+    Rule("with -v ripgrep prints some of the lines that matches over lines touch",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-v"), drop("-v")),
     Rule("ripgrep prints the lines before an empty match after the end of the last line, which is no line",
          lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-B", "-C") and a.case.may_be_empty(), drop("-B", "-C")),
     Rule("ripgrep goes by no -m where lines without a match over several lines are selected",
