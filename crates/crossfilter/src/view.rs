@@ -236,7 +236,10 @@ impl ViewResult {
     /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
     #[must_use]
     pub fn status_panel(&self, top: usize) -> Option<Panel> {
-        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
+        let total = self.lines.total;
+        let doubt =
+            self.bounds.map_or((0, 0), |RowBounds { least, most }| (total.saturating_sub(least), most.saturating_sub(total)));
+        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact, doubt);
         let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
         (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, others, rows })
     }
@@ -309,7 +312,8 @@ impl RowStore {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn statuses(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
         let counted = self.sums_of(view, control)?;
-        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
+        let doubt = (counted.overcounted_max(), counted.doubtful());
+        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact, doubt))
     }
 
     fn outcomes(&self, counted: &CountedViews) -> Outcomes {
@@ -369,15 +373,16 @@ fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
     })
 }
 
-/// The listed part of the statuses; lines without one are not among them.
-fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
+/// The listed part of the statuses; lines without one are not among them. A filter may leave out
+/// the first number of the counted lines, and mean the second one beside them.
+fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool, (overcounted_max, missed_max): (u64, u64)) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
     let listed = |row: &StatusRow| ReportRow {
         value: row.value.clone(),
         hits: row.hits,
-        hits_min: row.hits,
-        hits_max: row.hits,
+        hits_min: row.hits.saturating_sub(overcounted_max),
+        hits_max: row.hits + missed_max,
         bytes: row.bytes,
     };
     PanelPage {
@@ -385,7 +390,7 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
         distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
         hits: rows().map(|row| row.hits).sum(),
         exact,
-        error_max: 0,
+        error_max: missed_max,
         others: None,
         found: found().count() as u64,
         rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),

@@ -125,6 +125,17 @@ fn a_filter_on_a_value_without_a_code_tells_its_bounds() {
         let urls = store.panel(&view_of(&filter), TextColumn::Url, &one(), &control).expect("nobody cancels");
         let url = &urls.rows[0];
         assert_eq!((&url.value[..], url.hits_min, url.hits_max), ("/", bounds.least, bounds.most), "{filter}");
+        let statuses = store.statuses(&view_of(&filter), &PanelWanted { limit: 9, ..PanelWanted::default() }, &control);
+        let statuses = statuses.expect("nobody cancels").rows;
+        let status = |hits: u64, value: &str| statuses.iter().find(|row| row.value == value).map(|row| (row, hits));
+        let attacks = if filter.contains("not") || filter.contains('!') {
+            if filter.contains(ATTACKER) { 0 } else { ATTACK }
+        } else {
+            truth.min(ATTACK) / ATTACK * ATTACK
+        };
+        for (row, hits) in [status(attacks, "403"), status(truth - attacks, "200")].into_iter().flatten() {
+            assert!(row.hits_min <= hits && hits <= row.hits_max, "{filter}: {hits} in {row:?}");
+        }
         let values = store.values(&view_of(&filter), TextColumn::Path, &control).expect("nobody cancels");
         assert!(!values.is_exact(), "{filter}");
         let mut found = Vec::new();
