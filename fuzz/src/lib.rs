@@ -16,6 +16,7 @@ use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Format
 use rorqual_accesslog::filter::{Filter, Matcher, Subject};
 use rorqual_accesslog::format::{LogFormat, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
 use rorqual_accesslog::parse::{LineOutcome, LogParser};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
 use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, format_path, parse_path};
 use rorqual_columnar::limits::BATCH_ROWS_MAX;
 use rorqual_columnar::read::{RowChoice, TableFile};
@@ -174,11 +175,22 @@ pub fn agent(data: &[u8]) {
     assert!(site.len() <= data.len() && !site.contains(&b'/'));
 }
 
+/// A table with a column of each unit, whose names are a word of filters, odd, and alike.
+static TABLE: LazyLock<Schema> = LazyLock::new(|| {
+    let units = [NumberUnit::Bytes, NumberUnit::Seconds, NumberUnit::Integer, NumberUnit::Float, NumberUnit::Moment];
+    let texts = ["a", "A", "in", "b c"].map(|name| OwnColumn { name: name.to_owned(), unit: None });
+    let number = |unit| OwnColumn { name: format!("{unit:?}"), unit: Some(unit) };
+    Schema::table(texts.into_iter().chain(units.map(number)).collect())
+});
+
 /// A filter is written so that it reads as the same, and can be asked of any line.
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
+    if let Ok(filter) = TABLE.filter(&text) {
+        assert_eq!(TABLE.filter(&TABLE.written(&filter)).as_ref(), Ok(&filter));
+    }
     let Ok(filter) = Filter::parse(&text) else { return };
-    assert_eq!(Filter::parse(&filter.to_string()).as_ref(), Ok(&filter));
+    assert_eq!(Filter::parse(&Schema::access_log().written(&filter)).as_ref(), Ok(&filter));
     let mut matcher = Matcher::new(Arc::new(filter));
     let mut parser = LogParser::new(&COMPILED[1]);
     let line = br#"10.0.0.1 - u [02/Jan/2025:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "http://x.example/" "curl/8""#;

@@ -14,6 +14,7 @@ mod log_histogram;
 pub mod parse;
 mod recorder;
 pub mod report;
+pub mod schema;
 
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};

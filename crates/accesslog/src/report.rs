@@ -6,6 +6,7 @@ pub use crate::aggregate::NoteSample;
 use crate::aggregate::{Analysis, Buckets, CLASSES, HitsAndBytes, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
 use crate::format::{Detection, Field};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The schema's name; it changes when a field changes its meaning.
@@ -164,9 +165,9 @@ pub struct Distinct {
 #[derive(Debug, Clone, Serialize)]
 pub struct Panel {
     /// Name for programs.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Name for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// Number of values.
     pub distinct: Distinct,
     /// Lines that have the field.
@@ -354,8 +355,8 @@ fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
         bytes: row.amount.bytes,
     };
     Panel {
-        field,
-        title,
+        field: field.into(),
+        title: title.into(),
         distinct: Distinct { distinct: top.distinct, exact, error: top.distinct_error },
         hits: top.hits,
         exact,

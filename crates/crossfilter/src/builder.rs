@@ -1,6 +1,6 @@
 //! The segment that a recorder fills.
 
-use crate::columns::{CODED, NUMBERS, TIME};
+use crate::columns::{ColumnCounts, TIME};
 use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
@@ -18,7 +18,7 @@ pub(crate) struct SegmentBuilder {
     values: usize,
     runs: Vec<InputRun>,
     coded: Vec<CodeColumnBuilder>,
-    numbers: [Vec<u64>; NUMBERS],
+    numbers: Vec<Vec<u64>>,
 }
 
 /// A column of codes of the segment's own, in the order in which the values came.
@@ -30,13 +30,13 @@ struct CodeColumnBuilder {
 }
 
 impl SegmentBuilder {
-    pub(crate) fn new(rows_max: usize) -> Self {
+    pub(crate) fn new(rows_max: usize, counts: ColumnCounts) -> Self {
         Self {
             rows_max: rows_max.clamp(1, SEGMENT_ROWS_MAX),
             values: 0,
             runs: Vec::new(),
-            coded: (0..CODED).map(|_| CodeColumnBuilder::default()).collect(),
-            numbers: Default::default(),
+            coded: (0..counts.coded).map(|_| CodeColumnBuilder::default()).collect(),
+            numbers: vec![Vec::new(); counts.numbers],
         }
     }
 
@@ -94,6 +94,13 @@ impl SegmentBuilder {
         }));
     }
 
+    /// Appends rows of columns that they do not have.
+    pub(crate) fn append_none(&mut self, column: usize, rows: usize) {
+        let none = self.local(column, 0);
+        let codes = &mut self.coded[column].codes;
+        codes.resize(codes.len() + rows, none);
+    }
+
     /// The local codes of a column, for the next rows.
     #[inline]
     pub(crate) fn codes(&mut self, column: usize) -> &mut Vec<u16> {
@@ -147,7 +154,10 @@ fn local_of(globals: &mut Vec<u32>, locals: &mut HashMap<u32, u16, RandomState>,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::{CODED, NUMBERS};
     use crate::limits::{SEGMENT_VALUES_MAX, recorder_bytes};
+
+    const COUNTS: ColumnCounts = ColumnCounts { coded: CODED, numbers: NUMBERS };
 
     /// Appends a row whose values are all new.
     fn push(builder: &mut SegmentBuilder, row: u32) {
@@ -162,7 +172,7 @@ mod tests {
     #[test]
     fn a_segment_with_many_values_ends_earlier() {
         for (rows_max, values) in [(SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX), (1_024, 3_072)] {
-            let mut builder = SegmentBuilder::new(rows_max);
+            let mut builder = SegmentBuilder::new(rows_max, COUNTS);
             builder.reserve();
             (0..)
                 .take_while(|row| {
@@ -185,12 +195,12 @@ mod tests {
 
     #[test]
     fn a_segment_is_taken_up_where_it_was_left() {
-        let (mut whole, mut first) = (SegmentBuilder::new(1_024), SegmentBuilder::new(1_024));
+        let (mut whole, mut first) = (SegmentBuilder::new(1_024, COUNTS), SegmentBuilder::new(1_024, COUNTS));
         (0..40).for_each(|row| push(&mut whole, row * 7 % 31));
         (0..25).for_each(|row| push(&mut first, row * 7 % 31));
         whole.numbers(TIME)[3] = ABSENT;
         first.numbers(TIME)[3] = ABSENT;
-        let mut second = SegmentBuilder::new(1_024);
+        let mut second = SegmentBuilder::new(1_024, COUNTS);
         let open = first.segment(false);
         second.take_up(&open, open.columns().expect("in memory"));
         assert_eq!(second.values, first.values);

@@ -2,19 +2,19 @@
 
 use crate::bits::Bits;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
+use crate::columns::{STATUS, number_source, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
-use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
-use rorqual_accesslog::filter::{Filter, FilterRegex, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use rorqual_accesslog::filter::{Filter, FilterRegex, NumberTest, TextTest, TextValue};
+use rorqual_accesslog::schema::{NumberColumn, TextColumn};
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
@@ -65,20 +65,22 @@ const TEXT_BYTES_MAX: usize = 1024;
 /// Bytes of the expression that means the texts with such a beginning, give or take one character.
 const BEGINNING_BYTES_MAX: usize = 512;
 
-/// Candidates of all fields, with twice as many of one while they are gathered, take less than the
-/// least for rates.
+/// Candidates of the fields of access logs, with twice as many of one while they are gathered, take
+/// less than the least for rates.
 const _: () = {
-    let fields = (PANELS.len() + 3) as u64;
     let most = 2 * CANDIDATES_MAX as u64 * size_of::<CandidateValue>() as u64;
-    assert!((fields + 2) * most <= RATES_BYTES_MIN);
+    assert!((ACCESS_FIELDS as u64 + 2) * most <= RATES_BYTES_MIN);
 };
+
+/// Fields of access logs whose values are tried.
+const ACCESS_FIELDS: usize = 20;
 
 /// Tests of the least numbers.
 pub(crate) fn thresholds() -> Vec<CandidateTest> {
     let at_least =
         |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| CandidateTest::AtLeast(column, *number));
-    let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
-    times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
+    let times = [NumberColumn::REQUEST_TIME, NumberColumn::UPSTREAM_TIME];
+    times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::BYTES, &SIZES)).collect()
 }
 
 /// A field whose values are tried.
@@ -137,7 +139,8 @@ impl RowStore {
             let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
             CandidateField { column: Some(column), index, classes }
         };
-        let texts = PANELS.iter().map(|(column, _)| *column).chain([TextColumn::Query]).map(text);
+        let query = self.schema().texts().filter(|column| *column == TextColumn::QUERY);
+        let texts = self.schema().panels().iter().copied().chain(query).map(text);
         texts.chain([CandidateField { column: None, index: STATUS, classes: None }]).collect()
     }
 
@@ -212,7 +215,7 @@ impl RowStore {
         match field.column {
             Some(column) => {
                 let (index, derived) = source(column);
-                DRAWING.hash_one((column.name(), self.dictionaries[index].lock().text_of(derived, code)))
+                DRAWING.hash_one((&*self.schema().text_name(column), self.dictionaries[index].lock().text_of(derived, code)))
             }
             None => u64::from(code),
         }
@@ -263,7 +266,8 @@ impl CandidateTest {
         match self {
             Self::Code { column, .. } => source(*column).0,
             Self::Status(_) => STATUS,
-            Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
+            // Beyond all coded columns.
+            Self::AtLeast(column, _) => usize::MAX - number_column(*column),
         }
     }
 
@@ -318,7 +322,7 @@ impl CandidateTest {
         match self {
             Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
             Self::Status(status) => {
-                Filter::Number(NumberColumn::Status, NumberTest::range(u64::from(*status), u64::from(*status)))
+                Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(*status), u64::from(*status)))
             }
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
@@ -333,9 +337,5 @@ impl CandidateTest {
 }
 
 fn number_column(column: NumberColumn) -> usize {
-    match column {
-        NumberColumn::RequestTime => REQUEST_TIME,
-        NumberColumn::UpstreamTime => UPSTREAM_TIME,
-        _ => BYTES,
-    }
+    number_source(column).unwrap_or_default()
 }

@@ -3,13 +3,14 @@
 use crate::columns::{STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
-use crate::panels::{PANELS, amounts_of, shown};
+use crate::panels::{amounts_of, shown};
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
-use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
-use rorqual_accesslog::filter::{NumberColumn, TextColumn};
+use crate::view::{STATUS_FIELD, STATUS_TITLE, Stack, View, ViewError, ViewParts, ViewResult};
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Two views: each whole, and panel by panel with the values of both.
 #[derive(Debug, Clone, Serialize)]
@@ -28,9 +29,9 @@ pub struct Compared {
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedPanel {
     /// Name for programs.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Name for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// The largest difference of shares first.
     pub rows: Vec<ComparedRow>,
 }
@@ -61,16 +62,16 @@ impl RowStore {
     pub fn compare(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
         let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
         let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
-        let panel =
-            |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
+        let panel = |column: &TextColumn| self.compared(&counted_a, &counted_b, *column, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
-        let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
+        let panels =
+            status.into_iter().chain(self.schema().panels().iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
         let is_whole = |viewed: &ViewResult| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
         let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
 
-    fn compared(&self, a: &CountedViews, b: &CountedViews, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {
+    fn compared(&self, a: &CountedViews, b: &CountedViews, field: TextColumn, top: usize) -> ComparedPanel {
         let (index, derived) = source(field);
         let tables = self.dictionaries[index].lock();
         let of_a = amounts_of(a.sums.column(index), &tables, derived);
@@ -78,7 +79,8 @@ impl RowStore {
         let sides = Sides { a: &of_a, b: &of_b, rows_a: rows(a), rows_b: rows(b) };
         let text = |code: u32| tables.text_of(derived, code);
         let row = |code: u32| sides.row(code, shown(text(code)));
-        ComparedPanel { field: field.name(), title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
+        let (title, field) = (self.schema().title(field), self.schema().text_name(field));
+        ComparedPanel { field, title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
     }
 }
 
@@ -86,7 +88,7 @@ fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPa
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
     let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
-    ComparedPanel { field: NumberColumn::Status.name(), title: "Statuses", rows }
+    ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
 }
 
 fn rows(counted: &CountedViews) -> u64 {

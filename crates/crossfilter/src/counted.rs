@@ -27,6 +27,8 @@ pub(crate) struct CountedViews {
     pub(crate) axis: Option<Axis>,
     pub(crate) histogram: Grid,
     pub(crate) series: ViewSeries,
+    /// Meaning of the series.
+    pub(crate) stack: Stack,
     /// Empty where no request says how long it took.
     pub(crate) bands: Grid,
     pub(crate) rows_total: u64,
@@ -283,6 +285,7 @@ impl RowStore {
             histogram: found.histogram,
             bands: found.bands,
             series,
+            stack: key.stack,
             rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
             rows_dropped: snapshot.rows_dropped,
             bounds,
@@ -496,7 +499,7 @@ impl CountJob<'_> {
         }
         if self.spreads {
             week_hours(segment, spill, &found.selected, &mut found.hours)?;
-            found.spreads.count(segment, spill, &found.selected, &found.hours)?;
+            found.spreads.count(segment, spill, &found.selected, &found.hours, self.store.schema())?;
             self.widen(segment, found)?;
         }
         let Some(axis) = self.axis else { return Ok(()) };

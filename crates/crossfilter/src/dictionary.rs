@@ -7,7 +7,8 @@ use hashbrown::HashTable;
 use rorqual_accesslog::Countries;
 use rorqual_accesslog::agent::{classify, referring_site};
 use rorqual_accesslog::aggregate::HeavyHitters;
-use rorqual_accesslog::filter::{TextColumn, TextTest, kind, net};
+use rorqual_accesslog::filter::{TextTest, kind, net};
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -549,15 +550,15 @@ impl DictionaryTables {
 fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     match column {
-        TextColumn::Net => Cow::Owned(net(text).into_bytes()),
-        TextColumn::Country => Cow::Owned(countries.map_or_else(String::new, |countries| countries.of(text)).into_bytes()),
-        TextColumn::Site => referring_site(text),
-        TextColumn::Kind => Cow::Borrowed(kind(text).as_bytes()),
-        TextColumn::Browser => owned(classify(text).browser),
-        TextColumn::Os => owned(classify(text).os),
-        TextColumn::Bot => owned(classify(text).bot.unwrap_or_default()),
+        TextColumn::NET => Cow::Owned(net(text).into_bytes()),
+        TextColumn::COUNTRY => Cow::Owned(countries.map_or_else(String::new, |countries| countries.of(text)).into_bytes()),
+        TextColumn::SITE => referring_site(text),
+        TextColumn::KIND => Cow::Borrowed(kind(text).as_bytes()),
+        TextColumn::BROWSER => owned(classify(text).browser),
+        TextColumn::OS => owned(classify(text).os),
+        TextColumn::BOT => owned(classify(text).bot.unwrap_or_default()),
         // The first byte is the kind of flaw.
-        TextColumn::Flaw => Cow::Borrowed(&text[1..]),
+        TextColumn::FLAW => Cow::Borrowed(&text[1..]),
         _ => Cow::Borrowed(&[]),
     }
 }
@@ -565,10 +566,10 @@ fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>)
 #[cfg(test)]
 mod tests {
     use super::{Dictionary, NONE, OTHERS, SpareValues};
-    use rorqual_accesslog::filter::TextColumn;
+    use rorqual_accesslog::schema::TextColumn;
 
     fn dictionary(bytes_max: u64) -> Dictionary {
-        Dictionary::new(&[TextColumn::Site], (0, 0), (bytes_max, &SpareValues::new(0)), None)
+        Dictionary::new(&[TextColumn::SITE], (0, 0), (bytes_max, &SpareValues::new(0)), None)
     }
 
     #[test]

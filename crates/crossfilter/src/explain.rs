@@ -2,6 +2,7 @@
 //! among them.
 
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
+use crate::columns::source;
 use crate::columns::{PATH, STATUS};
 use crate::counted::CountedViews;
 use crate::dictionary::OTHERS;
@@ -11,10 +12,11 @@ use crate::question::ViewQuestion;
 use crate::store::{RowStore, Snapshot};
 use crate::test_counts::TestCounts;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::TEXT_FIELDS;
-use rorqual_accesslog::filter::{Filter, TextColumn};
+use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Least values of a finding among the rows asked about: so many, such a share more than would be
@@ -85,10 +87,10 @@ pub struct Explained {
 }
 
 /// A field some of whose values had no room.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct UnknownField {
     /// Name for programs.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Rows with such a value, of those asked about.
     pub hits_in: u64,
     /// Of the rest.
@@ -149,7 +151,7 @@ impl RowStore {
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
-        let unknown = unknown_fields(&inside, &all);
+        let unknown = self.unknown_fields(&inside, &all);
         let offers = question.offers(&snapshot, &paired, &fields, &all, tried)?;
         Ok(Explained {
             rows_in: paired.rows_in,
@@ -187,8 +189,8 @@ impl RowStore {
         }
         let Evidence { hits_in, hits_out, .. } = offer.evidence;
         Finding {
-            conditions: filters.iter().map(ToString::to_string).collect(),
-            filter: Filter::All(filters).to_string(),
+            conditions: filters.iter().map(|filter| self.schema().written(filter)).collect(),
+            filter: self.schema().written(&Filter::All(filters)),
             hits_in,
             hits_out,
             share_in: offer.evidence.share_in(),
@@ -197,19 +199,22 @@ impl RowStore {
             g: offer.g(),
             dispersion: offer.dispersion,
             q: offer.q,
-            companions: companions.iter().map(|test| paired.tests[*test].filter(self).to_string()).collect(),
+            companions: companions.iter().map(|test| self.schema().written(&paired.tests[*test].filter(self))).collect(),
         }
     }
-}
 
-/// Fields with rows whose value had no room.
-fn unknown_fields(inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField> {
-    let of = |(index, field): (usize, &rorqual_accesslog::format::Field)| {
-        let hits = |counted: &CountedViews| counted.sums.column(index).get(OTHERS).hits;
-        let (hits_in, hits_all) = (hits(inside), hits(all));
-        (hits_all > 0).then(|| UnknownField { field: field.name(), hits_in, hits_out: hits_all.saturating_sub(hits_in) })
-    };
-    TEXT_FIELDS.iter().enumerate().filter_map(of).collect()
+    /// Fields with rows whose value had no room.
+    fn unknown_fields(&self, inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField> {
+        let of = |column: TextColumn| {
+            let (index, derived) = source(column);
+            let hits = |counted: &CountedViews| counted.sums.column(index).get(OTHERS).hits;
+            let (hits_in, hits_all) = (hits(inside), hits(all));
+            let is_short = derived.is_none() && column != TextColumn::URL && hits_all > 0;
+            let field = self.schema().text_name(column);
+            is_short.then(|| UnknownField { field, hits_in, hits_out: hits_all.saturating_sub(hits_in) })
+        };
+        self.schema().texts().filter_map(of).collect()
+    }
 }
 
 /// The values whose pairs are counted; `singles` come with the strongest evidence first, and

@@ -5,7 +5,7 @@
 //! The file may be damaged: each record and the head have a checksum, lengths are held against the
 //! file before anything is allocated, and every code is held against its dictionary.
 
-use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
+use crate::columns::{ColumnCounts, FLAW, REJECTED, REPAIRED, STATUS, ZONE};
 use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
 use crate::limits::{PIECE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::record::{
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// First bytes of a journal, before its number.
-const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows01");
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows02");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead03");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead04");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -49,7 +49,7 @@ impl RowStore {
         journal.set_len(0)?;
         journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
         let store = Self::empty(settings, Some(Spill::journal(journal, START_BYTES, bytes_max)));
-        lock(&store.written).codes = [OTHERS as usize + 1; DICTIONARIES];
+        lock(&store.written).codes = vec![OTHERS as usize + 1; store.dictionaries.len()];
         Ok(Arc::new(store))
     }
 
@@ -105,7 +105,7 @@ impl RowStore {
                 let found = piece_of(&dictionary.lock(), *known);
                 let Some((piece, next)) = found else { break };
                 let mut record = JournalRecord::new(RecordKind::Texts);
-                record.bytes().push(field as u8);
+                record.bytes().extend_from_slice(&(field as u16).to_le_bytes());
                 record.bytes().extend_from_slice(&(*known as u32).to_le_bytes());
                 pack(&piece, record.bytes());
                 journal.append(record)?;
@@ -123,6 +123,9 @@ impl RowStore {
         head.extend_from_slice(&self.inputs.load(Ordering::Relaxed).to_le_bytes());
         head.extend_from_slice(&self.rows_dropped().to_le_bytes());
         head.push(u8::from(self.full.load(Ordering::Relaxed)));
+        let ColumnCounts { coded, numbers } = self.counts();
+        head.extend_from_slice(&(coded as u32).to_le_bytes());
+        head.extend_from_slice(&(numbers as u32).to_le_bytes());
         for (dictionary, known) in self.dictionaries.iter().zip(&written.codes) {
             head.extend_from_slice(&(*known as u32).to_le_bytes());
             let shortage = dictionary.lock().shortage();
@@ -144,7 +147,8 @@ impl RowStore {
         Ok(head)
     }
 
-    /// Restores the store of `head` and `journal` as it was checkpointed; later records of the
+    /// Restores the store of `head` and `journal` as it was checkpointed, with the same columns in
+    /// `settings`; later records of the
     /// journal are cut off. Takes the memory of one record beside the store. The next run adds rows
     /// to the head's segments that are not full.
     ///
@@ -152,14 +156,14 @@ impl RowStore {
     /// When the files are damaged, of another version, or do not go together; when the memory has
     /// less room for values than it had, or the journal can't be read.
     pub fn restore(settings: RowStoreSettings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
-        let head =
-            JournalHead::read(head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
+        let head = JournalHead::read(head, ColumnCounts::of(&settings.schema))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
         if journal.metadata()?.len() < head.journal_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
         }
         let cut = journal.try_clone()?;
         let store = Self::empty(settings, Some(Spill::journal(journal, head.journal_bytes, bytes_max)));
-        let mut segments = Restored::new(head.segments);
+        let mut segments = Restored::new(head.segments, store.counts());
         store.take_journal(&head, &mut segments)?;
         store.take_head(head, segments).ok_or_else(damaged)?;
         cut.set_len(store.spilled_bytes())?;
@@ -194,7 +198,7 @@ impl RowStore {
     }
 
     fn take_texts(&self, mut payload: &[u8], head: &JournalHead) -> io::Result<()> {
-        let (field, first) = u8::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
+        let (field, first) = u16::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
         let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
         let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
         let mut tables = dictionary.lock();
@@ -221,19 +225,25 @@ impl RowStore {
 
     fn take_head(&self, head: JournalHead, mut segments: Restored) -> Option<()> {
         let mut written = lock(&self.written);
+        let lengths: Vec<usize> = head.dictionaries.iter().map(|(length, _)| *length).collect();
         for (index, (dictionary, (length, shortage))) in self.dictionaries.iter().zip(head.dictionaries).enumerate() {
             let mut tables = dictionary.lock();
             let is_beyond = shortage.overflowed_at.is_some_and(|code| code as usize > length);
-            if tables.len() != length || segments.globals_max[index] as usize >= length || is_beyond {
+            // The codes of statuses and of zones are no dictionary's, and are held against their
+            // own.
+            let is_known = [STATUS, ZONE].contains(&index) || (segments.globals_max[index] as usize) < length;
+            if tables.len() != length || !is_known || is_beyond {
                 return None;
             }
             tables.restore_shortage(shortage);
-            written.codes[index] = length;
+            written.codes.push(length);
         }
         let mut open = Vec::new();
         for (meta, columns) in head.growing {
             open.push(meta.place);
-            if !(0..DICTIONARIES).all(|index| columns.last_global(index) < head.dictionaries[index].0) {
+            let is_known =
+                |(index, length): (usize, &usize)| [STATUS, ZONE].contains(&index) || columns.last_global(index) < *length;
+            if !lengths.iter().enumerate().all(is_known) {
                 return None;
             }
             segments.put(meta.place, Segment::of_record(meta, Some(columns), None, false))?;
@@ -278,14 +288,15 @@ struct Restored {
     all: Vec<Option<Arc<Segment>>>,
     /// The number of them that there are to be.
     count: usize,
-    globals_max: [u32; CODED],
+    counts: ColumnCounts,
+    globals_max: Vec<u32>,
     /// Most memory of one of them.
     bytes_most: u64,
 }
 
 impl Restored {
-    fn new(count: usize) -> Self {
-        Self { all: Vec::new(), count, globals_max: [0; CODED], bytes_most: 0 }
+    fn new(count: usize, counts: ColumnCounts) -> Self {
+        Self { all: Vec::new(), count, counts, globals_max: vec![0; counts.coded], bytes_most: 0 }
     }
 
     /// Puts a segment in its place, which nobody else has.
@@ -303,7 +314,7 @@ impl Restored {
 
     /// Takes a segment of the journal, where `payload` is at that offset.
     fn take_stored(&mut self, mut payload: &[u8], offset: u64) -> Option<()> {
-        let (meta, columns, mut stored) = decode(&mut payload)?;
+        let (meta, columns, mut stored) = decode(&mut payload, self.counts)?;
         stored.offset += offset;
         self.bytes_most = self.bytes_most.max(columns.bytes());
         for (most, coded) in self.globals_max.iter_mut().zip(&columns.coded) {
@@ -321,20 +332,23 @@ struct JournalHead {
     inputs: u32,
     rows_dropped: u64,
     full: bool,
-    dictionaries: [(usize, Shortage); DICTIONARIES],
+    dictionaries: Vec<(usize, Shortage)>,
     segments: usize,
     growing: Vec<(Meta, SegmentColumns)>,
 }
 
 impl JournalHead {
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(bytes: &[u8], counts: ColumnCounts) -> Option<Self> {
         let (mut rest, checksum) = bytes.split_last_chunk()?;
         if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) || u64::take(&mut rest)? != HEAD_MAGIC {
             return None;
         }
         let (number, journal_bytes) = (u64::take(&mut rest)?, u64::take(&mut rest)?);
         let (inputs, rows_dropped, full) = (u32::take(&mut rest)?, u64::take(&mut rest)?, u8::take(&mut rest)? != 0);
-        let mut dictionaries = [(0, Shortage::default()); DICTIONARIES];
+        if (u32::take(&mut rest)? as usize, u32::take(&mut rest)? as usize) != (counts.coded, counts.numbers) {
+            return None;
+        }
+        let mut dictionaries = vec![(0, Shortage::default()); counts.coded];
         for dictionary in &mut dictionaries {
             let length = u32::take(&mut rest)? as usize;
             let overflowed_at = Some(u32::take(&mut rest)?).filter(|code| *code != 0);
@@ -348,7 +362,7 @@ impl JournalHead {
         }
         let mut growing = Vec::new();
         for _ in 0..count {
-            let (meta, columns, _) = decode(&mut rest)?;
+            let (meta, columns, _) = decode(&mut rest, counts)?;
             growing.push((meta, columns));
         }
         // Each that is full has a record.

@@ -28,6 +28,7 @@ mod explain;
 mod journal;
 pub mod limits;
 mod majority;
+mod number_spread;
 mod numbers;
 mod page;
 mod panels;
@@ -44,6 +45,7 @@ mod sparse_counts;
 mod spill;
 mod store;
 mod sums;
+mod table_recorder;
 mod test_counts;
 mod timeline;
 mod urls;
@@ -52,11 +54,13 @@ mod view;
 
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding, UnknownField};
-pub use page::{PageRow, RowPage};
+pub use number_spread::{NumberQuantiles, NumberSummary};
+pub use page::{OwnValue, PageRow, RowPage};
 pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
 pub use scan_rows::ViewRow;
 pub use store::{Reservation, RowStore, RowStoreSettings};
+pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
     Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, TimeRange, View, ViewError,

@@ -53,6 +53,36 @@ pub const fn recorder_bytes(segment_rows: usize) -> u64 {
     TRANSLATIONS_BYTES + 140 * segment_rows as u64 + 32 * values as u64
 }
 
+/// Memory of the recorder of a table with so many columns of texts and of numbers, for segments of
+/// so many rows: each column twice, as a copy is made, its distinct values, and those of the rows
+/// that are appended at once.
+#[must_use]
+pub const fn table_recorder_bytes(segment_rows: usize, texts: usize, numbers: usize) -> u64 {
+    let coded = crate::columns::CODED + texts;
+    let row_bytes = 2 * (2 * coded + 8 * (crate::columns::NUMBERS + numbers));
+    let values = segment_values(segment_rows) + coded * append_rows(segment_rows);
+    (row_bytes * segment_rows + 32 * values + 256 * append_rows(segment_rows)) as u64
+}
+
+/// Rows of a segment of such a table in a store of so much memory: fewer where there are many
+/// columns, so that a recorder takes no more than another's.
+#[must_use]
+pub const fn table_segment_rows(memory_bytes: u64, texts: usize, numbers: usize) -> usize {
+    let mut rows = segment_rows(memory_bytes);
+    while rows > SEGMENT_ROWS_MIN && table_recorder_bytes(rows, texts, numbers) > RECORDER_BYTES {
+        rows /= 2;
+    }
+    rows
+}
+
+/// Memory of each thread of a view of such a table: that of any view, sums of its texts, and
+/// distributions of its numbers.
+#[must_use]
+pub const fn table_thread_bytes(texts: usize, numbers: usize) -> u64 {
+    let spreads = if numbers == 0 { 0 } else { (4 << 20) + 8 * 1024 * numbers as u64 };
+    THREAD_BYTES + 16 * (SUMMED_VALUES * texts) as u64 + spreads
+}
+
 /// Most memory of a recorder: 15.8 MiB.
 pub const RECORDER_BYTES: u64 = recorder_bytes(SEGMENT_ROWS_MAX);
 

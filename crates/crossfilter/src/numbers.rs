@@ -39,6 +39,11 @@ impl CodedNumbers {
         code.checked_sub(1).map(|steps| self.base + steps * self.step)
     }
 
+    /// The largest code.
+    pub(crate) fn code_max(&self) -> u64 {
+        self.max
+    }
+
     pub(crate) fn get(&self, row: usize) -> Option<u64> {
         self.number(self.codes.get(row))
     }

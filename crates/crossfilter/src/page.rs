@@ -5,18 +5,18 @@ use crate::columns::{
     AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE, STATUS,
     source,
 };
-use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
+use crate::columns::{CODED, ColumnCounts, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::view::{View, ViewError};
-use rorqual_accesslog::filter::TextColumn;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextColumn, integer_of};
 use rorqual_pipe::{Control, Error, each};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
@@ -66,6 +66,9 @@ pub struct PageRow {
     pub upstream_time: Option<f64>,
     /// Host, container or file that a prefix of the line names.
     pub source: String,
+    /// Values of the schema's own columns, by their names.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_map")]
+    pub columns: Vec<(String, OwnValue)>,
     /// Fault of the line.
     pub flaw: Option<String>,
     /// It has no field.
@@ -73,6 +76,37 @@ pub struct PageRow {
     /// The line rebuilt in its format, as [`LogFormat::line`] does; of a rejected one its first 1
     /// KiB.
     pub line: String,
+}
+
+/// A value of one of a schema's own columns.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+#[serde(untagged)]
+pub enum OwnValue {
+    /// The absent value.
+    Absent,
+    /// A text.
+    Text(String),
+    /// A whole number with a sign.
+    Integer(i64),
+    /// A whole number from 0 on.
+    Natural(u64),
+    /// A number, or Unix seconds.
+    Float(f64),
+}
+
+fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(columns.iter().map(|(name, value)| (name, value)))
+}
+
+impl OwnValue {
+    fn number(unit: NumberUnit, step: Option<u64>) -> Self {
+        match (unit, step) {
+            (_, None) => Self::Absent,
+            (NumberUnit::Integer, Some(step)) => Self::Integer(integer_of(step)),
+            (NumberUnit::Float | NumberUnit::Moment | NumberUnit::Seconds, Some(step)) => Self::Float(unit.value(step)),
+            (_, Some(step)) => Self::Natural(step),
+        }
+    }
 }
 
 /// Rows of a run that are in the view.
@@ -202,8 +236,9 @@ struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     fn new(store: &'a RowStore, segment: &'a Segment) -> io::Result<Self> {
         let spill = store.spill.as_ref();
-        let coded = (0..CODED).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
-        let numbers = (0..NUMBERS).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
+        let ColumnCounts { coded, numbers } = segment.counts();
+        let coded = (0..coded).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
+        let numbers = (0..numbers).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
         Ok(Self { store, coded, numbers })
     }
 
@@ -227,6 +262,19 @@ impl<'a> RowReader<'a> {
         lossy(tables.text_of(Some(column), class))
     }
 
+    /// The values of the schema's own columns.
+    fn own(&self, row: usize) -> Vec<(String, OwnValue)> {
+        let (mut texts, mut numbers) = (CODED.., NUMBERS..);
+        let value = |column: &OwnColumn| {
+            let value = match column.unit {
+                None => texts.next().map(|index| self.text(index, row)).filter(|text| !text.is_empty()).map(OwnValue::Text),
+                Some(unit) => numbers.next().map(|index| OwnValue::number(unit, self.numbers[index].get(row))),
+            };
+            (column.name.clone(), value.unwrap_or(OwnValue::Absent))
+        };
+        self.store.schema().own().iter().map(value).collect()
+    }
+
     fn row(&self, row: usize, format: &LogFormat) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
@@ -238,27 +286,28 @@ impl<'a> RowReader<'a> {
             time: time_us.map(|time_us| time_us as f64 / 1e6),
             zone_seconds: self.coded[ZONE].get(row).cast_signed() + ZONE_MIN,
             client: self.text(CLIENT, row),
-            net: self.derived(TextColumn::Net, row),
-            country: self.derived(TextColumn::Country, row),
+            net: self.derived(TextColumn::NET, row),
+            country: self.derived(TextColumn::COUNTRY, row),
             user: self.text(USER, row),
             host: self.text(HOST, row),
             method: self.text(METHOD, row),
             url: lossy(&joined(path.as_bytes(), query.as_bytes())),
             path,
             query,
-            kind: self.derived(TextColumn::Kind, row),
+            kind: self.derived(TextColumn::KIND, row),
             protocol: self.text(PROTOCOL, row),
             status: u16::try_from(self.coded[STATUS].get(row)).ok().filter(|status| *status != 0),
             bytes: self.numbers[BYTES].get(row),
             referrer: self.text(REFERRER, row),
-            site: self.derived(TextColumn::Site, row),
+            site: self.derived(TextColumn::SITE, row),
             agent: self.text(AGENT, row),
-            browser: self.derived(TextColumn::Browser, row),
-            os: self.derived(TextColumn::Os, row),
-            bot: self.derived(TextColumn::Bot, row),
+            browser: self.derived(TextColumn::BROWSER, row),
+            os: self.derived(TextColumn::OS, row),
+            bot: self.derived(TextColumn::BOT, row),
             request_time,
             upstream_time,
             source: self.text(SOURCE, row),
+            columns: self.own(row),
             // The first byte is the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
             rejected,

@@ -9,31 +9,10 @@ use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted};
 use memchr::memmem::Finder;
-use rorqual_accesslog::filter::TextColumn;
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, ReportRow};
+use rorqual_accesslog::schema::TextColumn;
 use std::borrow::Cow;
 use std::cmp::Ordering;
-
-/// The panels of a view in the order in which they are shown.
-pub(crate) const PANELS: [(TextColumn, &str); 17] = [
-    (TextColumn::Path, "Paths"),
-    (TextColumn::Client, "Clients"),
-    (TextColumn::Net, "Networks"),
-    (TextColumn::Country, "Countries"),
-    (TextColumn::Host, "Virtual hosts"),
-    (TextColumn::Method, "Methods"),
-    (TextColumn::Protocol, "Protocols"),
-    (TextColumn::Referrer, "Referrers"),
-    (TextColumn::Site, "Referring sites"),
-    (TextColumn::Browser, "Browsers"),
-    (TextColumn::Os, "Operating systems"),
-    (TextColumn::Bot, "Bots"),
-    (TextColumn::Agent, "User agents"),
-    (TextColumn::User, "Users"),
-    (TextColumn::Kind, "Kinds of content"),
-    (TextColumn::Source, "Sources"),
-    (TextColumn::Flaw, "Flaws"),
-];
 
 /// A value as text; one that is too long to show ends in `…`.
 pub(crate) fn shown(text: &[u8]) -> String {
@@ -110,16 +89,16 @@ impl RowStore {
 
     /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in
     /// the view or not.
-    pub(crate) fn panel_of(&self, counted: &CountedViews, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
+    pub(crate) fn panel_of(&self, counted: &CountedViews, column: TextColumn, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
         let page = self.page_of(counted, column, &wanted);
         let (index, derived) = source(column);
         let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
         // Without a file of countries no client has one, known or not.
-        let is_asked = column != TextColumn::Country || self.settings.countries.is_some();
+        let is_asked = column != TextColumn::COUNTRY || self.settings.countries.is_some();
         (is_asked && (known || page.hits > 0)).then_some(Panel {
             field: page.field,
-            title,
+            title: self.schema().title(column),
             distinct: page.distinct,
             hits: page.hits,
             exact: page.exact,
@@ -162,7 +141,7 @@ impl RowStore {
                 bytes: *bytes,
             };
             PanelPage {
-                field: column.name(),
+                field: self.schema().text_name(column),
                 distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
                 hits: hits + others,
                 exact: exact && counted.exact,

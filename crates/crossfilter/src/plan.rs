@@ -3,15 +3,16 @@
 use crate::bits::Bits;
 use crate::code_set::CodeSet;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{AGENT, BYTES, DICTIONARIES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
-use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
+use crate::columns::{AGENT, BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
+use crate::columns::{has_dictionary, number_source, source};
 use crate::dictionary::{Dictionary, NONE, OTHERS};
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, NO_BUCKET, stretches};
 use crate::view::View;
 use foldhash::fast::RandomState;
-use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, NumberTest, TextColumn, TextTest, class};
+use rorqual_accesslog::filter::{Filter, Flag, NumberTest, TextTest, class};
+use rorqual_accesslog::schema::{NumberColumn, TextColumn};
 use rorqual_pipe::Control;
 use std::collections::HashMap;
 use std::io;
@@ -150,7 +151,7 @@ impl ViewPlan {
 fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
     match filter {
         Filter::All(parts) => parts.iter().map(|part| named_max(part, dictionaries)).min().unwrap_or(u64::MAX),
-        Filter::Text(column, test) if *column != TextColumn::Url => match (source(*column), test.texts()) {
+        Filter::Text(column, test) if *column != TextColumn::URL => match (source(*column), test.texts()) {
             ((index, None), Some(texts)) => {
                 let tables = dictionaries[index].lock();
                 if tables.shortage().overflowed_at.is_none() {
@@ -192,7 +193,7 @@ impl PlanCompiler<'_> {
             }
             Filter::Any(parts) => PlanNode::Any(self.nodes(parts)?),
             Filter::Not(inner) => PlanNode::Not(Box::new(self.node(inner)?)),
-            Filter::Text(TextColumn::Url, test) => {
+            Filter::Text(TextColumn::URL, test) => {
                 [PATH, QUERY].into_iter().for_each(|index| self.asks_of(index));
                 PlanNode::Url(test.clone(), false)
             }
@@ -207,7 +208,7 @@ impl PlanCompiler<'_> {
             Filter::Is(Flag::Bot) => {
                 self.asks_of(AGENT);
                 let agents = self.dictionaries[AGENT].lock();
-                PlanNode::Codes(AGENT, CodeSet::of(agents.classes(TextColumn::Bot), |bot| bot != NONE))
+                PlanNode::Codes(AGENT, CodeSet::of(agents.classes(TextColumn::BOT), |bot| bot != NONE))
             }
         })
     }
@@ -230,18 +231,16 @@ impl PlanCompiler<'_> {
     fn number(&self, column: NumberColumn, test: &NumberTest) -> PlanNode {
         let statuses = |passes: &dyn Fn(u16) -> bool| (0..STATUSES as u16).map(passes).collect();
         match column {
-            NumberColumn::Status => {
+            NumberColumn::STATUS => {
                 PlanNode::Codes(STATUS, statuses(&|status| test.meets((status != 0).then_some(u64::from(status)))))
             }
-            NumberColumn::Class => {
+            NumberColumn::CLASS => {
                 let passed = statuses(&|status| test.meets(Some(class(status) as u64)));
                 PlanNode::Class(passed, test.clone(), self.flawed(REJECTED))
             }
-            NumberColumn::Bytes => PlanNode::Numbers(BYTES, test.clone()),
-            NumberColumn::RequestTime => PlanNode::Numbers(REQUEST_TIME, test.clone()),
-            NumberColumn::UpstreamTime => PlanNode::Numbers(UPSTREAM_TIME, test.clone()),
-            NumberColumn::Hour => hours(test, |hour| hour % 24),
-            NumberColumn::Weekday => hours(test, |hour| hour / 24 + 1),
+            NumberColumn::HOUR => hours(test, |hour| hour % 24),
+            NumberColumn::WEEKDAY => hours(test, |hour| hour / 24 + 1),
+            other => PlanNode::Numbers(number_source(other).unwrap_or(BYTES), test.clone()),
         }
     }
 }
@@ -270,7 +269,7 @@ impl PlanNode {
             Self::All(parts) => Self::All(with(parts)),
             Self::Any(parts) => Self::Any(with(parts)),
             Self::Not(inner) => Self::Not(Box::new(inner.with_others(!meant))),
-            Self::Codes(column, passed) if meant && *column < DICTIONARIES && *column != FLAW => {
+            Self::Codes(column, passed) if meant && has_dictionary(*column) && *column != FLAW => {
                 let mut passed = passed.clone();
                 passed.add(OTHERS);
                 Self::Codes(*column, passed)

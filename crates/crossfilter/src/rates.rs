@@ -8,9 +8,10 @@ use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot};
 use crate::view::{View, ViewError};
-use rorqual_accesslog::filter::TextColumn;
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::{Control, Error, each};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
@@ -54,7 +55,7 @@ pub enum RateUnit {
 #[derive(Debug, Clone, Serialize)]
 pub struct Rates {
     /// `client` or `net`.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Rows that were looked at.
     pub rows: u64,
     /// Rows with a time and a client that there was no room for: they are in nothing else here.
@@ -137,7 +138,7 @@ impl RowStore {
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();
-        let derived = (by == RateGrouping::Net).then_some(TextColumn::Net);
+        let derived = (by == RateGrouping::Net).then_some(TextColumn::NET);
         let classes = derived.map(|column| clients.classes(column).to_vec());
         let (values, has_cut) = (clients.len_of(derived), clients.has_cut());
         drop(clients);
@@ -184,7 +185,7 @@ impl RowStore {
             clients: found.peaks.iter().filter(|peak| peak.most(limit.per) > limit.requests).count() as u64,
         };
         Rates {
-            field: derived.unwrap_or(TextColumn::Client).name(),
+            field: self.schema().text_name(derived.unwrap_or(TextColumn::CLIENT)),
             rows,
             unknown: found.unknown,
             clients,

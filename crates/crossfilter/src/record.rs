@@ -4,15 +4,12 @@
 //! holds its number, its runs, and its columns, each packed by itself, so that one can be read back
 //! without the others.
 
-use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
+use crate::columns::{ColumnCounts, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
 use crate::limits::SEGMENT_ROWS_MAX;
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
 use lz4_flex::block::{compress, decompress};
 use std::io;
-
-/// Columns of a segment.
-const COLUMNS: usize = CODED + NUMBERS;
 
 /// Kind, length and checksum of a record.
 pub(crate) const FRAME_BYTES: usize = 1 + 4 + 4;
@@ -39,10 +36,12 @@ pub(crate) struct RecordHeader {
 }
 
 /// Location of the columns of a segment in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentLocation {
     pub(crate) offset: u64,
-    lengths: [u32; COLUMNS],
+    pub(crate) counts: ColumnCounts,
+    /// Of each column, the coded ones first.
+    lengths: Box<[u32]>,
 }
 
 /// Metadata of a segment beside its columns.
@@ -157,14 +156,15 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
         out.extend_from_slice(&rows.to_le_bytes());
     }
     let directory = out.len();
-    out.resize(directory + COLUMNS * size_of::<u32>(), 0);
-    let mut stored = SegmentLocation { offset: out.len() as u64, lengths: [0; COLUMNS] };
+    let counts = columns.counts();
+    out.resize(directory + counts.all() * size_of::<u32>(), 0);
+    let mut stored = SegmentLocation::new(out.len() as u64, counts);
     let mut bytes = Vec::new();
-    for index in 0..COLUMNS {
+    for index in 0..counts.all() {
         bytes.clear();
         match columns.coded.get(index) {
             Some(coded) => coded.write(&mut bytes),
-            None => columns.numbers[index - CODED].write(&mut bytes),
+            None => columns.numbers[index - counts.coded].write(&mut bytes),
         }
         let start = out.len();
         pack(&bytes, out);
@@ -174,12 +174,12 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
     stored
 }
 
-/// Takes a segment that [`encode`] appended from the front of `bytes`. `None` where it is something
-/// else; its codes are not held against the dictionaries yet.
-pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
+/// Takes a segment of so many columns that [`encode`] appended from the front of `bytes`. `None`
+/// where it is something else; its codes are not held against the dictionaries yet.
+pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
     let whole = bytes.len();
     let meta = Meta::take(bytes)?;
-    let mut stored = SegmentLocation { offset: 0, lengths: [0; COLUMNS] };
+    let mut stored = SegmentLocation::new(0, counts);
     for length in &mut stored.lengths {
         *length = u32::take(bytes)?;
     }
@@ -189,8 +189,9 @@ pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, Segment
         *bytes = rest;
         unpacked(own, column_bytes_max(meta.rows)).ok()
     };
-    let coded = (0..CODED).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
-    let numbers = (CODED..COLUMNS).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let coded = (0..counts.coded).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let numbers =
+        (counts.coded..counts.all()).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
     let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);
     let time = &numbers[TIME];
@@ -220,6 +221,15 @@ impl Meta {
 }
 
 impl SegmentLocation {
+    fn new(offset: u64, counts: ColumnCounts) -> Self {
+        Self { offset, counts, lengths: vec![0; counts.all()].into() }
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.lengths)
+    }
+
     /// Offset and length of a column.
     pub(crate) fn column(&self, index: usize) -> (u64, usize) {
         let before: u64 = self.lengths[..index].iter().map(|length| u64::from(*length)).sum();

@@ -1,7 +1,7 @@
 //! Takes the rows of one worker into segments.
 
 use crate::builder::{SegmentBuilder, UNKNOWN};
-use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
+use crate::columns::{BYTES, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
 use crate::columns::{ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
@@ -87,7 +87,7 @@ impl SegmentRecorder {
             input,
             in_turns,
             begun: false,
-            builder: SegmentBuilder::new(store.settings.segment_rows),
+            builder: SegmentBuilder::new(store.settings.segment_rows, store.counts()),
             place: None,
             shown: 0,
             granted: store.wanted(),
@@ -215,7 +215,8 @@ impl SegmentRecorder {
 
     fn reject(&mut self, offset: u64, reason: NoteReason, text: &[u8]) {
         let first = self.builder.rows();
-        for column in (0..CODED).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
+        let ColumnCounts { coded, numbers } = self.store.counts();
+        for column in (0..coded).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
             let none = self.builder.local(column, NONE);
             self.builder.codes(column).push(none);
         }
@@ -225,7 +226,7 @@ impl SegmentRecorder {
         let line = self.store.dictionaries[LINE].lock().intern(&text[..text.len().min(LINE_BYTES_MAX)]);
         let line = self.builder.local(LINE, line);
         self.builder.codes(LINE).push(line);
-        [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].into_iter().for_each(|index| self.builder.numbers(index).push(ABSENT));
+        (0..numbers).for_each(|index| self.builder.numbers(index).push(ABSENT));
         self.builder.run(self.input, offset, first);
         self.show_if_full();
     }

@@ -6,8 +6,8 @@
 //! those that still grow, the rows that they had at the start are held.
 
 use crate::columns::{
-    AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
-    TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
+    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS, TIME,
+    UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
 };
 use crate::dictionary::{DictionaryTables, FLAW_NO_ROOM, NO_ROOM, OTHERS};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
@@ -158,6 +158,9 @@ struct TextRows {
     texts: Vec<u8>,
     /// End of each text, row after row.
     ends: Vec<usize>,
+    /// Coded columns of the segment, of each of which there is a text; of the status and of the
+    /// zone an empty one.
+    columns: usize,
 }
 
 impl TextRows {
@@ -165,7 +168,8 @@ impl TextRows {
     fn fill(&mut self, store: &RowStore, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
         self.texts.clear();
         self.ends.clear();
-        let columns = (0..DICTIONARIES).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
+        self.columns = segment.counts().coded;
+        let columns = (0..self.columns).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
         // Locked in ascending order, as everywhere that takes several, against deadlocks.
         let tables: Vec<MutexGuard<'_, DictionaryTables>> =
             store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
@@ -173,6 +177,7 @@ impl TextRows {
         for row in rows.iter().take(PIECE_ROWS_MAX) {
             for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
                 let text = match column.get(usize::from(*row)) {
+                    _ if !has_dictionary(index) => b"",
                     OTHERS if index == FLAW => FLAW_NO_ROOM.as_bytes(),
                     OTHERS => NO_ROOM.as_bytes(),
                     code => tables.text(code),
@@ -189,7 +194,7 @@ impl TextRows {
     }
 
     fn text(&self, row: usize, column: usize) -> &[u8] {
-        let at = row * DICTIONARIES + column;
+        let at = row * self.columns + column;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.texts[start..self.ends[at]]
     }

@@ -1,7 +1,7 @@
 //! Rows as columns: a few tens of thousands of them, with codes of their own.
 
 use crate::codes::Codes;
-use crate::columns::{CODED, NUMBERS, TIME};
+use crate::columns::{ColumnCounts, TIME};
 use crate::numbers::CodedNumbers;
 use crate::record::{JournalRecord, Meta, RecordKind, SegmentLocation, column_bytes_max, damaged, encode, unpacked};
 use crate::spill::Spill;
@@ -92,7 +92,10 @@ impl Segment {
     pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, CodedNumbers>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
-            None => self.read(CODED + index, spill, CodedNumbers::read).map(Cow::Owned),
+            None => {
+                let coded = self.stored.as_ref().map_or(0, |stored| stored.counts.coded);
+                self.read(coded + index, spill, CodedNumbers::read).map(Cow::Owned)
+            }
         }
     }
 
@@ -132,9 +135,17 @@ impl Segment {
     /// # Errors
     /// When the file can't be read.
     pub(crate) fn read_back(&self, spill: Option<&Spill>) -> io::Result<Self> {
-        let coded = (0..CODED).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
-        let numbers = (0..NUMBERS).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        let ColumnCounts { coded, numbers } = self.counts();
+        let coded = (0..coded).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        let numbers = (0..numbers).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
         Ok(Self { columns: Some(Arc::new(SegmentColumns { coded, numbers })), ..self.clone() })
+    }
+
+    /// Numbers of its columns.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        let here = || self.columns.as_ref().map(|columns| columns.counts());
+        let there = || self.stored.as_ref().map(|stored| stored.counts);
+        here().or_else(there).unwrap_or(ColumnCounts { coded: 0, numbers: 0 })
     }
 
     /// The same rows, to which no more come.
@@ -156,7 +167,7 @@ impl Segment {
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let fixed = size_of::<Self>() + ALLOCATED_BYTES + self.runs.capacity() * size_of::<InputRun>();
-        let stored = self.stored.as_ref().map_or(0, |stored| size_of_val(&**stored));
+        let stored = self.stored.as_ref().map_or(0, |stored| stored.bytes());
         (fixed + stored) as u64 + self.columns.as_ref().map_or(0, |columns| columns.bytes())
     }
 
@@ -171,10 +182,14 @@ impl Segment {
 }
 
 impl SegmentColumns {
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        ColumnCounts { coded: self.coded.len(), numbers: self.numbers.len() }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         let coded = |coded: &CodedColumnRef| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
-        let fixed =
-            size_of::<Self>() + CODED * size_of::<CodedColumnRef>() + NUMBERS * size_of::<CodedNumbers>() + ALLOCATED_BYTES;
+        let columns = self.coded.len() * size_of::<CodedColumnRef>() + self.numbers.len() * size_of::<CodedNumbers>();
+        let fixed = size_of::<Self>() + columns + ALLOCATED_BYTES;
         let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
         self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
     }

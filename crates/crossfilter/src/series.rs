@@ -6,7 +6,8 @@ use crate::limits::SERIES_MAX;
 use crate::panels::{amounts_of, shown, top_values};
 use crate::sums::Sums;
 use crate::view::Stack;
-use rorqual_accesslog::filter::{CLASSES, TextColumn, class};
+use rorqual_accesslog::filter::{CLASSES, class};
+use rorqual_accesslog::schema::TextColumn;
 
 /// Series of each code; the last one takes all codes of no other.
 #[derive(Debug, Clone)]
@@ -34,7 +35,7 @@ impl ViewSeries {
             }
             Stack::Bot => {
                 let agents = dictionaries[AGENT].lock();
-                let mut of: Vec<u8> = agents.classes(TextColumn::Bot).iter().map(|bot| u8::from(*bot == NONE)).collect();
+                let mut of: Vec<u8> = agents.classes(TextColumn::BOT).iter().map(|bot| u8::from(*bot == NONE)).collect();
                 let mut names = vec!["bot".to_owned(), "human".to_owned()];
                 if agents.overflowed() {
                     of[OTHERS as usize] = 2;

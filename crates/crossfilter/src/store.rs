@@ -1,6 +1,6 @@
 //! The rows of a session: segments, dictionaries, and their memory.
 
-use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
+use crate::columns::{CODED, ColumnCounts, FLAW, LINE, SHARES, STATUS, STATUSES, derived, has_dictionary};
 use crate::counted::{Base, ViewCache};
 use crate::dictionary::{Dictionary, SpareValues};
 use crate::limits::{
@@ -11,6 +11,7 @@ use crate::limits::{
 use crate::segment::Segment;
 use crate::spill::Spill;
 use rorqual_accesslog::Countries;
+use rorqual_accesslog::schema::Schema;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -37,13 +38,17 @@ pub struct RowStoreSettings {
     pub countries: Option<Arc<Countries>>,
     /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] computes it.
     pub segment_rows: usize,
+    /// Columns of the rows.
+    pub schema: Arc<Schema>,
 }
 
 impl RowStoreSettings {
     /// Settings of one store of many, without spilling.
     #[must_use]
     pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
-        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows: segment_rows(memory_bytes) }
+        let segment_rows = segment_rows(memory_bytes);
+        let schema = Arc::new(Schema::access_log().clone());
+        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema }
     }
 
     /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
@@ -54,9 +59,10 @@ impl RowStoreSettings {
     }
 }
 
-/// Rows of access logs as coded columns, and views of them.
+/// Rows as coded columns, and views of them.
 pub struct RowStore {
     pub(crate) settings: RowStoreSettings,
+    /// Of each coded column; those of the status and of the zone stay empty.
     pub(crate) dictionaries: Vec<Dictionary>,
     pub(crate) spill: Option<Spill>,
     pub(crate) segments: Mutex<Segments>,
@@ -94,7 +100,7 @@ pub(crate) struct Segments {
 #[derive(Default)]
 pub(crate) struct JournalSummary {
     /// Codes of each dictionary whose texts are in it, and the first two, which have none.
-    pub(crate) codes: [usize; DICTIONARIES],
+    pub(crate) codes: Vec<usize>,
 }
 
 /// Memory of a store that is lent to another holder until this is dropped.
@@ -143,10 +149,12 @@ impl RowStore {
         let percent = if gives_way { DICTIONARIES_PERCENT_SPILLING } else { DICTIONARIES_PERCENT };
         let all = settings.memory_bytes * percent / 100;
         // A part is shared out among the dictionaries; the rest goes to those that need it.
-        let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN)) / 100;
-        let spare = SpareValues::new(all - share * 100);
+        let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN));
+        let spare = SpareValues::new(all - share);
+        let shares = dictionary_shares(ColumnCounts::of(&settings.schema));
+        let parts: u64 = shares.iter().sum();
         let dictionary = |index: usize| {
-            let room = (share * SHARES[index], &spare);
+            let room = (share / parts * shares[index], &spare);
             Dictionary::new(
                 derived(index),
                 value_bytes(settings.memory_bytes, settings.threads),
@@ -155,7 +163,7 @@ impl RowStore {
             )
         };
         Self {
-            dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
+            dictionaries: (0..ColumnCounts::of(&settings.schema).coded).map(dictionary).collect(),
             kept: Mutex::new(ViewCache::new(settings.memory_bytes / KEPT_SHARE)),
             limit_bytes: AtomicU64::new(settings.memory_bytes),
             settings,
@@ -308,12 +316,29 @@ impl RowStore {
 
     /// True if some value of a field had no room.
     pub(crate) fn overflowed(&self) -> bool {
-        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+        self.value_dictionaries().any(|dictionary| dictionary.lock().overflowed())
     }
 
     /// True if some value of a field was cut.
     pub(crate) fn has_cut(&self) -> bool {
-        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
+        self.value_dictionaries().any(|dictionary| dictionary.lock().has_cut())
+    }
+
+    /// The dictionaries of the values of fields: flaws and the lines that have them are none.
+    fn value_dictionaries(&self) -> impl Iterator<Item = &Dictionary> {
+        let is_field = |(index, _): &(usize, &Dictionary)| ![FLAW, LINE].contains(index);
+        self.dictionaries.iter().enumerate().filter(is_field).map(|(_, dictionary)| dictionary)
+    }
+
+    /// Columns of the rows.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.settings.schema
+    }
+
+    /// Numbers of the columns of its segments.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        ColumnCounts::of(&self.settings.schema)
     }
 
     /// Memory of the filters of a question: all of them, or two thirds of little memory; larger
@@ -378,10 +403,10 @@ impl RowStore {
     }
 
     /// Lengths of the counts: codes of the dictionaries in the order of
-    /// [`COUNTED`](crate::columns::COUNTED).
+    /// [`counted`](ColumnCounts::counted).
     pub(crate) fn lengths(&self) -> Vec<usize> {
-        let length = |index: &usize| self.dictionaries.get(*index).map_or(STATUSES, |dictionary| dictionary.lock().len());
-        crate::columns::COUNTED.iter().map(length).collect()
+        let length = |index: usize| if index == STATUS { STATUSES } else { self.dictionaries[index].lock().len() };
+        self.counts().counted().map(length).collect()
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -477,7 +502,13 @@ impl RowStore {
     }
 }
 
-const _: () = assert!(DICTIONARIES < CODED);
+/// Parts of the memory for each dictionary: as [`SHARES`] has them, and as much as all of these
+/// together for a schema's own columns, in equal parts.
+fn dictionary_shares(counts: ColumnCounts) -> Vec<u64> {
+    let own = counts.coded - CODED;
+    let fixed = (0..CODED).map(|index| if has_dictionary(index) { SHARES[index] * own.max(1) as u64 } else { 0 });
+    fixed.chain(std::iter::repeat_n(100, own)).collect()
+}
 
 // A poisoned lock is taken all the same: its content is whole after each statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,8 @@
 //! Counts of a view.
 
 use crate::codes::{Codes, ColumnCode, with_codes};
-use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
+use crate::columns::{BYTES, NUMBERS, REQUEST_TIME, UPSTREAM_TIME, counted_place};
+use crate::number_spread::NumberSpread;
 use crate::numbers::CodedNumbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{CodedColumnRef, Segment};
@@ -9,6 +10,7 @@ use crate::sparse_counts::SparseCounts;
 use crate::spill::Spill;
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;
+use rorqual_accesslog::schema::{NumberColumn, Schema};
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -32,7 +34,8 @@ impl RowsAndBytes {
     }
 }
 
-/// Amounts by code in all segments, for each of [`COUNTED`], and of all rows.
+/// Amounts by code in all segments, for each column that
+/// [`counted`](crate::columns::ColumnCounts::counted) has, and of all rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
     pub(crate) columns: Vec<SparseCounts>,
@@ -51,11 +54,10 @@ impl Sums {
         self.columns.iter_mut().zip(lengths).for_each(|(column, length)| column.grow(*length));
     }
 
-    /// Amounts by code of a coded column, one of [`COUNTED`].
+    /// Amounts by code of a coded column, one of those that are counted.
     pub(crate) fn column(&self, index: usize) -> &SparseCounts {
         static NOTHING: SparseCounts = SparseCounts::Many(Vec::new());
-        let at = COUNTED.iter().position(|counted| *counted == index);
-        at.and_then(|at| self.columns.get(at)).unwrap_or(&NOTHING)
+        counted_place(index).and_then(|at| self.columns.get(at)).unwrap_or(&NOTHING)
     }
 
     /// Ends adding rows.
@@ -115,8 +117,8 @@ pub(crate) fn count(
         scratch.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
     }
     sums.all.add(all);
-    for (index, sums) in COUNTED.iter().zip(&mut sums.columns) {
-        let column = segment.coded(*index, spill)?;
+    for (index, sums) in segment.counts().counted().zip(&mut sums.columns) {
+        let column = segment.coded(index, spill)?;
         match (&column.codes, rows) {
             (Codes::Constant(code), _) => sums.add_each(std::iter::once((column.globals[*code as usize], all))),
             (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(&column, rows, scratch, is_packed, sums),
@@ -195,12 +197,14 @@ pub(crate) struct Distributions {
     pub(crate) week: Vec<u64>,
     /// First and last time.
     pub(crate) times: Option<(u64, u64)>,
+    /// Of each number of the schema's own.
+    pub(crate) own: Vec<NumberSpread>,
 }
 
 impl Default for Distributions {
     fn default() -> Self {
         let [bytes, request_time, upstream_time] = std::array::from_fn(|_| LogHistogram::default());
-        Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
+        Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None, own: Vec::new() }
     }
 }
 
@@ -213,6 +217,8 @@ impl Distributions {
         if let Some((first, last)) = other.times {
             self.widen(first, last);
         }
+        self.own.resize_with(self.own.len().max(other.own.len()), NumberSpread::default);
+        self.own.iter_mut().zip(&other.own).for_each(|(own, other)| own.take(other));
     }
 
     pub(crate) fn widen(&mut self, first: u64, last: u64) {
@@ -227,6 +233,7 @@ impl Distributions {
         spill: Option<&Spill>,
         rows: &[u16],
         hours: &[BucketRun],
+        schema: &Schema,
     ) -> io::Result<()> {
         let spreads =
             [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
@@ -235,6 +242,13 @@ impl Distributions {
             if numbers.min().is_some() {
                 let mut adding = spread.adding();
                 numbers.each(rows, |_, number| number.into_iter().for_each(|number| adding.add(number)));
+            }
+        }
+        self.own.resize_with(schema.own_numbers(), NumberSpread::default);
+        for (number, spread) in self.own.iter_mut().enumerate() {
+            let numbers = segment.numbers(NUMBERS + number, spill)?;
+            if numbers.min().is_some() {
+                spread.count(&numbers, rows, schema.unit(NumberColumn::own(number)), schema.own_numbers());
             }
         }
         each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);

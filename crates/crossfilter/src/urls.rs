@@ -11,8 +11,8 @@ use crate::store::{RowStore, Snapshot};
 use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use foldhash::fast::RandomState;
-use rorqual_accesslog::filter::TextColumn;
 use rorqual_accesslog::report::{Distinct, OtherValues, ReportRow};
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::{Control, Error, each};
 use std::collections::HashMap;
 use std::io;
@@ -74,7 +74,7 @@ struct FilterDoubt {
 }
 
 impl RowStore {
-    /// A stretch of the panel of [`TextColumn::Url`].
+    /// A stretch of the panel of [`TextColumn::URL`].
     pub(crate) fn urls(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
@@ -98,7 +98,7 @@ impl RowStore {
             bytes: *bytes,
         });
         Ok(PanelPage {
-            field: TextColumn::Url.name(),
+            field: self.schema().text_name(TextColumn::URL),
             distinct: Distinct { distinct: listed.distinct, exact, error: beyond(others, listed.distinct) },
             hits: listed.hits + others,
             exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,

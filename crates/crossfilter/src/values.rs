@@ -7,8 +7,8 @@ use crate::panels::by_hits;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
-use rorqual_accesslog::filter::TextColumn;
 use rorqual_accesslog::report::{OtherValues, ReportRow};
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::{Control, Error};
 
 /// The values of a column in a view.
@@ -92,7 +92,7 @@ impl ColumnValues {
         self.exact
     }
 
-    /// True if there are no others: of [`TextColumn::Url`] only
+    /// True if there are no others: of [`TextColumn::URL`] only
     /// [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -106,7 +106,7 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn values(&self, view: &View, column: TextColumn, control: &Control) -> Result<ColumnValues, ViewError> {
-        if column == TextColumn::Url {
+        if column == TextColumn::URL {
             return self.urls(view, &EVERY, control).map(ColumnValues::of);
         }
         let counted = self.sums_of(view, control)?;

@@ -3,16 +3,18 @@
 use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
-use crate::panels::PANELS;
+use crate::number_spread::{NumberSpread, NumberSummary};
 use crate::plan::WEEK_HOURS;
 use crate::segment::unbiased;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
-use rorqual_accesslog::filter::{Filter, NumberColumn, TextColumn};
+use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, PercentileSet, ReportRow, StatusRow};
+use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_pipe::{Control, Error};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -122,6 +124,8 @@ pub struct ViewResult {
     pub panels: Vec<Panel>,
     /// Distributions of numbers.
     pub percentiles: PercentileSet,
+    /// The numbers of the schema's own columns, in their order; those that no row has are left out.
+    pub numbers: Vec<NumberSummary>,
     /// Rows by weekday (Monday first) and hour, by the clock of the log.
     pub week: Vec<Vec<u64>>,
     /// Durations of requests over time; absent where no line has one.
@@ -177,6 +181,9 @@ pub struct TimeRange {
 /// Rows over time: non-empty buckets only.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct ViewHistogram {
+    /// Name of the column that the series are values of, for programs, or `class` or `bot`.
+    #[serde(skip)]
+    pub stack: Cow<'static, str>,
     /// Width of a bucket.
     pub bucket_seconds: i64,
     /// The finest width there is.
@@ -214,7 +221,7 @@ pub struct LatencyGrid {
 #[derive(Debug, Clone, Serialize)]
 pub struct PanelPage {
     /// Name for programs.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Number of values of the view.
     pub distinct: Distinct,
     /// Rows that have the field.
@@ -241,7 +248,16 @@ impl ViewResult {
             self.bounds.map_or((0, 0), |RowBounds { least, most }| (total.saturating_sub(least), most.saturating_sub(total)));
         let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact, doubt);
         let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
-        (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, others, rows })
+        (!self.panels.is_empty()).then_some(Panel {
+            field,
+            title: STATUS_TITLE.into(),
+            distinct,
+            hits,
+            exact,
+            error_max,
+            others,
+            rows,
+        })
     }
 }
 
@@ -257,22 +273,23 @@ impl RowStore {
 
     /// The counts of a view, as they are shown.
     pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> ViewResult {
-        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
-        let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
+        let panel = |column: &TextColumn| self.panel_of(counted, *column, top);
+        let panels: Vec<Panel> = self.schema().panels().iter().filter_map(panel).collect();
         let lines = self.outcomes(counted);
         let [bots, people, unknown] = self.bots(counted, lines.rejected);
-        let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
+        let clients =
+            panels.iter().find(|panel| panel.field == self.schema().text_name(TextColumn::CLIENT)).map(|panel| panel.distinct);
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
         ViewResult {
-            filter: view.filter.to_string(),
+            filter: self.schema().written(&view.filter),
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
             bounds: counted.bounds.filter(|(least, most)| least != most).map(|(least, most)| RowBounds { least, most }),
             time: spreads.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(counted),
+            histogram: histogram(counted, self.schema()),
             status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
@@ -284,6 +301,7 @@ impl RowStore {
                 request_time: spreads.request_time.percentiles(1e6),
                 upstream_time: spreads.upstream_time.percentiles(1e6),
             },
+            numbers: self.numbers(counted),
             week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
             latency: latency(counted),
         }
@@ -300,7 +318,7 @@ impl RowStore {
         wanted: &PanelWanted,
         control: &Control,
     ) -> Result<PanelPage, ViewError> {
-        if column == TextColumn::Url {
+        if column == TextColumn::URL {
             return self.urls(view, wanted, control);
         }
         Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
@@ -316,6 +334,15 @@ impl RowStore {
         Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact, doubt))
     }
 
+    fn numbers(&self, counted: &CountedViews) -> Vec<NumberSummary> {
+        let schema = self.schema();
+        let summary = |(number, spread): (usize, &NumberSpread)| {
+            let column = NumberColumn::own(number);
+            spread.summary(schema.number_name(column), schema.unit(column))
+        };
+        counted.spreads.own.iter().enumerate().filter_map(summary).collect()
+    }
+
     fn outcomes(&self, counted: &CountedViews) -> Outcomes {
         let flaws = self.dictionaries[FLAW].lock();
         let of = |kind: u8| -> u64 {
@@ -329,7 +356,7 @@ impl RowStore {
     /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
     fn bots(&self, counted: &CountedViews, rejected: u64) -> [Amounts; 3] {
         let agents = self.dictionaries[AGENT].lock();
-        let classes = agents.classes(TextColumn::Bot);
+        let classes = agents.classes(TextColumn::BOT);
         let mut bots = RowsAndBytes::default();
         let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
         of_bots.for_each(|(_, amount)| bots.add(amount));
@@ -342,18 +369,28 @@ impl RowStore {
     }
 }
 
+/// Name of the panel of statuses, for programs and for people.
+pub(crate) const STATUS_FIELD: &str = "status";
+pub(crate) const STATUS_TITLE: &str = "Statuses";
+
 /// Buckets with at least one row.
 fn buckets(counted: &CountedViews) -> Vec<usize> {
     let buckets = counted.axis.map_or(0, |axis| axis.buckets);
     (0..buckets).filter(|bucket| counted.histogram.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
 }
 
-fn histogram(counted: &CountedViews) -> Option<ViewHistogram> {
+fn histogram(counted: &CountedViews, schema: &Schema) -> Option<ViewHistogram> {
     let axis = counted.axis?;
     let buckets = buckets(counted);
     let hits = |series: usize| buckets.iter().map(|bucket| counted.histogram.bucket(*bucket)[series]).collect();
     let line = |(series, name): (usize, &String)| PageLine { class: name.clone(), hits: hits(series) };
+    let stack = match counted.stack {
+        Stack::Class => "class".into(),
+        Stack::Bot => "bot".into(),
+        Stack::Values(column) => schema.text_name(column),
+    };
     Some(ViewHistogram {
+        stack,
         bucket_seconds: axis.width_seconds,
         finest_seconds: 1,
         at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
@@ -386,7 +423,7 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool, (overcount
         bytes: row.bytes,
     };
     PanelPage {
-        field: NumberColumn::Status.name(),
+        field: STATUS_FIELD.into(),
         distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
         hits: rows().map(|row| row.hits).sum(),
         exact,

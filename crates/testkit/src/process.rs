@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wait4::Wait4;
@@ -22,6 +22,9 @@ const TIME_MAX_DEFAULT: Duration = Duration::from_secs(120);
 
 /// Pause between two looks at a program.
 const POLL: Duration = Duration::from_millis(3);
+
+/// Held from the reset of our peak until it was read.
+static STARTING: Mutex<()> = Mutex::new(());
 
 type Feeder = Box<dyn FnOnce(&mut ChildStdin) -> io::Result<()> + Send>;
 
@@ -129,10 +132,12 @@ impl ProcessRun {
         let stdin = if self.feeder.is_some() { Stdio::piped() } else { Stdio::null() };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Our peak starts again from our present size: a test that needed much before must not blur
-        // this one.
+        // this one. One start at a time, or another's reset would hide what a child has of us.
+        let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.shown));
         let parent_peak_bytes = status_bytes("self", "VmHWM:").unwrap_or(u64::MAX);
+        drop(starting);
         // The first look at once: on a busy machine it may have ended before the next.
         let peak_seen_bytes = status_bytes(&child.id().to_string(), "VmHWM:").unwrap_or(0);
         let stdin = child.stdin.take();

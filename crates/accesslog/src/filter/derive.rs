@@ -1,7 +1,7 @@
 //! Values derived from a field: networks, kinds of content, hours.
 
-use super::TextColumn;
 use crate::aggregate::class_of;
+use crate::schema::TextColumn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use crate::aggregate::CLASSES;
@@ -61,8 +61,8 @@ const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 pub(super) fn in_capitals(column: TextColumn, word: &str) -> Option<String> {
     let capitals = word.to_ascii_uppercase();
     let is_value = match column {
-        TextColumn::Method => METHODS.contains(&&*capitals),
-        TextColumn::Country => word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic()),
+        TextColumn::METHOD => METHODS.contains(&&*capitals),
+        TextColumn::COUNTRY => word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic()),
         _ => false,
     };
     (is_value && capitals != word).then_some(capitals)

@@ -1,10 +1,11 @@
 //! Asks a filter of one line after another.
 
 use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX};
-use super::{Filter, Flag, NumberColumn, TextColumn, derive};
+use super::{Filter, Flag, derive};
 use crate::Countries;
 use crate::agent::{Agent, classify, referring_site};
 use crate::parse::LogRecord;
+use crate::schema::{NumberColumn, TextColumn};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ fn meets(filter: &Filter, known: &mut LineContext, subject: &Subject<'_>) -> boo
         Filter::All(parts) => parts.iter().all(|part| meets(part, known, subject)),
         Filter::Any(parts) => parts.iter().any(|part| meets(part, known, subject)),
         Filter::Not(inner) => !meets(inner, known, subject),
-        Filter::Text(TextColumn::Flaw, test) => test.meets(subject.flaw.as_bytes()),
+        Filter::Text(TextColumn::FLAW, test) => test.meets(subject.flaw.as_bytes()),
         Filter::Text(column, test) => match subject.record {
             Some(record) => test.meets(&text(record, *column, known)),
             None => test.meets(b""),
@@ -74,25 +75,27 @@ fn meets(filter: &Filter, known: &mut LineContext, subject: &Subject<'_>) -> boo
 fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     Cow::Borrowed(match column {
-        TextColumn::Client => record.client,
-        TextColumn::User => record.user,
-        TextColumn::Host => record.host,
-        TextColumn::Method => record.method,
-        TextColumn::Path => record.path,
-        TextColumn::Query => record.query,
-        TextColumn::Protocol => record.protocol,
-        TextColumn::Referrer => record.referrer,
-        TextColumn::Agent => record.agent,
-        TextColumn::Source => record.source,
-        TextColumn::Site => return referring_site(record.referrer),
-        TextColumn::Kind => derive::kind(record.path).as_bytes(),
-        TextColumn::Flaw => b"",
-        TextColumn::Country => return Cow::Owned(known.country(record.client).into_bytes()),
-        TextColumn::Net => return Cow::Owned(derive::net(record.client).into_bytes()),
-        TextColumn::Url => return url(record.path, record.query),
-        TextColumn::Browser => return owned(known.agent(record.agent).browser),
-        TextColumn::Os => return owned(known.agent(record.agent).os),
-        TextColumn::Bot => return owned(known.agent(record.agent).bot.unwrap_or_default()),
+        TextColumn::CLIENT => record.client,
+        TextColumn::USER => record.user,
+        TextColumn::HOST => record.host,
+        TextColumn::METHOD => record.method,
+        TextColumn::PATH => record.path,
+        TextColumn::QUERY => record.query,
+        TextColumn::PROTOCOL => record.protocol,
+        TextColumn::REFERRER => record.referrer,
+        TextColumn::AGENT => record.agent,
+        TextColumn::SOURCE => record.source,
+        TextColumn::SITE => return referring_site(record.referrer),
+        TextColumn::KIND => derive::kind(record.path).as_bytes(),
+        TextColumn::FLAW => b"",
+        TextColumn::COUNTRY => return Cow::Owned(known.country(record.client).into_bytes()),
+        TextColumn::NET => return Cow::Owned(derive::net(record.client).into_bytes()),
+        TextColumn::URL => return url(record.path, record.query),
+        TextColumn::BROWSER => return owned(known.agent(record.agent).browser),
+        TextColumn::OS => return owned(known.agent(record.agent).os),
+        TextColumn::BOT => return owned(known.agent(record.agent).bot.unwrap_or_default()),
+        // A column of another schema: no record of a log has it.
+        _ => b"",
     })
 }
 
@@ -104,13 +107,14 @@ pub(crate) fn url<'a>(path: &'a [u8], query: &[u8]) -> Cow<'a, [u8]> {
 fn number(record: &LogRecord<'_>, column: NumberColumn) -> Option<u64> {
     let clock = |of: fn(i64, i32) -> u64| record.time_us.map(|time_us| of(time_us, record.zone_seconds));
     match column {
-        NumberColumn::Status => Some(u64::from(record.status)).filter(|status| *status != 0),
-        NumberColumn::Class => Some(derive::class(record.status) as u64),
-        NumberColumn::Bytes => record.bytes,
-        NumberColumn::RequestTime => record.request_time_us,
-        NumberColumn::UpstreamTime => record.upstream_time_us,
-        NumberColumn::Hour => clock(derive::hour),
-        NumberColumn::Weekday => clock(derive::weekday),
+        NumberColumn::STATUS => Some(u64::from(record.status)).filter(|status| *status != 0),
+        NumberColumn::CLASS => Some(derive::class(record.status) as u64),
+        NumberColumn::BYTES => record.bytes,
+        NumberColumn::REQUEST_TIME => record.request_time_us,
+        NumberColumn::UPSTREAM_TIME => record.upstream_time_us,
+        NumberColumn::HOUR => clock(derive::hour),
+        NumberColumn::WEEKDAY => clock(derive::weekday),
+        _ => None,
     }
 }
 

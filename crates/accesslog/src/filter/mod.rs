@@ -1,15 +1,15 @@
 //! Filters: which rows of a log are meant.
 //!
 //! `status >= 500 and path ~ "/api" and not bot` is one language everywhere: on the command line,
-//! in addresses, on the page. [`Filter::parse`] reads it, `Display` writes it, and both agree. A
-//! [`Matcher`] asks a filter of one line after another; who holds rows as columns asks
+//! in addresses, on the page. [`Schema::filter`] reads it, [`Schema::written`] writes it, and both
+//! agree. A [`Matcher`] asks a filter of one line after another; who holds rows as columns asks
 //! [`TextTest::meets`] and [`NumberTest::meets`] of each distinct value.
 //!
 //! A condition on a field that a line does not have is false, and `not` makes it true. A rejected
 //! line has no field but `flaw`.
 
-mod column;
 mod derive;
+mod flag;
 mod lex;
 mod limits;
 mod matcher;
@@ -18,13 +18,17 @@ mod show;
 mod test;
 mod value;
 
-pub use column::{Flag, NumberColumn, TextColumn};
+use crate::schema::{NumberColumn, Schema, TextColumn};
+
 pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, weekday};
+pub use flag::Flag;
 pub use limits::{
     CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, filter_bytes_max,
 };
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
+pub(crate) use parse::parse;
+pub(crate) use show::written_filter as written;
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
 /// A filter of rows.
@@ -52,12 +56,12 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Reads a filter; a blank text means all rows.
+    /// Reads a filter of access logs, as [`Schema::filter`] does.
     ///
     /// # Errors
-    /// When it is none, or beyond a limit; the error has the column and what was expected there.
+    /// Those of it.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        parse::parse(text)
+        Schema::access_log().filter(text)
     }
 
     /// True if it asks for lines that were rejected, or for flaws of lines.
@@ -66,7 +70,7 @@ impl Filter {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::names_flaws),
             Self::Not(inner) => inner.names_flaws(),
-            Self::Text(column, _) => *column == TextColumn::Flaw,
+            Self::Text(column, _) => *column == TextColumn::FLAW,
             Self::Number(..) => false,
             Self::Is(flag) => *flag == Flag::Rejected,
         }
@@ -75,20 +79,26 @@ impl Filter {
     /// True if it asks for countries, which nobody knows without a database.
     #[must_use]
     pub fn names_countries(&self) -> bool {
-        self.count(&|condition| matches!(condition, Self::Text(TextColumn::Country, _))) > 0
+        self.count(&|condition| matches!(condition, Self::Text(TextColumn::COUNTRY, _))) > 0
     }
 
     /// The same where it is asked of distinct values, as stores of rows do: what is known of an
     /// agent is kept with its text, and not by threads.
     #[must_use]
     pub fn bytes_of_values(&self, threads: usize) -> u64 {
-        limits::bytes(self.to_string().len(), self.count(&is_pattern), 0, threads)
+        limits::bytes(self.text_bytes(), self.count(&is_pattern), 0, threads)
     }
 
     /// Memory of it and of what `threads` find out with it, in bytes, at most.
     #[must_use]
     pub fn bytes(&self, threads: usize) -> u64 {
-        limits::bytes(self.to_string().len(), self.count(&is_pattern), self.count(&is_agent).min(1), threads)
+        limits::bytes(self.text_bytes(), self.count(&is_pattern), self.count(&is_agent).min(1), threads)
+    }
+
+    /// Bytes of its text, without the names of a schema's own columns: each condition has more of
+    /// them than its name.
+    fn text_bytes(&self) -> usize {
+        written(self, Schema::access_log()).len()
     }
 
     /// Conditions that are of a kind.
@@ -113,5 +123,5 @@ fn is_pattern(condition: &Filter) -> bool {
 
 /// True if it asks for classes of agents, which a matcher remembers.
 fn is_agent(condition: &Filter) -> bool {
-    matches!(condition, Filter::Is(Flag::Bot) | Filter::Text(TextColumn::Browser | TextColumn::Os | TextColumn::Bot, _))
+    matches!(condition, Filter::Is(Flag::Bot) | Filter::Text(TextColumn::BROWSER | TextColumn::OS | TextColumn::BOT, _))
 }

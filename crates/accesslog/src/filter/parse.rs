@@ -3,8 +3,9 @@
 use super::derive::{in_capitals, is_kind, unmapped};
 use super::lex::{FilterToken, Operator, PlacedToken, tokens};
 use super::value::{self, is_in_single_quotes, number};
-use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
-use super::{FilterRegex, TextColumn, TextTest, TextValue};
+use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberTest, PATTERNS_MAX};
+use super::{FilterRegex, TextTest, TextValue};
+use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use std::fmt;
 
 /// Reason for which a text is no filter.
@@ -37,10 +38,17 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
+/// Columns that an error names.
+const NAMED_MAX: usize = 30;
+
 /// The words that a condition may begin with, for errors.
-const COLUMNS: &str = "a column (client, net, country, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
-                       upstream_time, referrer, site, agent, browser, os, bot, kind, source, hour, weekday, flaw), bot, rejected, repaired, \
-                       'not' or '('";
+fn beginnings(schema: &Schema) -> String {
+    let all =
+        || schema.texts().map(|column| schema.text_name(column)).chain(schema.numbers().map(|column| schema.number_name(column)));
+    let names: Vec<_> = all().take(NAMED_MAX).collect();
+    let more = if all().nth(NAMED_MAX).is_some() { ", …" } else { "" };
+    format!("a column ({}{more}), bot, rejected, repaired, 'not' or '('", names.join(", "))
+}
 
 /// The values that the column of networks may be compared with, for errors.
 const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 addresses up to /48, such as 10.0.0.0/8, or - (for smaller \
@@ -50,25 +58,26 @@ const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 address
 const KINDS: &str = "a kind of content: page, style, script, image, font, media, document, archive, data, other or -";
 
 /// The name that somebody may have meant who wrote `name`.
-fn nearest(name: &str) -> Option<&'static str> {
+fn nearest(name: &str, schema: &Schema) -> Option<String> {
     /// Names as alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
     const LIKE_MIN: f64 = 0.8;
     let name = name.to_ascii_lowercase();
-    let texts = TextColumn::ALL.into_iter().map(TextColumn::name);
-    let numbers = NumberColumn::ALL.into_iter().map(NumberColumn::name);
+    let texts = schema.texts().map(|column| schema.text_name(column));
+    let numbers = schema.numbers().map(|column| schema.number_name(column));
     let likeness = texts
         .chain(numbers)
-        .chain(Flag::ALL.into_iter().map(Flag::name))
-        .map(|known| (strsim::jaro_winkler(&name, known), known));
-    likeness.filter(|(like, _)| *like >= LIKE_MIN).max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
+        .chain(Flag::ALL.into_iter().map(|flag| flag.name().into()))
+        .map(|known| (strsim::jaro_winkler(&name, &known.to_ascii_lowercase()), known));
+    let like = likeness.filter(|(like, _)| *like >= LIKE_MIN);
+    like.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known.into_owned())
 }
 
-pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
+pub(crate) fn parse(text: &str, schema: &Schema) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
         return Err(FilterError { column: 1, message });
     }
-    let mut parser = FilterParser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
+    let mut parser = FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
     if parser.peek() == &FilterToken::End {
         return Ok(Filter::default());
     }
@@ -78,6 +87,7 @@ pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
 
 struct FilterParser<'a> {
     text: &'a str,
+    schema: &'a Schema,
     /// The last one is the end.
     tokens: Vec<PlacedToken>,
     next: usize,
@@ -160,28 +170,30 @@ impl FilterParser<'_> {
     }
 
     fn condition(&mut self) -> Result<Filter, FilterError> {
-        let FilterToken::Word(name) = self.peek().clone() else { return Err(self.expected(COLUMNS)) };
+        let (name, is_quoted) = match self.peek() {
+            FilterToken::Word(name) => (name.clone(), false),
+            FilterToken::Quoted(name) => (name.clone(), true),
+            _ => return Err(self.expected(&beginnings(self.schema))),
+        };
         self.conditions += 1;
         if self.conditions > CONDITIONS_MAX {
             let message = format!("more than {CONDITIONS_MAX} conditions; one 'in (…)' takes many values of a column");
             return Err(FilterError::message(self.text, self.at(), message));
         }
-        let named = |known: &str| name.eq_ignore_ascii_case(known);
-        let number = NumberColumn::ALL.into_iter().find(|column| named(column.name()));
-        let text = TextColumn::ALL.into_iter().find(|column| named(column.name()));
-        let flag = Flag::ALL.into_iter().find(|flag| named(flag.name()));
+        let (number, text) = (self.schema.number(&name), self.schema.text(&name));
+        let flag = Flag::ALL.into_iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
         if number.is_none() && text.is_none() && flag.is_none() {
-            let near = nearest(&name).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
-            let FilterError { column, message } = self.expected(COLUMNS);
+            let near = nearest(&name, self.schema).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+            let FilterError { column, message } = self.expected(&beginnings(self.schema));
             return Err(FilterError { column, message: message + &near });
         }
         self.step();
         match (flag, text, number) {
-            (Some(flag), None, _) => Ok(Filter::Is(flag)),
-            (Some(flag), Some(_), _) if !self.compares() => Ok(Filter::Is(flag)),
+            (Some(flag), None, None) => Ok(Filter::Is(flag)),
+            (Some(flag), ..) if !self.compares() => Ok(Filter::Is(flag)),
             (_, Some(column), _) => self.text_condition(column),
             (_, _, Some(column)) => self.number_condition(column),
-            (None, None, None) => Err(self.expected(COLUMNS)),
+            (None, None, None) => Err(self.expected(&beginnings(self.schema))),
         }
     }
 
@@ -205,7 +217,7 @@ impl FilterParser<'_> {
         }
         if self.take_word("contains") {
             let part = self.literal()?;
-            let part = if column == TextColumn::Site { part.to_ascii_lowercase() } else { part };
+            let part = if column == TextColumn::SITE { part.to_ascii_lowercase() } else { part };
             return Ok(Filter::Text(column, TextTest::Contains(part)));
         }
         let negated = match self.peek() {
@@ -234,7 +246,7 @@ impl FilterParser<'_> {
     fn number_condition(&mut self, column: NumberColumn) -> Result<Filter, FilterError> {
         let (negated, in_list) = self.membership();
         if in_list {
-            return Ok(unless(negated, Filter::Number(column, self.numbers(column)?)));
+            return Ok(unless(negated, Filter::Number(column, self.numbers(self.schema.unit(column))?)));
         }
         let FilterToken::Operator(operator) = self.peek().clone() else {
             return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in'"));
@@ -244,19 +256,20 @@ impl FilterParser<'_> {
         }
         self.step();
         let at = self.at();
-        let test = self.number_value(column)?;
-        let compared = value::compare(column, operator, &test)
-            .ok_or_else(|| FilterError::new(self.text, at, &value::comparable(column, &test)))?;
-        self.no_unit_apart(column)?;
+        let unit = self.schema.unit(column);
+        let test = self.number_value(unit)?;
+        let compared = value::compare(unit, operator, &test)
+            .ok_or_else(|| FilterError::new(self.text, at, &value::comparable(unit, &test)))?;
+        self.no_unit_apart(unit)?;
         Ok(unless(operator == Operator::Unequal, Filter::Number(column, compared)))
     }
 
     /// Tells who writes another word after a value what a value looks like.
-    fn no_unit_apart(&self, column: NumberColumn) -> Result<(), FilterError> {
+    fn no_unit_apart(&self, unit: NumberUnit) -> Result<(), FilterError> {
         let joins = |word: &str| ["and", "or"].iter().any(|known| word.eq_ignore_ascii_case(known));
         match self.peek() {
             FilterToken::Word(word) if !joins(word) => {
-                let expected = value::expected(column);
+                let expected = value::expected(unit);
                 Err(self.expected(&format!("'and', 'or' or the end after a value, which is one word: {expected}")))
             }
             _ => Ok(()),
@@ -306,33 +319,33 @@ impl FilterParser<'_> {
         }
         match column {
             // Any other would be a filter that means nothing.
-            TextColumn::Net if is_word => Network::parse(&text).and_then(Network::of_networks).ok_or(no_network),
-            TextColumn::Client if is_word && text.contains('/') => {
+            TextColumn::NET if is_word => Network::parse(&text).and_then(Network::of_networks).ok_or(no_network),
+            TextColumn::CLIENT if is_word && text.contains('/') => {
                 Network::parse(&text).map(TextValue::Network).ok_or(no_address)
             }
-            TextColumn::Client if is_word => Ok(TextValue::Text(unmapped(&text))),
-            TextColumn::Kind if is_word && !is_kind(&text) => Err(no_kind),
-            TextColumn::Site => Ok(TextValue::Text(text.to_ascii_lowercase())),
+            TextColumn::CLIENT if is_word => Ok(TextValue::Text(unmapped(&text))),
+            TextColumn::KIND if is_word && !is_kind(&text) => Err(no_kind),
+            TextColumn::SITE => Ok(TextValue::Text(text.to_ascii_lowercase())),
             _ => Ok(TextValue::Text(text)),
         }
     }
 
-    fn numbers(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {
+    fn numbers(&mut self, unit: NumberUnit) -> Result<NumberTest, FilterError> {
         let mut all = NumberTest { ranges: Vec::new(), absent: false };
-        for test in self.list(|parser| parser.number_value(column))? {
+        for test in self.list(|parser| parser.number_value(unit))? {
             all.ranges.extend(test.ranges);
             all.absent |= test.absent;
         }
         Ok(all)
     }
 
-    fn number_value(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {
+    fn number_value(&mut self, unit: NumberUnit) -> Result<NumberTest, FilterError> {
         let found = match self.peek() {
-            FilterToken::Word(text) | FilterToken::Quoted(text) => number(column, text),
+            FilterToken::Word(text) | FilterToken::Quoted(text) => number(unit, text),
             _ => None,
         };
-        let apart = self.with_unit_apart(column);
-        let test = apart.clone().or(found).ok_or_else(|| self.expected(value::expected(column)))?;
+        let apart = self.with_unit_apart(unit);
+        let test = apart.clone().or(found).ok_or_else(|| self.expected(value::expected(unit)))?;
         self.step();
         if apart.is_some() {
             self.step();
@@ -341,13 +354,13 @@ impl FilterParser<'_> {
     }
 
     /// A number whose unit is the next word: `1 GB`.
-    fn with_unit_apart(&self, column: NumberColumn) -> Option<NumberTest> {
-        let (FilterToken::Word(text), FilterToken::Word(unit)) = (self.peek(), &self.tokens.get(self.next + 1)?.1) else {
+    fn with_unit_apart(&self, unit: NumberUnit) -> Option<NumberTest> {
+        let (FilterToken::Word(text), FilterToken::Word(word)) = (self.peek(), &self.tokens.get(self.next + 1)?.1) else {
             return None;
         };
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let is_unit = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
-        (is_number && is_unit).then(|| number(column, &format!("{text}{unit}")))?
+        let is_unit = word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        (is_number && is_unit).then(|| number(unit, &format!("{text}{word}")))?
     }
 
     fn literal(&mut self) -> Result<String, FilterError> {

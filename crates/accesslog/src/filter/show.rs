@@ -3,46 +3,115 @@
 use super::derive::{in_capitals, is_kind};
 use super::lex::is_word;
 use super::value::{ABSENT, RANGE, is_in_single_quotes, is_keyword, written};
-use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use super::{Filter, Network, NumberTest, TextTest, TextValue};
+use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use std::fmt::{Display, Formatter, Result};
 
-impl Display for Filter {
+/// A filter as the columns of `schema` are named.
+pub(crate) fn written_filter(filter: &Filter, schema: &Schema) -> String {
+    WrittenFilter { filter, schema }.to_string()
+}
+
+#[derive(Clone, Copy)]
+struct WrittenFilter<'a> {
+    filter: &'a Filter,
+    schema: &'a Schema,
+}
+
+impl Display for WrittenFilter<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match self {
-            Self::All(parts) => join(f, parts, " and "),
-            Self::Any(parts) => join(f, parts, " or "),
-            Self::Not(inner) => negated(f, inner),
-            Self::Text(column, test) => text_condition(f, *column, test, false),
-            Self::Number(column, test) => number_condition(f, *column, test, false),
-            Self::Is(flag) => f.write_str(flag.name()),
+        match self.filter {
+            Filter::All(parts) => self.join(f, parts, " and "),
+            Filter::Any(parts) => self.join(f, parts, " or "),
+            Filter::Not(inner) => self.of(inner).negated(f),
+            Filter::Text(column, test) => self.text_condition(f, *column, test, false),
+            Filter::Number(column, test) => self.number_condition(f, *column, test, false),
+            Filter::Is(flag) => f.write_str(flag.name()),
         }
     }
 }
 
-fn join(f: &mut Formatter<'_>, parts: &[Filter], word: &str) -> Result {
-    for (index, part) in parts.iter().enumerate() {
-        if index > 0 {
-            f.write_str(word)?;
-        }
-        grouped(f, part)?;
+impl<'a> WrittenFilter<'a> {
+    fn of(self, filter: &'a Filter) -> Self {
+        Self { filter, ..self }
     }
-    Ok(())
+
+    fn join(self, f: &mut Formatter<'_>, parts: &'a [Filter], word: &str) -> Result {
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                f.write_str(word)?;
+            }
+            self.of(part).grouped(f)?;
+        }
+        Ok(())
+    }
+
+    /// In parentheses, where it is made of several.
+    fn grouped(self, f: &mut Formatter<'_>) -> Result {
+        if matches!(self.filter, Filter::All(_) | Filter::Any(_)) { write!(f, "({self})") } else { self.fmt(f) }
+    }
+
+    fn negated(self, f: &mut Formatter<'_>) -> Result {
+        match self.filter {
+            Filter::Text(column, test @ (TextTest::OneOf(_) | TextTest::Matches(_))) => {
+                self.text_condition(f, *column, test, true)
+            }
+            Filter::Number(column, test) if !is_open(test) => self.number_condition(f, *column, test, true),
+            _ => {
+                f.write_str("not ")?;
+                self.grouped(f)
+            }
+        }
+    }
+
+    fn text_condition(self, f: &mut Formatter<'_>, column: TextColumn, test: &TextTest, negated: bool) -> Result {
+        name(f, &self.schema.text_name(column))?;
+        match test {
+            TextTest::OneOf(values) if values.len() == 1 => {
+                f.write_str(if negated { " != " } else { " = " })?;
+                text_value(f, column, &values[0])
+            }
+            TextTest::OneOf(values) => {
+                list(f, negated, values.iter().map(|value| std::fmt::from_fn(move |f| text_value(f, column, value))))
+            }
+            TextTest::Matches(pattern) => {
+                f.write_str(if negated { " !~ " } else { " ~ " })?;
+                quoted(f, pattern.text())
+            }
+            TextTest::Contains(text) => {
+                f.write_str(" contains ")?;
+                quoted(f, text)
+            }
+        }
+    }
+
+    fn number_condition(self, f: &mut Formatter<'_>, column: NumberColumn, test: &NumberTest, negated: bool) -> Result {
+        name(f, &self.schema.number_name(column))?;
+        let unit = self.schema.unit(column);
+        let show = |number| written(unit, number);
+        match (&test.ranges[..], test.absent) {
+            ([], true) => write!(f, " {} {ABSENT}", if negated { "!=" } else { "=" }),
+            ([(first, last)], false) if first == last || status_class(unit, *first, *last).is_some() => {
+                write!(f, " {} {}", if negated { "!=" } else { "=" }, range(unit, *first, *last))
+            }
+            ([(0, last)], false) if !negated => {
+                f.write_str(&shorter(("<=", show(*last)), ("<", show(last.saturating_add(1))), unit))
+            }
+            ([(first, u64::MAX)], false) if !negated => {
+                f.write_str(&shorter((">=", show(*first)), (">", show(first.saturating_sub(1))), unit))
+            }
+            (ranges, absent) => {
+                let ranges = ranges.iter().map(|(first, last)| range(unit, *first, *last));
+                list(f, negated, ranges.chain(absent.then(|| ABSENT.to_owned())))
+            }
+        }
+    }
 }
 
-/// In parentheses, where it is made of several.
-fn grouped(f: &mut Formatter<'_>, filter: &Filter) -> Result {
-    if matches!(filter, Filter::All(_) | Filter::Any(_)) { write!(f, "({filter})") } else { filter.fmt(f) }
-}
-
-fn negated(f: &mut Formatter<'_>, inner: &Filter) -> Result {
-    match inner {
-        Filter::Text(column, test @ (TextTest::OneOf(_) | TextTest::Matches(_))) => text_condition(f, *column, test, true),
-        Filter::Number(column, test) if !is_open(test) => number_condition(f, *column, test, true),
-        other => {
-            f.write_str("not ")?;
-            grouped(f, other)
-        }
-    }
+/// The name of a column, in quotes where it is no word.
+fn name(f: &mut Formatter<'_>, name: &str) -> Result {
+    let is_plain = !name.is_empty() && name.chars().all(is_word) && !is_keyword(name);
+    if is_plain { f.write_str(name) } else { quoted(f, name) }
 }
 
 /// True if it is written as a comparison, which has no negated form of its own.
@@ -50,56 +119,28 @@ fn is_open(test: &NumberTest) -> bool {
     !test.absent && matches!(test.ranges[..], [(first, last)] if first != last && (first == 0 || last == u64::MAX))
 }
 
-fn text_condition(f: &mut Formatter<'_>, column: TextColumn, test: &TextTest, negated: bool) -> Result {
-    f.write_str(column.name())?;
-    match test {
-        TextTest::OneOf(values) if values.len() == 1 => {
-            f.write_str(if negated { " != " } else { " = " })?;
-            text_value(f, column, &values[0])
-        }
-        TextTest::OneOf(values) => {
-            list(f, negated, values.iter().map(|value| std::fmt::from_fn(move |f| text_value(f, column, value))))
-        }
-        TextTest::Matches(pattern) => {
-            f.write_str(if negated { " !~ " } else { " ~ " })?;
-            quoted(f, pattern.text())
-        }
-        TextTest::Contains(text) => {
-            f.write_str(" contains ")?;
-            quoted(f, text)
-        }
+/// A comparison with a number, or of floats the one with the number beside it where that has fewer
+/// digits: `> 1` and not `>= 1.0000000000000002`.
+fn shorter((or_equal, number): (&str, String), (strictly, beside): (&str, String), unit: NumberUnit) -> String {
+    let is_number = beside.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
+    if unit == NumberUnit::Float && is_number && beside.len() < number.len() {
+        format!(" {strictly} {beside}")
+    } else {
+        format!(" {or_equal} {number}")
     }
 }
 
-fn number_condition(f: &mut Formatter<'_>, column: NumberColumn, test: &NumberTest, negated: bool) -> Result {
-    f.write_str(column.name())?;
-    let show = |number| written(column, number);
-    match (&test.ranges[..], test.absent) {
-        ([], true) => write!(f, " {} {ABSENT}", if negated { "!=" } else { "=" }),
-        ([(first, last)], false) if first == last || status_class(column, *first, *last).is_some() => {
-            write!(f, " {} {}", if negated { "!=" } else { "=" }, range(column, *first, *last))
-        }
-        ([(0, last)], false) if !negated => write!(f, " <= {}", show(*last)),
-        ([(first, u64::MAX)], false) if !negated => write!(f, " >= {}", show(*first)),
-        (ranges, absent) => {
-            let ranges = ranges.iter().map(|(first, last)| range(column, *first, *last));
-            list(f, negated, ranges.chain(absent.then(|| ABSENT.to_owned())))
-        }
-    }
-}
-
-fn range(column: NumberColumn, first: u64, last: u64) -> String {
+fn range(unit: NumberUnit, first: u64, last: u64) -> String {
     if first == last {
-        return written(column, first);
+        return written(unit, first);
     }
-    let class = status_class(column, first, last);
-    class.unwrap_or_else(|| format!("{}{RANGE}{}", written(column, first), written(column, last)))
+    let class = status_class(unit, first, last);
+    class.unwrap_or_else(|| format!("{}{RANGE}{}", written(unit, first), written(unit, last)))
 }
 
 /// `5xx` for 500 to 599.
-fn status_class(column: NumberColumn, first: u64, last: u64) -> Option<String> {
-    let is_class =
-        column == NumberColumn::Status && first.is_multiple_of(100) && (100..=900).contains(&first) && last == first + 99;
+fn status_class(unit: NumberUnit, first: u64, last: u64) -> Option<String> {
+    let is_class = unit == NumberUnit::Status && first.is_multiple_of(100) && (100..=900).contains(&first) && last == first + 99;
     is_class.then(|| format!("{}xx", first / 100))
 }
 
@@ -124,14 +165,14 @@ fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> R
 fn is_plain(column: TextColumn, text: &str) -> bool {
     let means_itself = match column {
         // A client with a slash is a network.
-        TextColumn::Client => !text.contains('/'),
-        TextColumn::Net => {
+        TextColumn::CLIENT => !text.contains('/'),
+        TextColumn::NET => {
             Network::parse(text).and_then(Network::of_networks).as_ref() == Some(&TextValue::Text(text.to_owned()))
         }
         _ => true,
     };
     let is_refused =
-        is_in_single_quotes(text) || (column == TextColumn::Kind && !is_kind(text)) || in_capitals(column, text).is_some();
+        is_in_single_quotes(text) || (column == TextColumn::KIND && !is_kind(text)) || in_capitals(column, text).is_some();
     !is_refused && text != ABSENT && !is_keyword(text) && means_itself && text.chars().all(is_word)
 }
 

@@ -160,7 +160,7 @@ impl FilterRegex {
     /// The same for values of a column: names of sites have small letters, whatever the
     /// expression's.
     pub(super) fn of(column: TextColumn, text: &str) -> Result<Self, String> {
-        Self::compiled(text, column == TextColumn::Site)
+        Self::compiled(text, column == TextColumn::SITE)
     }
 
     fn compiled(text: &str, ignores_case: bool) -> Result<Self, String> {

@@ -1,7 +1,9 @@
 //! Numbers as filters write them.
 
 use super::lex::Operator;
-use super::{CLASSES, NumberColumn, NumberTest, WEEKDAYS};
+use super::{CLASSES, NumberTest, WEEKDAYS};
+use crate::calendar::{civil_from_days, days_from_civil};
+use crate::schema::{NumberUnit, float_of, float_step, integer_of, integer_step};
 use rorqual_pipe::parse_size;
 
 /// Stands for the absent value, without quotes.
@@ -24,33 +26,37 @@ pub(super) fn is_in_single_quotes(word: &str) -> bool {
 }
 
 /// A number, a class such as `5xx`, a range, or the absent value.
-pub(super) fn number(column: NumberColumn, text: &str) -> Option<NumberTest> {
+pub(super) fn number(unit: NumberUnit, text: &str) -> Option<NumberTest> {
     if text == ABSENT {
         return Some(NumberTest { ranges: Vec::new(), absent: true });
     }
     if let Some((first, last)) = text.split_once(RANGE) {
-        let (first, last) = (single(column, first)?, single(column, last)?);
+        let (first, last) = (single(unit, first)?, single(unit, last)?);
         return (first <= last).then(|| NumberTest::range(first, last));
     }
     let lower = text.to_ascii_lowercase();
-    let hundreds = lower.strip_suffix("xx").filter(|_| column == NumberColumn::Status);
+    let hundreds = lower.strip_suffix("xx").filter(|_| unit == NumberUnit::Status);
     if let Some(hundreds) = hundreds {
         let first = hundreds.parse::<u64>().ok().filter(|digit| (1..=9).contains(digit))? * 100;
         return Some(NumberTest::range(first, first + 99));
     }
-    single(column, text).map(|number| NumberTest::range(number, number))
+    single(unit, text).map(|number| NumberTest::range(number, number))
 }
 
-fn single(column: NumberColumn, text: &str) -> Option<u64> {
+fn single(unit: NumberUnit, text: &str) -> Option<u64> {
     let whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     let index = |names: &[&str]| names.iter().position(|name| text.eq_ignore_ascii_case(name)).map(|index| index as u64);
-    match column {
-        NumberColumn::Status => whole(text).filter(|status| (100..=999).contains(status)),
-        NumberColumn::Class => index(&CLASSES),
-        NumberColumn::Bytes => text.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_size(text).ok()).flatten(),
-        NumberColumn::RequestTime | NumberColumn::UpstreamTime => time_us(text),
-        NumberColumn::Hour => whole(text).filter(|hour| *hour < 24),
-        NumberColumn::Weekday => whole(text).filter(|day| (1..=7).contains(day)).or(index(&WEEKDAYS).map(|index| index + 1)),
+    match unit {
+        NumberUnit::Status => whole(text).filter(|status| (100..=999).contains(status)),
+        NumberUnit::Class => index(&CLASSES),
+        NumberUnit::Bytes => text.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_size(text).ok()).flatten(),
+        NumberUnit::Seconds => time_us(text),
+        NumberUnit::Natural => whole(text).map(|number| number.min(u64::MAX - 1)),
+        NumberUnit::Integer => text.parse().ok().map(integer_step),
+        NumberUnit::Float => text.parse().ok().filter(|number: &f64| !number.is_nan()).map(float_step),
+        NumberUnit::Moment => moment_us(text).map(integer_step),
+        NumberUnit::Hour => whole(text).filter(|hour| *hour < 24),
+        NumberUnit::Weekday => whole(text).filter(|day| (1..=7).contains(day)).or(index(&WEEKDAYS).map(|index| index + 1)),
     }
 }
 
@@ -69,22 +75,28 @@ fn time_us(text: &str) -> Option<u64> {
 }
 
 /// The form of a value of the column, for errors.
-pub(super) fn expected(column: NumberColumn) -> &'static str {
-    match column {
-        NumberColumn::Status => "a status from 100 to 999 such as 404, a class such as 5xx, a range such as 400..499, or -",
-        NumberColumn::Class => "2xx, 3xx, 4xx, 5xx or other",
-        NumberColumn::Bytes => "a size such as 500, 64KiB or 1.5MiB, a range such as 1MiB..2MiB, or -",
-        NumberColumn::RequestTime | NumberColumn::UpstreamTime => {
+pub(super) fn expected(unit: NumberUnit) -> &'static str {
+    match unit {
+        NumberUnit::Status => "a status from 100 to 999 such as 404, a class such as 5xx, a range such as 400..499, or -",
+        NumberUnit::Class => "2xx, 3xx, 4xx, 5xx or other",
+        NumberUnit::Bytes => "a size such as 500, 64KiB or 1.5MiB, a range such as 1MiB..2MiB, or -",
+        NumberUnit::Seconds => {
             "a time such as 0.25 (seconds, at most six decimals), 250ms or 80us, a range such as 0.1..0.5, or -"
         }
-        NumberColumn::Hour => "an hour from 0 to 23, a range such as 8..17, or -",
-        NumberColumn::Weekday => "a weekday: mon, tue, wed, thu, fri, sat, sun, a range such as mon..fri, or -",
+        NumberUnit::Natural => "a whole number such as 5, a range such as 1..10, or -",
+        NumberUnit::Integer => "a whole number such as -5, a range such as 1..10, or -",
+        NumberUnit::Float => "a number such as -0.5 or 1e9, a range such as 0.5..1, or -",
+        NumberUnit::Moment => {
+            "a time in UTC such as 2026-01-27, 2026-01-27T14:10 or \"2026-01-27 14:10:05.25\", a range of two such, or -"
+        }
+        NumberUnit::Hour => "an hour from 0 to 23, a range such as 8..17, or -",
+        NumberUnit::Weekday => "a weekday: mon, tue, wed, thu, fri, sat, sun, a range such as mon..fri, or -",
     }
 }
 
 /// The test for numbers that compare so with the one of `test`; `None` where that is more than one,
 /// or nothing can be so.
-pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTest) -> Option<NumberTest> {
+pub(super) fn compare(unit: NumberUnit, operator: Operator, test: &NumberTest) -> Option<NumberTest> {
     if matches!(operator, Operator::Equal | Operator::Unequal) {
         return Some(test.clone());
     }
@@ -92,7 +104,7 @@ pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTes
     if first != last {
         return None;
     }
-    let (least, most) = span(column);
+    let (least, most) = span(unit);
     match operator {
         Operator::Less => (first > least).then(|| NumberTest::range(0, first - 1)),
         Operator::LessOrEqual => Some(NumberTest::range(0, first)),
@@ -103,43 +115,49 @@ pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTes
 
 /// The values that `<` and its kin compare with, where [`compare`] has nothing to say of the test,
 /// for errors.
-pub(super) fn comparable(column: NumberColumn, test: &NumberTest) -> String {
-    let example = match column {
-        NumberColumn::Status => "404",
-        NumberColumn::Class => "4xx",
-        NumberColumn::Bytes => "64KiB",
-        NumberColumn::RequestTime | NumberColumn::UpstreamTime => "250ms",
-        NumberColumn::Hour => "8",
-        NumberColumn::Weekday => "fri",
+pub(super) fn comparable(unit: NumberUnit, test: &NumberTest) -> String {
+    let example = match unit {
+        NumberUnit::Status => "404",
+        NumberUnit::Class => "4xx",
+        NumberUnit::Bytes => "64KiB",
+        NumberUnit::Seconds => "250ms",
+        NumberUnit::Natural | NumberUnit::Integer => "10",
+        NumberUnit::Float => "0.5",
+        NumberUnit::Moment => "2026-01-27",
+        NumberUnit::Hour => "8",
+        NumberUnit::Weekday => "fri",
     };
     if matches!(test.ranges[..], [(first, last)] if first == last) {
-        let (least, most) = span(column);
-        let most = if most == u64::MAX { String::new() } else { format!(", the largest {}", written(column, most)) };
-        return format!("a value with others beyond it (the least is {}{most})", written(column, least));
+        let (least, most) = span(unit);
+        let most = if most == u64::MAX { String::new() } else { format!(", the largest {}", written(unit, most)) };
+        return format!("a value with others beyond it (the least is {}{most})", written(unit, least));
     }
     format!("one value such as {example}, as ranges, classes of a status and - stand after =, != and in")
 }
 
 /// The least and the largest number that the column can have.
-fn span(column: NumberColumn) -> (u64, u64) {
-    match column {
-        NumberColumn::Status => (100, 999),
-        NumberColumn::Class => (0, CLASSES.len() as u64 - 1),
-        NumberColumn::Hour => (0, 23),
-        NumberColumn::Weekday => (1, WEEKDAYS.len() as u64),
-        NumberColumn::Bytes | NumberColumn::RequestTime | NumberColumn::UpstreamTime => (0, u64::MAX),
+fn span(unit: NumberUnit) -> (u64, u64) {
+    match unit {
+        NumberUnit::Status => (100, 999),
+        NumberUnit::Class => (0, CLASSES.len() as u64 - 1),
+        NumberUnit::Hour => (0, 23),
+        NumberUnit::Weekday => (1, WEEKDAYS.len() as u64),
+        _ => (0, u64::MAX),
     }
 }
 
 /// The number as [`single`] reads it.
-pub(super) fn written(column: NumberColumn, number: u64) -> String {
-    match column {
-        NumberColumn::Class => CLASSES.get(number as usize).map_or_else(|| number.to_string(), ToString::to_string),
-        NumberColumn::Weekday => {
+pub(super) fn written(unit: NumberUnit, number: u64) -> String {
+    match unit {
+        NumberUnit::Class => CLASSES.get(number as usize).map_or_else(|| number.to_string(), ToString::to_string),
+        NumberUnit::Weekday => {
             let name = number.checked_sub(1).and_then(|index| WEEKDAYS.get(index as usize));
             name.map_or_else(|| number.to_string(), ToString::to_string)
         }
-        NumberColumn::RequestTime | NumberColumn::UpstreamTime => seconds(number),
+        NumberUnit::Seconds => seconds(number),
+        NumberUnit::Integer => integer_of(number).to_string(),
+        NumberUnit::Float => float_of(number).to_string(),
+        NumberUnit::Moment => moment(integer_of(number)),
         _ => number.to_string(),
     }
 }
@@ -147,4 +165,32 @@ pub(super) fn written(column: NumberColumn, number: u64) -> String {
 fn seconds(time_us: u64) -> String {
     let text = format!("{}.{:06}", time_us / 1_000_000, time_us % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A date of the years 0 to 9999 and maybe a time of day in UTC, in Unix microseconds.
+fn moment_us(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "0:0"));
+    let part = |text: &str| {
+        let is_number = !text.is_empty() && text.len() <= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let mut parts = date.splitn(3, '-').map(part);
+    let days = days_from_civil(parts.next()??, parts.next()??, parts.next()??)?;
+    let mut parts = time.strip_suffix(['Z', 'z']).unwrap_or(time).splitn(3, ':');
+    let (hour, minute) = (part(parts.next()?)?, part(parts.next()?)?);
+    let second_us = time_us(parts.next().unwrap_or("0"))?;
+    let is_time = hour < 24 && minute < 60 && second_us < 61_000_000;
+    let minutes = (days * 24 + hour) * 60 + minute;
+    is_time.then(|| minutes * 60_000_000 + second_us.cast_signed())
+}
+
+/// The moment as [`moment_us`] reads it; beyond the years 0 to 9999, microseconds.
+fn moment(time_us: i64) -> String {
+    let (seconds, us) = (time_us.div_euclid(1_000_000), time_us.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    let fraction = format!(".{us:06}");
+    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }

@@ -6,10 +6,12 @@ use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::{
-    FILTER_DEPTH_MAX, Filter, FilterRegex, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Subject, TextColumn,
-    TextTest, TextValue,
+    FILTER_DEPTH_MAX, Filter, FilterRegex, Flag, Matcher, Network, NumberTest, PATTERNS_MAX, Subject, TextTest, TextValue,
 };
 use rorqual_accesslog::parse::LogRecord;
+use rorqual_accesslog::schema::{
+    NumberColumn, NumberUnit, OwnColumn, Schema, TextColumn, float_of, float_step, integer_of, integer_step,
+};
 use rorqual_pipe::{Control, Input};
 use std::sync::Arc;
 
@@ -142,7 +144,7 @@ fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
     let subject = Subject { record: Some(&record), flaw: "" };
     assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
     let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
-    assert_eq!(filter.to_string(), "method in (\"get\", own, GET, BREW, brew)");
+    assert_eq!(written(&filter), "method in (\"get\", own, GET, BREW, brew)");
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn what_is_refused_and_where() {
         ("net = home", 7, "such as 10.0.0.0/8"),
         ("client = 10.0.0.0/33", 10, "a network such as 10.0.0.0/8"),
         ("status = 1000", 10, "a status from 100 to 999"),
-        ("nothing = 1", 1, "a column (client"),
+        ("nothing = 1", 1, "a column (path, url, "),
         ("path", 5, "=, !=, ~"),
         ("path = and", 8, "in double quotes"),
         ("path = \"a", 8, "double quotes"),
@@ -235,8 +237,8 @@ fn of_column(column: TextColumn, test: TextTest) -> Filter {
         network => network,
     };
     let test = match test {
-        TextTest::OneOf(values) if column == TextColumn::Site => TextTest::OneOf(values.into_iter().map(lower).collect()),
-        TextTest::Contains(text) if column == TextColumn::Site => TextTest::Contains(text.to_ascii_lowercase()),
+        TextTest::OneOf(values) if column == TextColumn::SITE => TextTest::OneOf(values.into_iter().map(lower).collect()),
+        TextTest::Contains(text) if column == TextColumn::SITE => TextTest::Contains(text.to_ascii_lowercase()),
         test => test,
     };
     Filter::Text(column, test)
@@ -246,19 +248,31 @@ fn regex_escape(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_ascii_punctuation() { vec!['\\', c] } else { vec![c] }).collect()
 }
 
+fn written(filter: &Filter) -> String {
+    Schema::access_log().written(filter)
+}
+
+fn number_at(index: usize) -> NumberColumn {
+    Schema::access_log().numbers().nth(index).expect("one of seven")
+}
+
+fn text_at(index: usize) -> TextColumn {
+    Schema::access_log().texts().nth(index).expect("one of nineteen")
+}
+
 /// Numbers that the column can have.
 fn numbers(column: NumberColumn) -> std::ops::RangeInclusive<u64> {
     match column {
-        NumberColumn::Status => 100..=999,
-        NumberColumn::Class => 0..=4,
-        NumberColumn::Hour => 0..=23,
-        NumberColumn::Weekday => 1..=7,
-        NumberColumn::Bytes | NumberColumn::RequestTime | NumberColumn::UpstreamTime => 0..=u64::MAX,
+        NumberColumn::STATUS => 100..=999,
+        NumberColumn::CLASS => 0..=4,
+        NumberColumn::HOUR => 0..=23,
+        NumberColumn::WEEKDAY => 1..=7,
+        _ => 0..=u64::MAX,
     }
 }
 
 fn number_filter() -> impl Strategy<Value = Filter> {
-    let column = (0..NumberColumn::ALL.len()).prop_map(|index| NumberColumn::ALL[index]);
+    let column = (0..7usize).prop_map(number_at);
     let with_test = column.prop_flat_map(|column| {
         let range = (numbers(column), numbers(column)).prop_map(|(a, b)| (a.min(b), a.max(b)));
         (Just(column), vec(range, 0..4), any::<bool>())
@@ -274,9 +288,9 @@ fn filter() -> impl Strategy<Value = Filter> {
     let larger = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let network = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let leaf = prop_oneof![
-        ((0..TextColumn::ALL.len()), text_test()).prop_map(|(index, test)| of_column(TextColumn::ALL[index], test)),
-        vec(network, 1..3).prop_map(|networks| Filter::Text(TextColumn::Client, TextTest::OneOf(networks))),
-        vec(larger, 1..3).prop_map(|networks| Filter::Text(TextColumn::Net, TextTest::OneOf(networks))),
+        ((0..19usize), text_test()).prop_map(|(index, test)| of_column(text_at(index), test)),
+        vec(network, 1..3).prop_map(|networks| Filter::Text(TextColumn::CLIENT, TextTest::OneOf(networks))),
+        vec(larger, 1..3).prop_map(|networks| Filter::Text(TextColumn::NET, TextTest::OneOf(networks))),
         number_filter(),
         (0..Flag::ALL.len()).prop_map(|index| Filter::Is(Flag::ALL[index])),
     ];
@@ -303,7 +317,7 @@ proptest! {
     #[test]
     fn what_is_written_reads_as_the_same(filter in filter()) {
         prop_assume!(patterns(&filter) <= PATTERNS_MAX);
-        let written = filter.to_string();
+        let written = written(&filter);
         let read = Filter::parse(&written);
         prop_assert_eq!(read.as_ref(), Ok(&filter), "{}", written);
     }
@@ -311,7 +325,7 @@ proptest! {
     #[test]
     fn any_text_is_a_filter_or_an_error(text in "\\PC{0,60}|([a-z]+ |[()=~!<>,\"-]|not |and |status |path |5xx ){0,20}") {
         if let Ok(filter) = Filter::parse(&text) {
-            let again = Filter::parse(&filter.to_string());
+            let again = Filter::parse(&written(&filter));
             prop_assert_eq!(again.as_ref(), Ok(&filter));
         }
     }
@@ -377,11 +391,117 @@ fn comparisons_are_written_as_they_are_read() {
         for operator in ["=", "!=", "<", "<=", ">", ">="] {
             for text in [format!("{column} {operator} {value}"), format!("not {column} {operator} {value}")] {
                 let filter = Filter::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-                assert_eq!(Filter::parse(&filter.to_string()), Ok(filter.clone()), "{text} is written {filter}");
+                assert_eq!(Filter::parse(&written(&filter)), Ok(filter.clone()), "{text} is written {}", written(&filter));
             }
         }
     }
     for text in ["status < 100", "status > 999", "hour > 23", "weekday < mon", "bytes < 0", "class > other"] {
         assert!(Filter::parse(text).is_err(), "{text}");
+    }
+}
+
+/// A table with odd names, a key in two cases, and a column of each unit.
+fn table() -> Schema {
+    let own = |(name, unit): (&str, Option<NumberUnit>)| OwnColumn { name: name.to_owned(), unit };
+    let columns = [
+        ("level", None),
+        ("user agent", None),
+        ("Level", None),
+        ("and", None),
+        ("hour", None),
+        ("count", Some(NumberUnit::Integer)),
+        ("share", Some(NumberUnit::Float)),
+        ("created", Some(NumberUnit::Moment)),
+        ("size", Some(NumberUnit::Bytes)),
+        ("took", Some(NumberUnit::Seconds)),
+        ("id", Some(NumberUnit::Natural)),
+    ];
+    Schema::table(columns.into_iter().map(own).collect())
+}
+
+#[test]
+fn a_table_has_its_own_columns() {
+    let table = table();
+    let texts: Vec<_> = table.texts().map(|column| table.text_name(column)).collect();
+    assert_eq!(texts, ["flaw", "level", "user agent", "Level", "and", "hour"], "its own hour is no hour of a time");
+    assert_eq!(table.panels().len(), 6);
+    let level = |number: usize| Filter::Text(TextColumn::own(number), TextTest::OneOf(vec![TextValue::Text("error".to_owned())]));
+    assert_eq!(table.filter("level = error"), Ok(level(0)));
+    assert_eq!(table.filter("Level = error"), Ok(level(2)));
+    assert!(table.filter("LEVEL = error").is_err(), "either of two");
+    assert_eq!(table.filter("\"user agent\" = error"), Ok(level(1)));
+    assert_eq!(table.filter("USER = error").map_err(|error| error.message.contains("did you mean 'user agent'?")), Err(true));
+    for other in ["client = 10.0.0.1", "status = 200", "path = /"] {
+        let error = table.filter(other).expect_err(other);
+        assert!(error.message.contains("a column (flaw, level, user agent, Level, and, hour, "), "{other}: {error}");
+    }
+}
+
+#[test]
+fn numbers_of_a_table_are_read_as_they_are_written() {
+    let table = table();
+    // First and last number that the filter means, worked out by hand.
+    let cases: [(&str, (u64, u64)); 16] = [
+        ("id = 18446744073709551615", (u64::MAX - 1, u64::MAX - 1)),
+        ("id <= 7", (0, 7)),
+        ("count = -5", ((1 << 63) - 6, (1 << 63) - 6)),
+        ("count >= 0", ((1 << 63) - 1, u64::MAX)),
+        ("count = 3..7", ((1 << 63) + 2, (1 << 63) + 6)),
+        ("count = 9223372036854775807", (u64::MAX - 1, u64::MAX - 1)),
+        ("share = 0", (1 << 63, 1 << 63)),
+        ("share = -0.0", (1 << 63, 1 << 63)),
+        ("share = 1.5", (0x3ff8_0000_0000_0000 | 1 << 63, 0x3ff8_0000_0000_0000 | 1 << 63)),
+        ("share = -1.5", (!0xbff8_0000_0000_0000, !0xbff8_0000_0000_0000)),
+        ("share <= 1e300", (0, 1e300_f64.to_bits() | 1 << 63)),
+        // 2026-01-27 is the 20,480th day.
+        ("created >= 2026-01-27", ((1 << 63) + 1_769_471_999_999_999, u64::MAX)),
+        ("created = \"2026-01-27 14:10\"", ((1 << 63) + 1_769_522_999_999_999, (1 << 63) + 1_769_522_999_999_999)),
+        ("created = 1969-12-31T23:59:59.5Z", ((1 << 63) - 500_001, (1 << 63) - 500_001)),
+        ("size = 1KiB", (1024, 1024)),
+        ("took = 250ms", (250_000, 250_000)),
+    ];
+    for (text, range) in cases {
+        let filter = table.filter(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let Filter::Number(_, test) = &filter else { panic!("{text} is a number's") };
+        assert_eq!(test.ranges, [range], "{text}");
+        assert_eq!(table.filter(&table.written(&filter)).as_ref(), Ok(&filter), "{text} is written {}", table.written(&filter));
+    }
+    for text in ["share > 1", "share < 0.1", "share >= -inf", "share <= inf", "share > -2.5", "share >= 1"] {
+        let filter = table.filter(text).expect("a filter");
+        assert_eq!(table.written(&filter), text);
+    }
+    for text in ["count = 1.5", "share = nan", "created = 2026-02-30", "created = 2026-01-27T25:00", "count ~ 5", "count = 5x"] {
+        assert!(table.filter(text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn steps_are_in_the_order_of_their_numbers(a in any::<f64>(), b in any::<f64>(), c in any::<i64>(), d in any::<i64>()) {
+        prop_assume!(!a.is_nan() && !b.is_nan());
+        prop_assert_eq!(float_step(a).cmp(&float_step(b)), a.partial_cmp(&b).expect("no NaN"));
+        prop_assert_eq!(float_of(float_step(a)), a);
+        let (c, d) = (c.max(i64::MIN + 1), d.max(i64::MIN + 1));
+        prop_assert_eq!(integer_step(c).cmp(&integer_step(d)), c.cmp(&d));
+        prop_assert_eq!(integer_of(integer_step(c)), c);
+        prop_assert!(integer_step(c) < u64::MAX && float_step(a) < u64::MAX);
+    }
+
+    #[test]
+    fn what_is_written_of_a_table_reads_as_the_same(
+        column in 0usize..4, text in text(), number in 0usize..6, range in (any::<i64>(), any::<i64>()), absent in any::<bool>()
+    ) {
+        let table = table();
+        // Moments of the years 0 to 9999, and numbers that are no NaN.
+        let within = |number: i64| (number % 62_135_596_800_000_000).cast_unsigned() ^ (1 << 63);
+        let (a, b) = (within(range.0), within(range.1));
+        let ranges = vec![(a.min(b), a.max(b))];
+        let filter = Filter::All(vec![
+            Filter::Text(TextColumn::own(column), TextTest::OneOf(vec![TextValue::Text(text)])),
+            Filter::Number(NumberColumn::own(number), NumberTest { ranges, absent }),
+        ]);
+        let written = table.written(&filter);
+        let read = table.filter(&written);
+        prop_assert_eq!(read.as_ref(), Ok(&filter), "{}", written);
     }
 }

@@ -1,7 +1,8 @@
 //! Values that turn up when there is no room for more.
 
 use crate::log::{Plain, Setup, State, text_of};
-use rorqual_accesslog::filter::{Filter, TextColumn};
+use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_crossfilter::limits::BASE_BYTES_MIN;
 use rorqual_crossfilter::limits::WORK_BYTES_MIN;
 use rorqual_crossfilter::{PanelWanted, RateGrouping, RowStore, RowStoreSettings, ValueCount, View, ViewParts, ViewResult};
@@ -122,7 +123,7 @@ fn a_filter_on_a_value_without_a_code_tells_its_bounds() {
         assert!(row.hits_min <= truth && truth <= row.hits_max, "{filter}: {truth} in {row:?}");
         assert!((row.hits_min, row.hits_max) == (bounds.least, bounds.most), "{filter}: {row:?} in {bounds:?}");
         let control = Control::default();
-        let urls = store.panel(&view_of(&filter), TextColumn::Url, &one(), &control).expect("nobody cancels");
+        let urls = store.panel(&view_of(&filter), TextColumn::URL, &one(), &control).expect("nobody cancels");
         let url = &urls.rows[0];
         assert_eq!((&url.value[..], url.hits_min, url.hits_max), ("/", bounds.least, bounds.most), "{filter}");
         let statuses = store.statuses(&view_of(&filter), &PanelWanted { limit: 9, ..PanelWanted::default() }, &control);
@@ -136,7 +137,7 @@ fn a_filter_on_a_value_without_a_code_tells_its_bounds() {
         for (row, hits) in [status(attacks, "403"), status(truth - attacks, "200")].into_iter().flatten() {
             assert!(row.hits_min <= hits && hits <= row.hits_max, "{filter}: {hits} in {row:?}");
         }
-        let values = store.values(&view_of(&filter), TextColumn::Path, &control).expect("nobody cancels");
+        let values = store.values(&view_of(&filter), TextColumn::PATH, &control).expect("nobody cancels");
         assert!(!values.is_exact(), "{filter}");
         let mut found = Vec::new();
         let take = |value: &ValueCount<'_>| {
@@ -166,7 +167,7 @@ fn urls_without_room_have_bounds_that_hold() {
     let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes: 8 << 20, spill_bytes: Some(1 << 30) };
     let store = setup.record(text_of(&rows));
     let wanted = PanelWanted { limit: 2, ..PanelWanted::default() };
-    let urls = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let urls = store.panel(&View::default(), TextColumn::URL, &wanted, &Control::default()).expect("nobody cancels");
     let others = urls.others.expect("not all have a code").hits;
     // Known from the first line on.
     let often = &urls.rows[0];
@@ -176,7 +177,7 @@ fn urls_without_room_have_bounds_that_hold() {
     assert!(late.hits_max - late.hits_min < 2_000 && others > 20_000, "{late:?} of {others}");
     assert!(urls.error_max < 4_000, "{}", urls.error_max);
     // `…` is the last row of all values.
-    let values = store.values(&View::default(), TextColumn::Url, &Control::default()).expect("nobody cancels");
+    let values = store.values(&View::default(), TextColumn::URL, &Control::default()).expect("nobody cancels");
     let mut last = (Vec::new(), 0);
     let take = |value: &ValueCount<'_>| {
         last = (value.text.to_vec(), value.hits);
@@ -228,7 +229,7 @@ fn bounds_outlive_the_process() {
 fn what_had_no_room_is_told_by_panels_rates_and_explanations() {
     let store = store(1);
     let control = Control::default();
-    let nets = store.panel(&View::default(), TextColumn::Net, &PanelWanted { limit: 5, ..PanelWanted::default() }, &control);
+    let nets = store.panel(&View::default(), TextColumn::NET, &PanelWanted { limit: 5, ..PanelWanted::default() }, &control);
     let nets = nets.expect("nobody cancels");
     assert!(nets.others.is_some_and(|others| others.hits > 0 && others.bytes == others.hits * 10), "{:?}", nets.others);
     let rates = store.rates(&attack_hour(), RateGrouping::Client, 1, &[], &control).expect("nobody cancels");
@@ -238,6 +239,6 @@ fn what_had_no_room_is_told_by_panels_rates_and_explanations() {
     assert!(!rates.exact && rates.rows + rates.unknown == u64::from(CLIENTS) + 5 + ATTACK && rates.unknown > 0);
     let explained = store.explain(&attack_hour(), &View::default(), &control).expect("nobody cancels");
     assert!(explained.findings.iter().any(|finding| finding.filter.contains(ATTACKER)), "{:?}", explained.findings);
-    let unknown = explained.unknown.iter().map(|field| field.field).collect::<Vec<_>>();
+    let unknown = explained.unknown.iter().map(|field| &*field.field).collect::<Vec<_>>();
     assert_eq!((unknown, explained.exact), (vec!["client"], false));
 }

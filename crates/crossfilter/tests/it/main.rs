@@ -10,5 +10,6 @@ mod memory;
 mod naive;
 mod page;
 mod rates;
+mod table;
 mod turns;
 mod views;

@@ -3,7 +3,8 @@
 use crate::log::{Plain, Random, START, Setup, State, text_of};
 use crate::naive::{Naive, class, clock, naive, panel, value};
 use proptest::prelude::*;
-use rorqual_accesslog::filter::{Filter, TextColumn};
+use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_crossfilter::{PanelWanted, RowStore, Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input};
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ fn check_panels(viewed: &ViewResult, rows: &[&Plain], all: &[Plain]) {
     // Panels do not come and go with the view: a field that any row has, has one.
     let has = |field: &str| all.iter().any(|row| !value(row, field).is_empty());
     let expected: Vec<_> = expected.into_iter().filter(|(field, _)| has(field)).collect();
-    let names: Vec<&str> = viewed.panels.iter().map(|panel| panel.field).collect();
+    let names: Vec<&str> = viewed.panels.iter().map(|panel| &*panel.field).collect();
     assert_eq!(names, expected.iter().map(|(field, _)| *field).collect::<Vec<_>>(), "{}", viewed.filter);
     for (panel, (field, values)) in viewed.panels.iter().zip(&expected) {
         let mut order: Vec<_> = values.iter().collect();
@@ -256,8 +257,8 @@ proptest! {
             let within = |row: &&Plain| span.is_none_or(|(from, width)| !row.rejected() && (from..from + width).contains(&row.time));
             let meant: Vec<&Plain> = rows.iter().filter(within).filter(|row| (filter.meets)(row)).collect();
             let stacks = [
-                ("class", Stack::Class), ("bot", Stack::Bot), ("method", Stack::Values(TextColumn::Method)),
-                ("client", Stack::Values(TextColumn::Client)), ("net", Stack::Values(TextColumn::Net)),
+                ("class", Stack::Class), ("bot", Stack::Bot), ("method", Stack::Values(TextColumn::METHOD)),
+                ("client", Stack::Values(TextColumn::CLIENT)), ("net", Stack::Values(TextColumn::NET)),
             ];
             let (name, stack) = stacks[stack];
             check(&look(&store, &view, stack), &meant, &rows, name);
@@ -301,10 +302,10 @@ fn few_rows_of_many_values() {
             let view = View { filter: Filter::parse(written).expect("a filter"), ..View::default() };
             let meant: Vec<&Plain> = all.iter().filter(|row| meets(row)).collect();
             assert!(!meant.is_empty(), "{written}");
-            check(&look(&store, &view, Stack::Values(TextColumn::Client)), &meant, &all, "client");
+            check(&look(&store, &view, Stack::Values(TextColumn::CLIENT)), &meant, &all, "client");
             let panel = |search: &str, offset| {
                 let wanted = PanelWanted { search: Some(search.to_owned()), offset, limit: 7 };
-                let page = store.panel(&view, TextColumn::Referrer, &wanted, &Control::default()).expect("nobody cancels");
+                let page = store.panel(&view, TextColumn::REFERRER, &wanted, &Control::default()).expect("nobody cancels");
                 (page.found, page.rows.into_iter().map(|row| (row.value, row.hits, row.bytes)).collect::<Vec<_>>())
             };
             let mut found: Vec<_> =
@@ -372,7 +373,7 @@ fn more_of_a_panel_and_what_is_searched_for() {
     expected.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let page = |search: Option<&str>, offset, limit| {
         let wanted = PanelWanted { search: search.map(str::to_owned), offset, limit };
-        let page = store.panel(&view, TextColumn::Client, &wanted, &Control::default()).expect("nobody cancels");
+        let page = store.panel(&view, TextColumn::CLIENT, &wanted, &Control::default()).expect("nobody cancels");
         (page.found, page.rows.into_iter().map(|row| (row.value, row.hits)).collect::<Vec<_>>())
     };
     assert_eq!(page(None, 3, 5), (expected.len() as u64, expected[3..8].to_vec()));
@@ -394,7 +395,7 @@ fn paths_with_their_queries() {
         let store = Setup { threads, segment_rows: 100, ..Setup::default() }.record(text_of(&rows));
         let page = |search: Option<&str>, offset, limit| {
             let wanted = PanelWanted { search: search.map(str::to_owned), offset, limit };
-            let page = store.panel(&view, TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+            let page = store.panel(&view, TextColumn::URL, &wanted, &Control::default()).expect("nobody cancels");
             assert!(page.exact);
             let rows = page.rows.into_iter().map(|row| (row.value, row.hits, row.bytes)).collect::<Vec<_>>();
             (page.distinct.distinct, page.found, page.hits, rows)
@@ -415,12 +416,12 @@ fn more_paths_with_queries_than_are_held_at_once() {
     let log: String = (0..300_000).map(line).collect();
     let store = Setup { threads: 2, ..Setup::default() }.record(log.into_bytes());
     let wanted = PanelWanted { search: None, offset: 99_998, limit: 4 };
-    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let page = store.panel(&View::default(), TextColumn::URL, &wanted, &Control::default()).expect("nobody cancels");
     assert_eq!((page.distinct.distinct, page.found, page.hits), (200_000, 200_000, 300_000));
     // Beyond the listed rows.
     assert!(page.rows.is_empty());
     let wanted = PanelWanted { search: Some("=99999".to_owned()), offset: 0, limit: 4 };
-    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let page = store.panel(&View::default(), TextColumn::URL, &wanted, &Control::default()).expect("nobody cancels");
     let rows: Vec<_> = page.rows.iter().map(|row| (row.value.as_str(), row.hits, row.bytes)).collect();
     assert_eq!((page.found, rows), (1, vec![("/p?q=99999", 2, 4)]));
 }
@@ -431,7 +432,7 @@ fn many_paths_with_the_same_query() {
     let log: String = (0..200_000).map(line).collect();
     let store = Setup { threads: 2, ..Setup::default() }.record(log.into_bytes());
     let wanted = PanelWanted { search: None, offset: 0, limit: 2 };
-    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let page = store.panel(&View::default(), TextColumn::URL, &wanted, &Control::default()).expect("nobody cancels");
     assert_eq!((page.distinct.distinct, page.hits, page.exact), (200_000, 200_000, true));
     assert_eq!(page.rows.iter().map(|row| row.value.as_str()).collect::<Vec<_>>(), ["/p0?x=1", "/p100000?x=1"]);
 }

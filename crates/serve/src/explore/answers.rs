@@ -7,6 +7,7 @@ use rorqual_crossfilter::{
     Stack, UnknownField, ViewResult,
 };
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The schema's name; it changes when a field changes its meaning.
 const SCHEMA: &str = "rorqual.view/1";
@@ -143,16 +144,8 @@ fn named(histogram: rorqual_crossfilter::ViewHistogram, stack: Stack) -> Histogr
         bucket_seconds: histogram.bucket_seconds,
         finest_seconds: histogram.finest_seconds,
         at: histogram.at,
-        stack: stack_name(stack).to_owned(),
+        stack: histogram.stack.into_owned(),
         series,
-    }
-}
-
-fn stack_name(stack: Stack) -> &'static str {
-    match stack {
-        Stack::Class => "class",
-        Stack::Bot => "bot",
-        Stack::Values(column) => column.name(),
     }
 }
 
@@ -237,8 +230,8 @@ pub(crate) struct CompareAnswer {
 
 #[derive(Serialize)]
 pub(crate) struct ComparePanel {
-    field: &'static str,
-    title: &'static str,
+    field: Cow<'static, str>,
+    title: Cow<'static, str>,
     pub(crate) rows: Vec<CompareRow>,
 }
 
@@ -298,7 +291,7 @@ pub(crate) struct ExplainAnswer {
 /// Lines with a value of a field that there was no room for.
 #[derive(Serialize)]
 struct UntriedField {
-    field: &'static str,
+    field: Cow<'static, str>,
     inside: u64,
     outside: u64,
 }

@@ -226,7 +226,7 @@ pub(crate) async fn panel(
     Extension(twin): Extension<DisconnectWatch>,
     QueryParams(asked): QueryParams<PanelExport>,
 ) -> Result<Response, ApiError> {
-    let column = panel_column(&asked.field)?;
+    let column = panel_column(session.schema(), &asked.field)?;
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
     let ask = move |store: &RowStore, control: &Control| match column {
@@ -278,7 +278,7 @@ pub(crate) async fn report(
     let (from, to) = (asked.from, asked.to);
     let view = span(&session, from, to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
-    let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
+    let (filter, session) = (asking.session.schema().written(&view.filter), Arc::clone(&asking.session));
     let ask = move |store: &RowStore, control: &Control| {
         store.refresh();
         let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;

@@ -13,8 +13,9 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, TextColumn};
+use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
+use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowPage, RowStore, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -38,7 +39,7 @@ fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::E
 
 impl SpanQuery {
     fn view(&self, session: &Session) -> Result<View, ApiError> {
-        let filter = Filter::parse(&self.filter).map_err(|error| {
+        let filter = session.schema().filter(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
         session.has_room_for(&filter)?;
@@ -86,21 +87,20 @@ fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiE
     }
 }
 
-pub(crate) fn text_column(name: &str) -> Result<TextColumn, ApiError> {
-    let found = TextColumn::ALL.iter().find(|column| column.name() == name);
-    found.copied().ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
+pub(crate) fn text_column(schema: &Schema, name: &str) -> Result<TextColumn, ApiError> {
+    schema.text(name).ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
 }
 
 /// The column of a panel; `None` is the status.
-pub(crate) fn panel_column(name: &str) -> Result<Option<TextColumn>, ApiError> {
-    if name == NumberColumn::Status.name() { Ok(None) } else { text_column(name).map(Some) }
+pub(crate) fn panel_column(schema: &Schema, name: &str) -> Result<Option<TextColumn>, ApiError> {
+    if schema.number(name) == Some(NumberColumn::STATUS) { Ok(None) } else { text_column(schema, name).map(Some) }
 }
 
-fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
+fn stack(schema: &Schema, name: Option<&str>) -> Result<Stack, ApiError> {
     match name {
         None | Some("class") => Ok(Stack::Class),
         Some("bot") => Ok(Stack::Bot),
-        Some(name) => text_column(name).map(Stack::Values),
+        Some(name) => text_column(schema, name).map(Stack::Values),
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
     let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
     let (look, stack) = (
         QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?,
-        stack(asked.stack.as_deref())?,
+        stack(session.schema(), asked.stack.as_deref())?,
     );
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
@@ -186,7 +186,7 @@ struct PanelQuery {
 pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
-    let column = panel_column(&asked.field)?;
+    let column = panel_column(session.schema(), &asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let asked_of = Arc::clone(&session);
@@ -366,7 +366,7 @@ pub(crate) async fn rejects(PathSession(session): PathSession, asker: Requester)
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         store.refresh();
-        let panel = store.panel(&look, TextColumn::Flaw, &wanted, control)?;
+        let panel = store.panel(&look, TextColumn::FLAW, &wanted, control)?;
         let reasons = panel.rows.into_iter().map(|row| ViewRefusal { reason: row.value, hits: row.hits }).collect();
         let mut value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: asked_of.rejects() };
         Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.samples.truncate(rows)))

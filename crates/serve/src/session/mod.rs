@@ -29,6 +29,7 @@ use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, LogR
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
+use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::{Control, FollowStatus, format_size};
 use serde::Serialize;
@@ -115,6 +116,7 @@ pub(crate) struct Session {
     shared: Arc<SessionContext>,
     /// Most memory of a filter about the rows.
     filter_bytes_max: u64,
+    schema: Arc<Schema>,
     control: Control,
     analyzer: Analyzer,
     /// Bytes taken from uploads; those of a file are counted by the control.
@@ -207,6 +209,7 @@ impl Session {
             settings,
             shared: Arc::clone(shared),
             filter_bytes_max: store.filter_bytes_max(),
+            schema: Arc::clone(store.schema()),
             control: Control::with_rate_limit(rate_limit),
             analyzer,
             taken: AtomicU64::new(0),
@@ -329,6 +332,11 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn blocks_lent(&self) -> u64 {
         self.pool_lent_bytes() + self.turns().pool_bytes().0
+    }
+
+    /// Columns of the rows.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Refuses a filter that would take more than its share of the memory.

@@ -1,0 +1,385 @@
+//! The columns that rows have, and their names: a [`Schema`].
+//!
+//! Each schema has the columns of access logs at the same places, as the code that knows them is
+//! compiled for these: an access log has them all, a table has the time of its rows and maybe no
+//! other. Its own columns come after them. A filter, a view and a panel are made ready by a schema
+//! once; after that they are numbers of columns.
+
+use crate::filter::{Filter, FilterError};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// A column of texts, by its number in a schema. An absent value is the empty text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextColumn(u16);
+
+/// A column of numbers, by its number in a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NumberColumn(u16);
+
+/// Columns of texts that access logs have: name, and title of its panel.
+const ACCESS_TEXTS: [(&str, Option<&str>); 19] = [
+    ("path", Some("Paths")),
+    ("url", None),
+    ("query", None),
+    ("client", Some("Clients")),
+    ("net", Some("Networks")),
+    ("country", Some("Countries")),
+    ("host", Some("Virtual hosts")),
+    ("method", Some("Methods")),
+    ("protocol", Some("Protocols")),
+    ("referrer", Some("Referrers")),
+    ("site", Some("Referring sites")),
+    ("browser", Some("Browsers")),
+    ("os", Some("Operating systems")),
+    ("bot", Some("Bots")),
+    ("agent", Some("User agents")),
+    ("user", Some("Users")),
+    ("kind", Some("Kinds of content")),
+    ("source", Some("Sources")),
+    ("flaw", Some("Flaws")),
+];
+
+#[allow(missing_docs)]
+impl TextColumn {
+    pub const PATH: Self = Self(0);
+    /// Path and query, as in the request.
+    pub const URL: Self = Self(1);
+    pub const QUERY: Self = Self(2);
+    pub const CLIENT: Self = Self(3);
+    /// The client's network: /24 of an IPv4 address, /48 of an IPv6 one.
+    pub const NET: Self = Self(4);
+    /// The client's country by two letters, where a database is given.
+    pub const COUNTRY: Self = Self(5);
+    pub const HOST: Self = Self(6);
+    pub const METHOD: Self = Self(7);
+    pub const PROTOCOL: Self = Self(8);
+    pub const REFERRER: Self = Self(9);
+    /// Host of the referrer.
+    pub const SITE: Self = Self(10);
+    pub const BROWSER: Self = Self(11);
+    pub const OS: Self = Self(12);
+    /// Name of the bot; absent for people.
+    pub const BOT: Self = Self(13);
+    pub const AGENT: Self = Self(14);
+    pub const USER: Self = Self(15);
+    /// Kind of content, by the path's extension.
+    pub const KIND: Self = Self(16);
+    /// Host, container or file that a prefix of the line names.
+    pub const SOURCE: Self = Self(17);
+    /// The flaw of a line that was repaired or rejected.
+    pub const FLAW: Self = Self(18);
+
+    /// Columns before a schema's own.
+    const FIRST_OWN: u16 = ACCESS_TEXTS.len() as u16;
+
+    /// The schema's own column of texts with this number, from 0 on.
+    #[must_use]
+    pub fn own(number: usize) -> Self {
+        Self(Self::FIRST_OWN + number as u16)
+    }
+
+    /// The number among the schema's own columns of texts; `None` for a column of access logs.
+    #[must_use]
+    pub fn as_own(self) -> Option<usize> {
+        self.0.checked_sub(Self::FIRST_OWN).map(usize::from)
+    }
+}
+
+/// Columns of numbers that access logs have: name and unit.
+const ACCESS_NUMBERS: [(&str, NumberUnit); 7] = [
+    ("status", NumberUnit::Status),
+    ("class", NumberUnit::Class),
+    ("bytes", NumberUnit::Bytes),
+    ("request_time", NumberUnit::Seconds),
+    ("upstream_time", NumberUnit::Seconds),
+    ("hour", NumberUnit::Hour),
+    ("weekday", NumberUnit::Weekday),
+];
+
+#[allow(missing_docs)]
+impl NumberColumn {
+    pub const STATUS: Self = Self(0);
+    /// Index into [`CLASSES`](crate::filter::CLASSES).
+    pub const CLASS: Self = Self(1);
+    pub const BYTES: Self = Self(2);
+    /// In microseconds.
+    pub const REQUEST_TIME: Self = Self(3);
+    /// In microseconds.
+    pub const UPSTREAM_TIME: Self = Self(4);
+    /// 0 to 23, by the clock of the log.
+    pub const HOUR: Self = Self(5);
+    /// 1 (Monday) to 7, by the clock of the log.
+    pub const WEEKDAY: Self = Self(6);
+
+    const FIRST_OWN: u16 = ACCESS_NUMBERS.len() as u16;
+
+    /// The schema's own column of numbers with this number, from 0 on.
+    #[must_use]
+    pub fn own(number: usize) -> Self {
+        Self(Self::FIRST_OWN + number as u16)
+    }
+
+    /// The number among the schema's own columns of numbers; `None` for a column of access logs.
+    #[must_use]
+    pub fn as_own(self) -> Option<usize> {
+        self.0.checked_sub(Self::FIRST_OWN).map(usize::from)
+    }
+}
+
+/// Meaning of the numbers of a column, which are unsigned steps in the same order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NumberUnit {
+    /// Status of an answer, 100 to 999.
+    Status,
+    /// Index into [`CLASSES`](crate::filter::CLASSES).
+    Class,
+    /// Bytes.
+    Bytes,
+    /// Seconds, in steps of a microsecond.
+    Seconds,
+    /// 0 to 23.
+    Hour,
+    /// 1 (Monday) to 7.
+    Weekday,
+    /// Whole numbers from 0 to 2^64 - 2; a larger one counts as that.
+    Natural,
+    /// Whole numbers with a sign, by [`integer_step`].
+    Integer,
+    /// Double-precision numbers, by [`float_step`].
+    Float,
+    /// Moments in Unix microseconds, by [`integer_step`].
+    Moment,
+}
+
+impl NumberUnit {
+    /// Name for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Class => "class",
+            Self::Bytes => "bytes",
+            Self::Seconds => "seconds",
+            Self::Hour => "hour",
+            Self::Weekday => "weekday",
+            Self::Natural | Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Moment => "time",
+        }
+    }
+
+    /// The number that a step stands for, to the precision of a double: seconds of times and
+    /// moments.
+    #[must_use]
+    pub fn value(self, step: u64) -> f64 {
+        match self {
+            Self::Integer => integer_of(step) as f64,
+            Self::Moment => integer_of(step) as f64 / 1e6,
+            Self::Float => float_of(step),
+            Self::Seconds => step as f64 / 1e6,
+            _ => step as f64,
+        }
+    }
+}
+
+/// The step of a whole number. The two smallest share one, as the last of all steps stands for the
+/// absent number.
+#[must_use]
+pub fn integer_step(number: i64) -> u64 {
+    (number.cast_unsigned() ^ (1 << 63)).saturating_sub(1)
+}
+
+/// The inverse of [`integer_step`].
+#[must_use]
+pub fn integer_of(step: u64) -> i64 {
+    (step.saturating_add(1) ^ (1 << 63)).cast_signed()
+}
+
+/// The step of a number that is no NaN: its bits, turned over where it is negative
+/// (IEEE 754, 5.10). Both zeros have one step.
+#[must_use]
+pub fn float_step(number: f64) -> u64 {
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// The inverse of [`float_step`].
+#[must_use]
+pub fn float_of(step: u64) -> f64 {
+    f64::from_bits(if step >> 63 == 1 { step & !(1 << 63) } else { !step })
+}
+
+/// A column of a schema's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnColumn {
+    /// Name in filters, as the file has it.
+    pub name: String,
+    /// `None` for texts.
+    pub unit: Option<NumberUnit>,
+}
+
+/// The columns of rows: some of those of access logs, and its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    /// By their numbers; `None` where these rows have no such column.
+    texts: Vec<Option<TextEntry>>,
+    numbers: Vec<Option<NumberEntry>>,
+    /// In the order of the file.
+    own: Vec<OwnColumn>,
+    panels: Vec<TextColumn>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TextEntry {
+    name: Cow<'static, str>,
+    title: Cow<'static, str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NumberEntry {
+    name: Cow<'static, str>,
+    unit: NumberUnit,
+}
+
+static ACCESS_LOG: LazyLock<Schema> = LazyLock::new(|| Schema::new(true, Vec::new()));
+
+impl Schema {
+    /// The columns of access logs.
+    #[must_use]
+    pub fn access_log() -> &'static Self {
+        &ACCESS_LOG
+    }
+
+    /// The columns of access logs and those `own` ones that a format has beside them.
+    #[must_use]
+    pub fn access_log_with(own: Vec<OwnColumn>) -> Self {
+        Self::new(true, own)
+    }
+
+    /// The columns of a table: `own`, beside the flaws of its rows and the hours of their times.
+    #[must_use]
+    pub fn table(own: Vec<OwnColumn>) -> Self {
+        Self::new(false, own)
+    }
+
+    fn new(is_access_log: bool, own: Vec<OwnColumn>) -> Self {
+        let of_tables = |name: &str| ["flaw", "hour", "weekday"].contains(&name);
+        let has = |name: &str| (is_access_log || of_tables(name)) && own.iter().all(|own| own.name != name);
+        let text = |(name, title): (&'static str, Option<&'static str>)| {
+            has(name).then(|| TextEntry { name: name.into(), title: title.unwrap_or(name).into() })
+        };
+        let number = |(name, unit): (&'static str, NumberUnit)| has(name).then(|| NumberEntry { name: name.into(), unit });
+        let mut texts: Vec<_> = ACCESS_TEXTS.into_iter().map(text).collect();
+        let mut numbers: Vec<_> = ACCESS_NUMBERS.into_iter().map(number).collect();
+        let has_panel = |(place, (_, title)): (usize, (&str, Option<&str>))| {
+            (title.is_some() && texts[place].is_some()).then_some(TextColumn(place as u16))
+        };
+        let mut panels: Vec<TextColumn> = ACCESS_TEXTS.into_iter().enumerate().filter_map(has_panel).collect();
+        for OwnColumn { name, unit } in &own {
+            match unit {
+                Some(unit) => numbers.push(Some(NumberEntry { name: name.clone().into(), unit: *unit })),
+                None => {
+                    panels.push(TextColumn(texts.len() as u16));
+                    texts.push(Some(TextEntry { name: name.clone().into(), title: name.clone().into() }));
+                }
+            }
+        }
+        Self { texts, numbers, own, panels }
+    }
+
+    /// Its own columns, in the order of the file.
+    #[must_use]
+    pub fn own(&self) -> &[OwnColumn] {
+        &self.own
+    }
+
+    /// Number of its own columns of texts.
+    #[must_use]
+    pub fn own_texts(&self) -> usize {
+        self.texts.len() - ACCESS_TEXTS.len()
+    }
+
+    /// Number of its own columns of numbers.
+    #[must_use]
+    pub fn own_numbers(&self) -> usize {
+        self.numbers.len() - ACCESS_NUMBERS.len()
+    }
+
+    /// Its columns of texts.
+    pub fn texts(&self) -> impl Iterator<Item = TextColumn> {
+        (0..).zip(&self.texts).filter(|(_, entry)| entry.is_some()).map(|(place, _)| TextColumn(place))
+    }
+
+    /// Its columns of numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = NumberColumn> {
+        (0..).zip(&self.numbers).filter(|(_, entry)| entry.is_some()).map(|(place, _)| NumberColumn(place))
+    }
+
+    /// The columns of texts that have a panel, in the order in which these are shown.
+    #[must_use]
+    pub fn panels(&self) -> &[TextColumn] {
+        &self.panels
+    }
+
+    /// The column of texts with this name, in any case of ASCII letters where only one is so.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<TextColumn> {
+        let names = self.texts.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
+        place_of(names, name).map(TextColumn)
+    }
+
+    /// The column of numbers with this name, in any case of ASCII letters where only one is so.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<NumberColumn> {
+        let names = self.numbers.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
+        place_of(names, name).map(NumberColumn)
+    }
+
+    /// Name of a column in filters, for programs; a number of a column of another schema has none.
+    #[must_use]
+    pub fn text_name(&self, column: TextColumn) -> Cow<'static, str> {
+        self.texts.get(usize::from(column.0)).and_then(Option::as_ref).map_or(Cow::Borrowed(""), |entry| entry.name.clone())
+    }
+
+    /// Title of a column's panel, for people.
+    #[must_use]
+    pub fn title(&self, column: TextColumn) -> Cow<'static, str> {
+        self.texts.get(usize::from(column.0)).and_then(Option::as_ref).map_or(Cow::Borrowed(""), |entry| entry.title.clone())
+    }
+
+    /// Name of a column in filters, for programs; a number of a column of another schema has none.
+    #[must_use]
+    pub fn number_name(&self, column: NumberColumn) -> Cow<'static, str> {
+        self.numbers.get(usize::from(column.0)).and_then(Option::as_ref).map_or(Cow::Borrowed(""), |entry| entry.name.clone())
+    }
+
+    /// Meaning of a column's numbers.
+    #[must_use]
+    pub fn unit(&self, column: NumberColumn) -> NumberUnit {
+        self.numbers.get(usize::from(column.0)).and_then(Option::as_ref).map_or(NumberUnit::Integer, |entry| entry.unit)
+    }
+
+    /// Reads a filter of these columns; a blank text means all rows.
+    ///
+    /// # Errors
+    /// When it is none, or beyond a limit; the error has the column and what was expected there.
+    pub fn filter(&self, text: &str) -> Result<Filter, FilterError> {
+        crate::filter::parse(text, self)
+    }
+
+    /// The filter as [`filter`](Self::filter) reads it.
+    #[must_use]
+    pub fn written(&self, filter: &Filter) -> String {
+        crate::filter::written(filter, self)
+    }
+}
+
+/// The first place of a name as it is written, or of the only one that differs in the case of its
+/// letters: a file may have a key in two cases.
+fn place_of<'a>(names: impl Iterator<Item = Option<&'a str>> + Clone, name: &str) -> Option<u16> {
+    let exact = names.clone().position(|known| known == Some(name));
+    let mut alike = names.enumerate().filter(|(_, known)| known.is_some_and(|known| known.eq_ignore_ascii_case(name)));
+    let only = || alike.next().filter(|_| alike.next().is_none()).map(|(place, _)| place);
+    exact.or_else(only).map(|place| place as u16)
+}

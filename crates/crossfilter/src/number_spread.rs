@@ -1,0 +1,162 @@
+//! The distribution of a column of numbers with a sign, whole or not.
+
+use crate::codes::{ColumnCode, with_codes};
+use crate::numbers::CodedNumbers;
+use foldhash::fast::RandomState;
+use rorqual_accesslog::schema::{NumberUnit, float_of, float_step};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Bits of a double's step that tell its bucket: sign, exponent and six of the mantissa, so that a
+/// bucket is at most a sixty-fourth of its numbers wide.
+const BUCKET_BITS: u32 = 18;
+
+/// Buckets of a spread at most, of the spreads of a store's columns together; beyond them all are
+/// joined in pairs. A bucket takes up to 36 bytes.
+const BUCKETS_MAX: usize = 1 << 16;
+
+/// Buckets of one spread: numbers of 64 powers of two, and no fewer than these.
+const SPREAD_BUCKETS: (usize, usize) = (128, 1 << 12);
+
+/// Codes that are counted in a table before their numbers get buckets.
+const COUNTED_CODES_MAX: u64 = 1 << 16;
+
+/// Numbers of a view in buckets, the smallest and the largest.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NumberSpread {
+    buckets: HashMap<u32, u64, RandomState>,
+    /// Steps.
+    extent: Option<(u64, u64)>,
+    /// Times that the buckets were joined in pairs.
+    joined: u32,
+}
+
+/// The numbers of a column in a view, in its unit: seconds of times and of moments.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct NumberSummary {
+    /// Name for programs.
+    pub field: Cow<'static, str>,
+    /// Name of the unit, for programs.
+    pub unit: &'static str,
+    /// Rows with a number.
+    pub hits: u64,
+    /// The smallest number.
+    pub min: f64,
+    /// The largest number.
+    pub max: f64,
+    /// Quantiles; of moments there are none.
+    pub quantiles: Option<NumberQuantiles>,
+    /// Part of an exact quantile by which one may be beside it; a whole number, by a half in any
+    /// case.
+    pub quantile_error: f64,
+}
+
+/// Quantiles of numbers.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct NumberQuantiles {
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+}
+
+fn bucket(number: f64, joined: u32) -> u32 {
+    (float_step(number) >> (u64::BITS - BUCKET_BITS + joined)) as u32
+}
+
+/// The number in the middle of a bucket, as its unit has numbers.
+fn middle(bucket: u32, joined: u32, unit: NumberUnit) -> f64 {
+    let first = u64::from(bucket) << (u64::BITS - BUCKET_BITS + joined);
+    let number = float_of(first | 1 << (u64::BITS - BUCKET_BITS + joined - 1));
+    // The buckets around 0 have no numbers that anybody would tell from it.
+    let is_whole = !matches!(unit, NumberUnit::Float | NumberUnit::Seconds);
+    if number.abs() < f64::MIN_POSITIVE {
+        0.0
+    } else if is_whole {
+        number.round()
+    } else {
+        number
+    }
+}
+
+impl NumberSpread {
+    /// Adds the numbers of the rows, in a store with so many columns of numbers.
+    pub(crate) fn count(&mut self, numbers: &CodedNumbers, rows: &[u16], unit: NumberUnit, columns: usize) {
+        let Some((least, most)) = numbers.extent(rows) else { return };
+        self.widen(least, most);
+        let (least_buckets, most_buckets) = SPREAD_BUCKETS;
+        let buckets_max = (BUCKETS_MAX / columns.max(1)).clamp(least_buckets, most_buckets);
+        let mut add = |code: u64, hits: u64| {
+            if let Some(number) = numbers.number(code).map(|step| unit.value(step)) {
+                *self.buckets.entry(bucket(number, self.joined)).or_default() += hits;
+                if self.buckets.len() > buckets_max {
+                    self.join(self.joined + 1);
+                }
+            }
+        };
+        with_codes!(
+            &numbers.codes,
+            constant => add(*constant, rows.len() as u64),
+            codes => {
+                if numbers.code_max() < COUNTED_CODES_MAX.min(rows.len() as u64) {
+                    let mut hits = vec![0u32; numbers.code_max() as usize + 1];
+                    rows.iter().for_each(|row| hits[codes[usize::from(*row)].index()] += 1);
+                    (0..).zip(hits).filter(|(_, hits)| *hits > 0).for_each(|(code, hits)| add(code, u64::from(hits)));
+                } else {
+                    rows.iter().for_each(|row| add(codes[usize::from(*row)].number(), 1));
+                }
+            }
+        );
+    }
+
+    fn widen(&mut self, least: u64, most: u64) {
+        let (first, last) = self.extent.unwrap_or((least, most));
+        self.extent = Some((first.min(least), last.max(most)));
+    }
+
+    /// Joins the buckets in pairs until they were joined so many times.
+    fn join(&mut self, joined: u32) {
+        let more = joined.saturating_sub(self.joined);
+        if more > 0 {
+            let finer = std::mem::take(&mut self.buckets);
+            finer.iter().for_each(|(bucket, hits)| *self.buckets.entry(bucket >> more).or_default() += hits);
+            self.joined = joined;
+        }
+    }
+
+    pub(crate) fn take(&mut self, other: &Self) {
+        self.join(other.joined);
+        let more = self.joined - other.joined;
+        other.buckets.iter().for_each(|(bucket, hits)| *self.buckets.entry(bucket >> more).or_default() += hits);
+        other.extent.into_iter().for_each(|(least, most)| self.widen(least, most));
+    }
+
+    /// The numbers of a column of that name; `None` where there is none.
+    pub(crate) fn summary(&self, field: Cow<'static, str>, unit: NumberUnit) -> Option<NumberSummary> {
+        let (least, most) = self.extent?;
+        let (min, max) = (unit.value(least), unit.value(most));
+        let mut buckets: Vec<(u32, u64)> = self.buckets.iter().map(|(bucket, hits)| (*bucket, *hits)).collect();
+        buckets.sort_unstable();
+        let hits = buckets.iter().map(|(_, hits)| hits).sum();
+        let quantile = |percent: u64| {
+            // The rank of the number that so many in a hundred are not above.
+            let rank = (u128::from(hits) * u128::from(percent)).div_ceil(100) as u64;
+            let mut before = 0;
+            let found = buckets.iter().find(|(_, hits)| {
+                before += hits;
+                before >= rank
+            });
+            found.map_or(max, |(bucket, _)| middle(*bucket, self.joined, unit).clamp(min, max))
+        };
+        let quantiles = (unit != NumberUnit::Moment).then(|| NumberQuantiles {
+            p50: quantile(50),
+            p90: quantile(90),
+            p95: quantile(95),
+            p99: quantile(99),
+        });
+        let quantile_error = f64::from(1 << self.joined.min(BUCKET_BITS)) / 64.0;
+        Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error })
+    }
+}

@@ -1,0 +1,220 @@
+//! Rows of a table, whose columns are its own.
+
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, float_step, integer_step};
+use rorqual_accesslog::{ABSENT, NO_TIME};
+use rorqual_crossfilter::{
+    OwnValue, PanelWanted, RowStore, RowStoreSettings, Stack, TableRecorder, TableRows, TextCells, View, ViewParts,
+};
+use rorqual_pipe::Control;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const ROWS: usize = 20_000;
+const HOUR_US: i64 = 3_600_000_000;
+
+/// One row, as the test has it.
+#[derive(Clone)]
+struct Row {
+    time_us: Option<i64>,
+    level: &'static str,
+    message: String,
+    count: Option<i64>,
+    share: Option<f64>,
+}
+
+fn row(number: usize) -> Row {
+    let n = number as i64;
+    Row {
+        time_us: (number % 50 != 7).then_some(1_769_472_000_000_000 + n * 1_000_000),
+        level: ["info", "info", "warn", "error", ""][number % 5],
+        message: format!("request {} took long", number % 700),
+        count: (number % 3 > 0).then_some(n % 201 - 100),
+        share: (number % 4 > 0).then_some((n % 97) as f64 / 8.0 - 3.0),
+    }
+}
+
+struct Texts(Vec<String>);
+
+impl TextCells for Texts {
+    fn text(&self, row: usize) -> &[u8] {
+        self.0[row].as_bytes()
+    }
+}
+
+fn schema() -> Schema {
+    let own = |(name, unit): (&str, Option<NumberUnit>)| OwnColumn { name: name.to_owned(), unit };
+    let columns =
+        [("level", None), ("count", Some(NumberUnit::Integer)), ("message text", None), ("share", Some(NumberUnit::Float))];
+    Schema::table(columns.into_iter().map(own).collect())
+}
+
+fn settings(memory_bytes: u64) -> RowStoreSettings {
+    RowStoreSettings { schema: Arc::new(schema()), ..RowStoreSettings::new(memory_bytes, 16 << 20, 2) }
+}
+
+fn record(store: &Arc<RowStore>, rows: &[Row]) {
+    let mut recorder = TableRecorder::new(store);
+    for (number, rows) in rows.chunks(777).enumerate() {
+        let times: Vec<i64> = rows.iter().map(|row| row.time_us.unwrap_or(NO_TIME)).collect();
+        let counts: Vec<u64> = rows.iter().map(|row| row.count.map_or(ABSENT, integer_step)).collect();
+        let shares: Vec<u64> = rows.iter().map(|row| row.share.map_or(ABSENT, float_step)).collect();
+        let levels = Texts(rows.iter().map(|row| row.level.to_owned()).collect());
+        let messages = Texts(rows.iter().map(|row| row.message.clone()).collect());
+        recorder.take(&TableRows {
+            offset: number as u64 * 1_000,
+            rows: rows.len(),
+            times: &times,
+            texts: &[&levels, &messages],
+            numbers: &[&counts, &shares],
+        });
+        if number == 3 {
+            recorder.reject(number as u64 * 1_000 + 999, "not JSON", b"{\"level\":");
+        }
+    }
+    recorder.finish();
+}
+
+fn rows() -> Vec<Row> {
+    (0..ROWS).map(row).collect()
+}
+
+/// Values of a column with their rows, most first, ties by text.
+fn top<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, u64)> {
+    let mut hits = BTreeMap::<String, u64>::new();
+    values.filter(|value| !value.is_empty()).for_each(|value| *hits.entry(value.to_owned()).or_default() += 1);
+    let mut hits: Vec<_> = hits.into_iter().collect();
+    hits.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    hits
+}
+
+fn check(store: &RowStore, rows: &[Row]) {
+    type Means = fn(&Row) -> bool;
+    let from = 1_769_472_000_000_000;
+    let cases: [(&str, Means); 8] = [
+        ("", |_| true),
+        ("level = error", |row| row.level == "error"),
+        ("not level = error and count >= 0", |row| row.level != "error" && row.count.is_some_and(|count| count >= 0)),
+        ("\"message text\" contains \" 69\" and share < -1.5", |row| {
+            row.message.contains(" 69") && row.share.is_some_and(|share| share < -1.5)
+        }),
+        ("count = - or share = 0.5", |row| row.count.is_none() || row.share == Some(0.5)),
+        ("level = -", |row| row.level.is_empty()),
+        ("count in (-100, 7..9)", |row| row.count.is_some_and(|count| count == -100 || (7..=9).contains(&count))),
+        ("hour = 3", |row| row.time_us.is_some_and(|time_us| time_us / HOUR_US % 24 == 3)),
+    ];
+    let control = Control::default();
+    for (text, means) in cases {
+        let filter = store.schema().filter(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let view = View { filter, ..View::default() };
+        let wanted = ViewParts { top: 1_000, buckets: 50, stack: Stack::Values(TextColumn::own(0)) };
+        let viewed = store.view(&view, &wanted, &control).expect("nobody cancels");
+        let meant: Vec<&Row> = rows.iter().filter(|row| means(row)).collect();
+        // The rejected record has no value: it is meant where the absent one is.
+        let rejected = u64::from(["", "level = -", "count = - or share = 0.5"].contains(&text));
+        assert_eq!((viewed.lines.parsed, viewed.lines.rejected), (meant.len() as u64, rejected), "{text}");
+        assert!(viewed.exact);
+        let names: Vec<&str> = viewed.panels.iter().map(|panel| &*panel.field).collect();
+        assert_eq!(names, ["flaw", "level", "message text"]);
+        for (panel, expected) in
+            viewed.panels[1..].iter().zip([top(meant.iter().map(|row| row.level)), top(meant.iter().map(|row| &*row.message))])
+        {
+            let found: Vec<(String, u64)> = panel.rows.iter().map(|row| (row.value.clone(), row.hits)).collect();
+            assert_eq!(found, expected, "{} of {text}", panel.field);
+        }
+        check_numbers(&viewed.numbers, &meant, text);
+        let times = || meant.iter().filter_map(|row| row.time_us);
+        let histogram = viewed.histogram.as_ref().expect("a table with times has one");
+        assert_eq!(histogram.stack, "level");
+        assert_eq!(histogram.series.iter().flat_map(|line| &line.hits).sum::<u64>(), times().count() as u64, "{text}");
+        let span = viewed.time.map(|time| (time.first, time.last));
+        let seconds = |time_us: Option<i64>| time_us.map(|time_us| time_us as f64 / 1e6);
+        assert_eq!(span, seconds(times().min()).zip(seconds(times().max())), "{text}");
+    }
+    let view = View { from_us: Some(from + HOUR_US), to_us: Some(from + 2 * HOUR_US), ..View::default() };
+    let wanted = PanelWanted { search: Some("REQUEST 1".to_owned()), offset: 1, limit: 3 };
+    let page = store.panel(&view, TextColumn::own(1), &wanted, &control).expect("nobody cancels");
+    let within = rows.iter().filter(|row| row.time_us.is_some_and(|time_us| (HOUR_US..2 * HOUR_US).contains(&(time_us - from))));
+    let expected: Vec<_> =
+        top(within.map(|row| &*row.message)).into_iter().filter(|(text, _)| text.contains("request 1")).collect();
+    assert_eq!(page.found, expected.len() as u64);
+    let found: Vec<_> = page.rows.iter().map(|row| (row.value.clone(), row.hits)).collect();
+    assert_eq!(found, expected[1..4]);
+}
+
+fn check_numbers(found: &[rorqual_crossfilter::NumberSummary], meant: &[&Row], text: &str) {
+    let columns: [(&str, Vec<f64>); 2] = [
+        ("count", meant.iter().filter_map(|row| row.count.map(|count| count as f64)).collect()),
+        ("share", meant.iter().filter_map(|row| row.share).collect()),
+    ];
+    let expected: Vec<_> = columns.into_iter().filter(|(_, numbers)| !numbers.is_empty()).collect();
+    assert_eq!(found.len(), expected.len(), "{text}");
+    for (summary, (field, mut numbers)) in found.iter().zip(expected) {
+        numbers.sort_by(f64::total_cmp);
+        assert_eq!((&*summary.field, summary.hits), (field, numbers.len() as u64), "{text}");
+        assert_eq!((summary.min, summary.max), (numbers[0], numbers[numbers.len() - 1]), "{field} of {text}");
+        let quantiles = summary.quantiles.expect("no moments");
+        for (percent, quantile) in [(50, quantiles.p50), (90, quantiles.p90), (95, quantiles.p95), (99, quantiles.p99)] {
+            let exact = numbers[(numbers.len() * percent).div_ceil(100) - 1];
+            assert!(
+                (quantile - exact).abs() <= (exact.abs() / 64.0).max(if field == "count" { 0.5 } else { 0.0 }),
+                "p{percent} of {field} of {text}: {quantile}, not {exact}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_table_is_counted_as_by_hand() {
+    let store = RowStore::new(settings(64 << 20)).expect("no file is needed");
+    record(&store, &rows());
+    check(&store, &rows());
+}
+
+#[test]
+fn rows_of_a_table_that_were_spilled_are_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spill = Some((folder.path().to_owned(), 1 << 30));
+    let store = RowStore::new(RowStoreSettings { spill, ..settings(256 << 10) }).expect("a file");
+    record(&store, &rows());
+    assert!(store.spilled_bytes() > 0, "{:?}", store.holders());
+    assert_eq!((store.rows_dropped(), store.is_whole()), (0, true));
+    check(&store, &rows());
+}
+
+#[test]
+fn a_table_is_restored_from_its_journal_and_no_other_columns_are() {
+    let open = || tempfile::tempfile().expect("a file");
+    let journal = open();
+    let store =
+        RowStore::with_journal(settings(8 << 20), journal.try_clone().expect("a handle"), 1 << 30).expect("an empty file");
+    record(&store, &rows());
+    let head = store.checkpoint().expect("a journal");
+    drop(store);
+    let access_log = RowStoreSettings::new(8 << 20, 16 << 20, 2);
+    assert!(RowStore::restore(access_log, journal.try_clone().expect("a handle"), 1 << 30, &head).is_err(), "other columns");
+    let store = RowStore::restore(settings(8 << 20), journal, 1 << 30, &head).expect("it is whole");
+    check(&store, &rows());
+}
+
+#[test]
+fn rows_are_shown_with_their_own_columns() {
+    let store = RowStore::new(settings(64 << 20)).expect("no file is needed");
+    record(&store, &rows());
+    let view = View { filter: store.schema().filter("level = warn and count = -").expect("a filter"), ..View::default() };
+    let format = LogFormat::parse("combined").expect("a known one");
+    let page = store.page(&view, 1, 2, &format, &Control::default()).expect("nobody cancels");
+    let meant: Vec<Row> = rows().into_iter().filter(|row| row.level == "warn" && row.count.is_none()).collect();
+    assert_eq!((page.total, page.rows.len()), (meant.len() as u64, 2));
+    for (shown, row) in page.rows.iter().zip(&meant[1..]) {
+        let own = |name: &str, value: OwnValue| (name.to_owned(), value);
+        let expected = [
+            own("level", OwnValue::Text("warn".to_owned())),
+            own("count", OwnValue::Absent),
+            own("message text", OwnValue::Text(row.message.clone())),
+            own("share", row.share.map_or(OwnValue::Absent, OwnValue::Float)),
+        ];
+        assert_eq!(shown.columns, expected);
+        assert_eq!(shown.time, row.time_us.map(|time_us| time_us as f64 / 1e6));
+    }
+}
