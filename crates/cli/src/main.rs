@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Verb::Get(args) => verbs::get::run(&cli.common, &args),
         Verb::Head(args) => verbs::head::run(&cli.common, &args),
         Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
+        Verb::Summary(args) => verbs::summary::run(&cli.common, &args),
         Verb::Query(args) => verbs::query::run(&cli.common, &args),
         Verb::Render(args) => verbs::render::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),

@@ -27,7 +27,7 @@ pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use name_globs::{NameGlob, NameGlobs};
 pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, SplitBy};
-pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs};
+pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs, SummaryArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use service::{LogLevel, LogStyle, ServiceArgs};
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
@@ -95,6 +95,7 @@ pub(crate) enum Verb {
     Get(GetArgs),
     Head(HeadArgs),
     Sample(SampleArgs),
+    Summary(SummaryArgs),
     Query(QueryArgs),
     Render(RenderArgs),
     #[command(after_help = SERVE_EXAMPLES)]

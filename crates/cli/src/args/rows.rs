@@ -1,6 +1,7 @@
 //! Arguments of the verbs that print rows.
 
 use super::FromArgs;
+use super::temp::TempArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -72,6 +73,45 @@ pub(crate) struct SampleArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) from: FromArgs,
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+const SUMMARY_EXAMPLES: &str = "\
+Examples:
+  rorqual summary app.ndjson                                  what there is in an application's log
+  rorqual summary events.parquet --where 'level = error'      the same of its errors
+  rorqual summary dump.json --where 'items > 3 and \"user agent\" contains curl' --top 20
+  curl -s https://example.com/trips.csv.gz | rorqual summary -";
+
+/// Summarise the columns of any file: JSON, CSV, an access log, Parquet or Arrow
+///
+/// Of each column of texts the values that most rows have, of each column of numbers its quantiles,
+/// and rows over time by the column that is the time. Members of objects are columns of their own
+/// (actor.login); lists are JSON. Counts are exact, or say that they are not. JSON and CSV files
+/// are read twice, first for their columns.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SUMMARY_EXAMPLES)]
+pub(crate) struct SummaryArgs {
+    /// Only rows that meet this condition: 'level = error and duration_ms > 250'
+    ///
+    /// Comparisons of columns joined by and, or, not and parentheses. `=` and `!=` compare, `<` and
+    /// its like compare numbers and times (created >= 2026-01-27T14:10), `~` is a regular
+    /// expression, `contains` a part of the text, `in (a, b)` one of several, `-` the absent value.
+    /// A name that is no word is in double quotes.
+    #[arg(long = "where", value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
+    /// Number of values of each column of texts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: u16,
+    /// Print one JSON object (schema `rorqual.summary/1`)
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
+    #[command(flatten)]
+    pub(crate) temp: TempArgs,
     /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,

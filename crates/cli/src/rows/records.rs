@@ -3,10 +3,11 @@
 use super::{BatchPrinter, unprintable};
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::exit::ExitStatus;
-use crate::verbs::convert::{InputContent, KnownInput, columns_of, given, scan};
+use crate::verbs::convert::{InputContent, KnownInput, columns_of, given, rest_bytes, scan};
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::TableFile;
 use rorqual_columnar::{BadRecord, BadRecords, Decode, DecodedRecords, RecordFormat, ScanSettings, Unplaced, long_offset};
 use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_line, escaped_path};
@@ -33,14 +34,21 @@ pub(crate) struct RecordRows {
     start: Instant,
 }
 
-/// Opens a file of any format, or says why not.
-pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<OpenedRows, ExitStatus> {
+/// Opens a file of any format, or says why not; `beside_bytes` of memory are for another use
+/// beside the rows, and the columns are those of that extent.
+pub(crate) fn open(
+    common: &Common,
+    from: &FromArgs,
+    shown: &ShownArgs,
+    path: &Path,
+    (beside_bytes, extent): (u64, SampleExtent),
+) -> Result<OpenedRows, ExitStatus> {
     let memory_bytes = common.process.memory_bytes();
-    let scanned = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0);
+    let scanned = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| beside_bytes);
     let (threads, scan) = scanned.map_err(|error| message::error(&error))?;
     let control = scan.control.clone();
     interrupt::stop_on_interrupt(&control);
-    recognised(threads, scan, from, shown, path, memory_bytes).map_err(|error| match control.stopped() {
+    recognised((threads, memory_bytes), scan, from, shown, path, extent).map_err(|error| match control.stopped() {
         // A head that a stop cut off tells no format, which is no fault of the input's.
         true => interrupt::exit_of_nothing(&control, ExitStatus::Done),
         false => message::error(&error),
@@ -48,19 +56,19 @@ pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &P
 }
 
 fn recognised(
-    threads: usize,
+    (threads, memory_bytes): (usize, u64),
     scan: ScanSettings,
     from: &FromArgs,
     shown: &ShownArgs,
     path: &Path,
-    memory_bytes: u64,
+    extent: SampleExtent,
 ) -> Result<OpenedRows, String> {
     let start = Instant::now();
     let mut source = KnownInput::open(path, &given(from)?, &scan, memory_bytes)?;
     if let InputContent::Table(table) = source.content {
         return Ok(OpenedRows::Table(table, scan.control));
     }
-    let schema = columns_of(&mut source, &scan, threads)?;
+    let schema = columns_of(&mut source, &scan, threads, extent)?;
     let (schema, unplaced) = match &shown.columns {
         Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),
         None => (schema, Unplaced::Keep),
@@ -106,6 +114,20 @@ impl RecordRows {
 
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// The columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Memory that nobody has while the rows are read.
+    pub(crate) fn rest_bytes(&self, from: &FromArgs) -> u64 {
+        rest_bytes(from, std::slice::from_ref(&self.source), self.memory_bytes, self.threads)
     }
 
     /// Hands batches on until `take` has enough. Bad records before that are left out, and that is

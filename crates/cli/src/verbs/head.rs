@@ -4,10 +4,11 @@ use crate::args::{Common, HeadArgs};
 use crate::exit::ExitStatus;
 use crate::rows::records::{OpenedRows, open, print_head};
 use crate::{message, rows};
+use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::RowChoice;
 
 pub(crate) fn run(common: &Common, args: &HeadArgs) -> ExitStatus {
-    let printed = match open(common, &args.from, &args.shown, &args.file) {
+    let printed = match open(common, &args.from, &args.shown, &args.file, (0, SampleExtent::Prefix)) {
         Ok(OpenedRows::Table(table, control)) => {
             let first = |columns: Option<&[String]>| table.batches(columns, &RowChoice::Range(0..args.rows));
             let printed = rows::print(common, &args.shown, &table, &control, first);

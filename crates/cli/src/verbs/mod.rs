@@ -13,3 +13,4 @@ pub(crate) mod render;
 pub(crate) mod sample;
 pub(crate) mod serve;
 pub(crate) mod store;
+pub(crate) mod summary;

@@ -6,13 +6,14 @@ use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, open, print_bat
 use crate::watchdog::MemoryWatchdog;
 use crate::{message, rows};
 use arrow_array::RecordBatch;
+use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::{RowChoice, TableFile};
 use rorqual_pipe::Control;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
 pub(crate) fn run(common: &Common, args: &SampleArgs) -> ExitStatus {
-    let sampled = match open(common, &args.from, &args.shown, &args.file) {
+    let sampled = match open(common, &args.from, &args.shown, &args.file, (0, SampleExtent::Prefix)) {
         Ok(OpenedRows::Table(table, control)) => of_table(common, args, &table, &control),
         Ok(OpenedRows::Records(mut records)) => of_records(common, args, &mut records),
         Err(exit) => return exit,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 const PAGES: [(&str, &[&str]); 6] = [
-    ("convert", &["convert", "schema", "get", "head", "sample"]),
+    ("convert", &["convert", "schema", "get", "head", "sample", "summary"]),
     ("grep", &["grep", "count"]),
     ("hash-fetch-store", &["hash", "fetch", "store"]),
     ("logs", &["logs"]),

@@ -52,6 +52,7 @@ mod stop;
 mod store;
 mod store_memory;
 mod streams;
+mod summary;
 mod tables;
 mod upload;
 mod usage;

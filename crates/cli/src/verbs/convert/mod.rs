@@ -233,11 +233,17 @@ fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: Sa
     })
 }
 
-/// The columns that the start of an input has, with `_rest` for later values without one.
-pub(crate) fn columns_of(source: &mut KnownInput, scan: &ScanSettings, threads: usize) -> Result<SchemaRef, String> {
+/// The columns that the start of an input has, or all of it where that is wanted and it is no
+/// stream, with `_rest` for later values without one.
+pub(crate) fn columns_of(
+    source: &mut KnownInput,
+    scan: &ScanSettings,
+    threads: usize,
+    extent: SampleExtent,
+) -> Result<SchemaRef, String> {
     match source.schema() {
         Some(schema) => Ok(schema),
-        None => look(source, scan, threads, SampleExtent::Prefix).map(|(found, _)| found.shape.to_schema(!found.complete)),
+        None => look(source, scan, threads, extent).map(|(found, _)| found.shape.to_schema(!found.complete)),
     }
 }
 
@@ -318,6 +324,22 @@ pub(crate) fn scan(
 
 fn pool(record_bytes_max: usize, threads: usize) -> BufferPool {
     BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
+}
+
+/// Memory that the reading of inputs leaves.
+pub(crate) fn rest_bytes(args: &FromArgs, sources: &[KnownInput], memory_bytes: u64, threads: usize) -> u64 {
+    terms(args, &HeldInputs::of(sources), (memory_bytes, memory_bytes), threads, (String::new(), 0)).rest_bytes()
+}
+
+/// Memory that the reading of a file of columns leaves.
+pub(crate) fn rest_bytes_of_table(args: &FromArgs, table: &TableFile, memory_bytes: u64, threads: usize) -> u64 {
+    let held = HeldInputs {
+        tables: 1,
+        large_page_bytes: table.large_page_bytes(),
+        footer_bytes: table.footer_bytes(),
+        ..HeldInputs::default()
+    };
+    terms(args, &held, (memory_bytes, memory_bytes), threads, (String::new(), 0)).rest_bytes()
 }
 
 /// Sum of the memory, of which `given_bytes` was given and `memory_bytes` is shared out.

@@ -3,9 +3,9 @@
 mod columns;
 mod explore;
 mod html;
-mod terminal;
-mod time;
-mod words;
+pub(crate) mod terminal;
+pub(crate) mod time;
+pub(crate) mod words;
 
 use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::ExitStatus;
@@ -18,7 +18,7 @@ use explore::RowsQuestion;
 pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
 use rorqual_accesslog::aggregate::SpanFilter;
-use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
+use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
@@ -33,6 +33,9 @@ use std::time::Instant;
 
 /// The gather sink of `--rejects` holds one buffer.
 const REJECT_BUFFERS: usize = 1;
+
+/// The way on for a text that is no access log.
+const NO_LOG: &str = ". If it is a table, such as CSV, rorqual summary shows its columns";
 
 /// Lines shown when a format was guessed and does not fit well.
 const PREVIEW_LINES: usize = 2;
@@ -282,7 +285,11 @@ fn run_file(
             say_if_other_zone(path, ran.zone_seconds, analyzer);
             (ran.source, ran.error.map(|error| error.to_string()))
         }
-        Err(error) => failed(error.to_string()),
+        Err(error) => {
+            let AnalyzeError::UnknownFormat { unknown, .. } = &error;
+            let is_text = unknown.foreign.is_none() && !unknown.lines.is_empty();
+            failed(format!("{error}{}", if is_text { NO_LOG } else { "" }))
+        }
     }
 }
 

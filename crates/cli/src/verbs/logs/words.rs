@@ -9,7 +9,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A number of distinct values, with its certainty.
-pub(super) fn distinct(distinct: Distinct) -> String {
+pub(crate) fn distinct(distinct: Distinct) -> String {
     if distinct.exact {
         thousands(distinct.distinct)
     } else {
@@ -18,7 +18,7 @@ pub(super) fn distinct(distinct: Distinct) -> String {
 }
 
 /// A time as people say it.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     match value {
         v if v >= 1.0 => format!("{v:.2} s"),
         v if v >= 1e-3 => format!("{:.1} ms", v * 1e3),
@@ -27,7 +27,7 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// `6794000` as `6,794,000`.
-pub(super) fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -7,6 +7,7 @@ use crate::rows::records::said_bad;
 use crate::verbs::convert::{InputContent, KnownInput as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::{RowChoice as Wanted, TableFile};
 use rorqual_columnar::render::{self, RenderColumns};
 use rorqual_columnar::{
@@ -149,7 +150,7 @@ fn of_file(
     memory_bytes: u64,
 ) -> Result<RowOrigin, String> {
     let mut opened = Opened::open(&path, given, scan, memory_bytes)?;
-    let schema = columns_of(&mut opened, scan, threads)?;
+    let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     Ok(match opened.content {
         InputContent::Table(table) => RowOrigin::Table(Arc::new(table)),
         InputContent::Records(format, None) => {
@@ -167,7 +168,7 @@ fn of_query(common: &Common, sql: &str, scan: &ScanSettings, threads: usize) -> 
     let head = scan.head(&mut input, rorqual_columnar::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
     let format = RecordFormat::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
     let mut opened = Opened { path: PathBuf::from("-"), content: InputContent::Records(format, Some(input)) };
-    let schema = columns_of(&mut opened, scan, threads)?;
+    let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     let InputContent::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
     let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), sql.to_owned())));
     Ok(RowOrigin::Records { format, schema, input })

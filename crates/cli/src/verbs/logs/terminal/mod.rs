@@ -2,6 +2,8 @@
 
 mod plot;
 
+pub(crate) use plot::plot;
+
 use super::shown;
 use super::time::show;
 use super::words::{distinct, seconds, size, thousands};
@@ -26,8 +28,8 @@ const LEFT_EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', 
 const CLASS_COLORS: [AnsiColor; 5] =
     [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
 
-pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Prints the whole report on stdout, with at most `top` rows in each table.
 pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Result<()> {
@@ -35,7 +37,7 @@ pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Re
     let mut text = Vec::new();
     header(&mut text, report)?;
     if let Some(histogram) = &report.histogram {
-        plot::plot(&mut text, histogram, width)?;
+        plot(&mut text, "Requests", histogram, width)?;
     }
     status(&mut text, report, top, width)?;
     for table in &report.panels {
@@ -49,7 +51,7 @@ pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Re
 }
 
 /// Prints text on stdout, with styles where they are seen.
-pub(super) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
+pub(crate) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
     let mut out = OutputFd::stdout(control)?;
     if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
         return out.write_all(&strip_bytes(text).into_vec());
@@ -58,7 +60,7 @@ pub(super) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
 }
 
 /// The terminal's width, or the one of the environment.
-pub(super) fn width() -> usize {
+pub(crate) fn width() -> usize {
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, WIDTH_MAX)
@@ -173,7 +175,7 @@ fn table(out: &mut impl Write, total: u64, rows: &[TableRow<'_>], width: usize) 
     Ok(())
 }
 
-pub(super) fn bar(share: f64) -> String {
+pub(crate) fn bar(share: f64) -> String {
     let eighths = (share * BAR as f64 * 8.0).round() as usize;
     let mut bar: String = std::iter::repeat_n('█', (eighths / 8).min(BAR)).collect();
     if eighths / 8 < BAR {

@@ -23,7 +23,8 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 
-pub(super) fn plot(out: &mut impl Write, histogram: &TimeHistogram, width: usize) -> io::Result<()> {
+/// Prints the histogram of `title`, in so many columns.
+pub(crate) fn plot(out: &mut impl Write, title: &str, histogram: &TimeHistogram, width: usize) -> io::Result<()> {
     let Some(columns) = columns(histogram, width.saturating_sub(SCALE).max(10)) else { return Ok(()) };
     let highest = columns.hits.iter().map(|column| column.iter().sum::<u64>()).max().unwrap_or(0).max(1);
     let legend: Vec<String> = histogram
@@ -36,7 +37,7 @@ pub(super) fn plot(out: &mut impl Write, histogram: &TimeHistogram, width: usize
             format!("{style}█{style:#} {}", series.class)
         })
         .collect();
-    writeln!(out, "\n{BOLD}Requests per {}{BOLD:#}   {}", show_width(columns.span), legend.join("  "))?;
+    writeln!(out, "\n{BOLD}{title} per {}{BOLD:#}   {}", show_width(columns.span), legend.join("  "))?;
     for row in (0..HEIGHT).rev() {
         let label = if row == HEIGHT - 1 { thousands(highest) } else { String::new() };
         write!(out, "{DIM}{label:>width$}{DIM:#} ", width = SCALE - 1)?;

@@ -1,0 +1,207 @@
+//! `rorqual summary`
+
+use crate::common::{MIB, TestFolder, advised, rorqual};
+use crate::tables::peak_bytes;
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Rows of `rows` numbers as JSON lines: a time each second, a level, an object, a list.
+fn lines(rows: i64) -> String {
+    let line = |n: i64| {
+        let level = ["info", "info", "warn", "error"][(n % 4) as usize];
+        let took = (n % 1000) as f64 / 8.0;
+        let user = if n % 10 == 0 { "null".to_owned() } else { format!("{{\"name\":\"user {}\",\"age\":{}}}", n % 7, n % 90) };
+        let (minute, second) = (n / 60 % 60, n % 60);
+        let hour = n / 3_600 % 24;
+        format!(
+            "{{\"ts\":\"2026-01-27T{hour:02}:{minute:02}:{second:02}Z\",\"level\":\"{level}\",\"took\":{took:?},\"user\":{user},\"tags\":[{}]}}\n",
+            n % 2
+        )
+    };
+    (0..rows).map(line).collect()
+}
+
+fn summary(args: &[&str]) -> Value {
+    let ran = rorqual(&[&["summary", "--json"], args].concat()).run().exits(0);
+    serde_json::from_str(ran.text()).expect("one JSON object")
+}
+
+/// The columns, without what differs from run to run.
+fn answer(mut summary: Value) -> Value {
+    let known = summary.as_object_mut().expect("an object");
+    ["file", "seconds", "peak_bytes"].iter().for_each(|key| drop(known.remove(*key)));
+    summary
+}
+
+fn column<'a>(summary: &'a Value, name: &str) -> &'a Value {
+    let columns = summary["columns"].as_array().expect("columns");
+    columns.iter().find(|column| column["name"] == name).unwrap_or_else(|| panic!("{name} is a column of {summary}"))
+}
+
+#[test]
+fn columns_are_counted_as_by_hand() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", lines(4_000));
+    let path = &*path;
+    let all = summary(&[path, "--top", "2"]);
+    assert_eq!(all["rows"], json!({"total": 4_000, "matching": 4_000, "dropped": 0}));
+    // 2026-01-27T00:00:00Z.
+    assert_eq!(all["time"], json!({"column": "ts", "first": 1_769_472_000.0, "last": 1_769_475_999.0}));
+    let names: Vec<&str> =
+        all["columns"].as_array().expect("columns").iter().map(|column| column["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["ts", "level", "took", "user.name", "user.age", "tags"]);
+    let level = column(&all, "level");
+    assert_eq!((&level["kind"], &level["hits"], &level["distinct"]["count"]), (&json!("text"), &json!(4_000), &json!(3)));
+    assert_eq!(level["top"][0], json!({"value": "info", "hits": 2_000, "hits_min": 2_000, "hits_max": 2_000}));
+    assert_eq!(level["top"].as_array().map(Vec::len), Some(2));
+    let took = column(&all, "took");
+    assert_eq!((&took["unit"], &took["min"], &took["max"]), (&json!("float"), &json!(0.0), &json!(124.875)));
+    // Of 0 to 124.875 in eighths, each four times, the 2,000th is 62.375.
+    let p50 = took["quantiles"]["p50"].as_f64().expect("a number");
+    assert!((p50 - 62.375).abs() <= 62.375 / 64.0, "{p50}");
+    let age = column(&all, "user.age");
+    assert_eq!((&age["unit"], &age["hits"], &age["max"]), (&json!("integer"), &json!(3_600), &json!(89.0)));
+    assert_eq!(column(&all, "user.name")["distinct"]["count"], 7);
+    assert_eq!(column(&all, "tags")["top"][0]["value"], "[0]");
+
+    let some = summary(&[path, "--where", "level = error and took >= 100 and user.age < 10 and ts < 2026-01-27T00:30"]);
+    let means = |n: &i64| n % 4 == 3 && n % 1_000 >= 800 && n % 10 != 0 && n % 90 < 10 && *n < 1_800;
+    let meant = (0..4_000).filter(means).count();
+    assert!(meant > 0);
+    assert_eq!((&some["rows"]["matching"], &some["exact"]), (&json!(meant), &json!(true)));
+    assert_eq!(column(&some, "level")["top"], json!([{"value": "error", "hits": meant, "hits_min": meant, "hits_max": meant}]));
+}
+
+#[test]
+fn every_path_gives_the_same_answer() {
+    let folder = TestFolder::new();
+    let text = lines(30_000);
+    let path = folder.file("app.ndjson", &text);
+    let path = &*path;
+    let expected = answer(summary(&[path]));
+    assert_eq!(expected["rows"]["total"], 30_000);
+    for threads in ["1", "3"] {
+        assert_eq!(answer(summary(&[path, "--threads", threads])), expected);
+    }
+    // By little memory, of which rows go to a file.
+    assert_eq!(answer(summary(&[path, "--memory", "112MiB", "--threads", "1"])), expected);
+    let piped = rorqual(&["summary", "--json", "-"]).stdin(text.clone()).run().exits(0);
+    assert_eq!(answer(serde_json::from_str(piped.text()).expect("JSON")), expected);
+    let gz = folder.file("app.ndjson.gz", gzip(text.as_bytes()));
+    assert_eq!(answer(summary(&[&*gz])), expected);
+    for target in ["app.parquet", "app.arrow"] {
+        let target = folder.at(target);
+        let target = target.to_str().expect("UTF-8");
+        drop(rorqual(&["convert", path, "-o", target]).run().exits(0));
+        assert_eq!(answer(summary(&[target])), expected, "{target}");
+    }
+    let array = format!("[{}]", text.trim_end().replace('\n', ","));
+    let array = folder.file("app.json", array);
+    assert_eq!(answer(summary(&[&*array])), expected);
+}
+
+#[test]
+fn a_column_that_changes_its_type_late_is_counted_whole_or_marked() {
+    let line = |n: u32| match n {
+        0..400_000 => format!("{{\"took\":{n},\"name\":\"a\"}}\n"),
+        400_000..400_010 => format!("{{\"took\":{n}.5,\"name\":\"b\",\"late\":\"x\"}}\n"),
+        _ => format!("{{\"took\":{n},\"name\":7}}\n"),
+    };
+    let text: String = (0..400_020).map(line).collect();
+    let folder = TestFolder::new();
+    let path = folder.file("late.ndjson", &text);
+    let whole = summary(&[&path]);
+    let took = column(&whole, "took");
+    assert_eq!((&took["hits"], &took["unit"], &took["max"]), (&json!(400_020), &json!("float"), &json!(400_019.0)));
+    assert_eq!((&column(&whole, "late")["hits"], &column(&whole, "name")["distinct"]["count"]), (&json!(10), &json!(3)));
+    assert_eq!(whole["exact"], true);
+    let piped = rorqual(&["summary", "--json", "-"]).stdin(text).run().exits(0);
+    piped.says(&["10 of these rows have values", "_rest"]);
+    let piped: Value = serde_json::from_str(piped.text()).expect("JSON");
+    assert_eq!((&piped["exact"], &column(&piped, "_rest")["hits"]), (&json!(false), &json!(10)));
+    assert_eq!(column(&piped, "took")["hits"], 400_010);
+}
+
+#[test]
+fn memory_is_kept_and_every_row_is_counted() {
+    // 380 MB of rows with a text that no other has, in less than half of that.
+    let rows = 1_200_000_u64;
+    let feed = move |stdin: &mut std::process::ChildStdin| {
+        let mut out = std::io::BufWriter::new(stdin);
+        for n in 0..rows {
+            let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let text = format!("{id:016x}").repeat(16);
+            let level = if n % 5 == 4 { "error" } else { "info" };
+            writeln!(out, "{{\"n\":{n},\"level\":\"{level}\",\"text\":\"{text}\"}}")?;
+        }
+        out.flush()
+    };
+    let args = ["summary", "-", "--json", "--stats", "--memory", "144MiB", "--threads", "2", "--where", "level = error"];
+    let ran = rorqual(&args).feed(feed).run().exits(0);
+    let (said, stats) = ran.stderr.trim().split_once('\n').map_or((ran.stderr.as_str(), ""), |(note, stats)| (note, stats));
+    assert!(said.contains("some values of fields had no room"), "{said}");
+    let stats: Value = serde_json::from_str(stats).expect("one JSON object");
+    assert!(stats["peak_bytes"].as_u64().expect("a number") < 144 * MIB, "{stats}");
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    assert_eq!(summary["rows"], json!({"total": rows, "matching": rows / 5, "dropped": 0}));
+    let text = column(&summary, "text");
+    assert_eq!((&text["hits"], &text["exact"]), (&json!(rows / 5), &json!(false)));
+    let n = column(&summary, "n");
+    assert_eq!((&n["min"], &n["max"]), (&json!(4.0), &json!(rows as f64 - 1.0)));
+}
+
+#[test]
+fn many_columns_take_no_more_memory() {
+    let names: Vec<String> = (0..1_000).map(|n| format!("column {n}")).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..300 {
+        let cells: Vec<String> =
+            (0..1_000).map(|n| if n % 2 == 0 { format!("{}", row * n) } else { format!("v{}", row % 3) }).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    let folder = TestFolder::new();
+    let path = folder.file("wide.csv", text);
+    let args = ["summary", "--json", "--stats", "--memory", "256MiB", "--where", "\"column 999\" = v2", &*path];
+    let ran = rorqual(&args).run().exits(0);
+    assert!(peak_bytes(&ran) < 256 * MIB);
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    assert_eq!((&summary["rows"]["matching"], summary["columns"].as_array().map(Vec::len)), (&json!(100), Some(1_000)));
+    assert_eq!(column(&summary, "column 998")["max"], 299.0 * 998.0);
+    // A refusal names the memory that is enough.
+    let wide = |columns: usize| {
+        let line = |text: &dyn Fn(usize) -> String| (0..columns).map(text).collect::<Vec<_>>().join(",") + "\n";
+        line(&|n| format!("c{n}")) + &line(&|n| format!("a{n}")) + &line(&|n| format!("b{n}"))
+    };
+    let path = folder.file("wider.csv", wide(3_900));
+    let refused = rorqual(&["summary", &path, "--memory", "112MiB", "--threads", "1"]).run().exits(2);
+    drop(rorqual(&["summary", &path, "--threads", "1", "--memory", &advised(&refused.stderr)]).run().exits(0));
+    let path = folder.file("widest.csv", wide(4_001));
+    rorqual(&["summary", &path]).run().exits(2).says(&["4001 columns", "at most 4000"]);
+}
+
+#[test]
+fn for_people_and_in_their_words() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", lines(1_200));
+    let path = &*path;
+    let ran = rorqual(&["summary", path, "--top", "1"]).run().exits(0);
+    for part in [
+        "1,200 rows, 6 columns",
+        "2026-01-27 00:00:00 to 2026-01-27 00:19:59 UTC, by ts",
+        "Rows per 15 seconds",
+        "level  3 distinct",
+        "user.age  integer, p50 to p99 ≈, within 1.6 %, 120 absent (10.0 %)",
+    ] {
+        assert!(ran.text().contains(part), "{part} is in {}", ran.text());
+    }
+    rorqual(&["summary", path, "--where", "levl = error"]).run().exits(2).says(&["--where: column 1", "did you mean 'level'?"]);
+    rorqual(&["summary", path, "--where", "took > soon"]).run().exits(2).says(&["--where: column 8", "a number such as -0.5"]);
+    rorqual(&["summary", path, "--memory", "40MiB"]).run().exits(2).says(&["--memory"]);
+    let bad = folder.file("bad.ndjson", format!("{}not JSON\n{}", lines(3), lines(2)));
+    let ran = rorqual(&["summary", &*bad]).run().exits(2);
+    ran.says(&["1 bad record was left out", "byte"]);
+    assert!(ran.text().contains("5 rows") && ran.text().contains("not all of the file is in this"), "{}", ran.text());
+    let empty = folder.file("empty.ndjson", "");
+    drop(rorqual(&["summary", &*empty, "--from", "ndjson"]).run().exits(0));
+}
