@@ -73,7 +73,7 @@ PICTURES = {
     "": ("Speed and memory of rorqual beside other tools", ("count", "logs"), Layout()),
     "-grep": ("Searching: rorqual beside ripgrep and grep", ("grep",), Layout(2, name_width=190, bar_width=120, folded=True)),
     "-bytes": ("Checksums, downloads and the store: rorqual beside other tools", ("hash", "fetch", "store"), Layout()),
-    "-tables": ("Tables: rorqual beside DuckDB, ClickHouse, Polars and pyarrow", ("convert", "get", "query", "version"), Layout()),
+    "-tables": ("Tables: rorqual beside DuckDB, ClickHouse, Polars and pyarrow", ("convert", "summary", "get", "query", "version"), Layout()),
     "-upload": ("Uploads: rorqual beside servers that discard what comes, and its own parser", ("upload",), Layout(name_width=330, bar_width=230)),
     "-explore": ("The log explorer: times on a log of ten million rows and more, and of many uploads", ("explore", "many"), Layout(name_width=330, bar_width=230, times=True)),
     "-render": ("Templates: rorqual beside Jinja2, Go and others", ("render",), Layout()),

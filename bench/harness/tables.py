@@ -1,4 +1,4 @@
-"""Tables: JSON and logs to Parquet, a row by its value, SQL over a log, and how quickly a small command is over."""
+"""Tables: JSON and logs to Parquet, the columns of a file, a row by its value, SQL over a log, and how quickly a small command is over."""
 
 import subprocess
 import sys
@@ -31,6 +31,7 @@ def jobs():
         "convert-array": array,
         "convert-nested": nested,
         "convert-log": log,
+        "summary": summary,
         "get": get,
         "query-hours": hours,
         "version": version,
@@ -81,6 +82,32 @@ def log(setting):
         return [f"{size / data.bytes:.4f} of the log's size, {data.bytes / size:.1f} times smaller"], size * 8 <= data.bytes
 
     return Job("convert-log", "1.5 GiB of access log to Parquet", data.bytes, rows, [data.path], verify, goals)
+
+
+def summary(setting):
+    data = setting.data.log("events.ndjson")
+    ours = [setting.programs.rorqual, "summary", data.path, "--json"]
+    lines = str(data.lines).encode()
+
+    def counted(stdout):
+        return "" if b'"total":' + lines in stdout else "other rows"
+
+    def of_peer(stdout):
+        return "" if stdout.split()[:1] == [lines] else "other rows"
+
+    peer = [python(setting), PEERS / "summary.py", data.path]
+    rows = [
+        Contender("rorqual summary, 1 GiB", "ours", [[*ours, "--memory", "1GiB"]], counted, timeout_seconds=TIMEOUT_SECONDS),
+        Contender("rorqual summary, 256 MiB", "ours", [ours], counted, timeout_seconds=TIMEOUT_SECONDS),
+        Contender("DuckDB, SUMMARIZE", "peer", [[*peer, "4GB"]], of_peer, timeout_seconds=TIMEOUT_SECONDS),
+        Contender("DuckDB, SUMMARIZE, 1 GB", "peer", [[*peer, "1GB"]], of_peer, timeout_seconds=TIMEOUT_SECONDS),
+        floor("read only, 2 threads", 2, data, setting.programs),
+    ]
+    goals = [
+        Goal("rorqual summary, 1 GiB", 1.0, ("DuckDB, SUMMARIZE", "DuckDB, SUMMARIZE, 1 GB"), peak_mib=1024),
+        Goal("rorqual summary, 256 MiB", peak_mib=256),
+    ]
+    return Job("summary", "the columns of 2 GiB of NDJSON", data.bytes, rows, [data.path], goals=goals)
 
 
 def get(setting):
