@@ -89,7 +89,7 @@ pub(crate) fn counted_place(index: usize) -> Option<usize> {
 
 /// True if the column's codes are those of a dictionary.
 pub(crate) fn has_dictionary(index: usize) -> bool {
-    index < DICTIONARIES || index >= CODED
+    !(DICTIONARIES..CODED).contains(&index)
 }
 
 /// Parts in a hundred for each dictionary, of the half of their memory that is shared out.

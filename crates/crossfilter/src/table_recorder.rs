@@ -140,7 +140,8 @@ impl TableRecorder {
         let times = self.builder.numbers(TIME);
         match rows.times.get(range.clone()) {
             Some(known) => {
-                times.extend(known.iter().map(|time| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) }))
+                let time = |time: &i64| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) };
+                times.extend(known.iter().map(time));
             }
             None => times.resize(times.len() + len, ABSENT),
         }

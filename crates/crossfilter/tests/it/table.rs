@@ -29,8 +29,8 @@ fn row(number: usize) -> Row {
         time_us: (number % 50 != 7).then_some(1_769_472_000_000_000 + n * 1_000_000),
         level: ["info", "info", "warn", "error", ""][number % 5],
         message: format!("request {} took long", number % 700),
-        count: (number % 3 > 0).then_some(n % 201 - 100),
-        share: (number % 4 > 0).then_some((n % 97) as f64 / 8.0 - 3.0),
+        count: (!number.is_multiple_of(3)).then_some(n % 201 - 100),
+        share: (!number.is_multiple_of(4)).then_some((n % 97) as f64 / 8.0 - 3.0),
     }
 }
 
