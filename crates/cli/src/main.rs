@@ -3,6 +3,7 @@
 
 mod args;
 mod input;
+mod json_name;
 mod manual;
 mod progress;
 mod rejects;

@@ -38,6 +38,10 @@ pub enum Archive {
     SevenZip,
     /// Of WinRAR.
     Rar,
+    /// Of cpio, as in packages of RPM.
+    Cpio,
+    /// Of ar, as packages of Debian.
+    Ar,
 }
 
 /// Kinds of lines that are recognised and are no requests.
@@ -73,6 +77,10 @@ impl ForeignContent {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => archive(Archive::Zip, zip_members(head)),
             [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => archive(Archive::SevenZip, (Vec::new(), None)),
             [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => archive(Archive::Rar, (Vec::new(), None)),
+            [b'!', b'<', b'a', b'r', b'c', b'h', b'>', b'\n', ..] => archive(Archive::Ar, members_of(head, 8, ar_member)),
+            [b'0', b'7', b'0', b'7', b'0', b'1' | b'2' | b'7', ..] if cpio_member(head, 0).is_some() => {
+                archive(Archive::Cpio, members_of(head, 0, cpio_member))
+            }
             // After a checksum of the header.
             _ if head.get(8..12) == Some(b"DUCK") => ForeignContent::Binary(DUCKDB),
             _ => ForeignContent::Binary(BINARY.iter().find(|(magic, _)| head.starts_with(magic))?.1),
@@ -111,6 +119,8 @@ impl ForeignContent {
             Archive::Zip => format!("unzip -p {name} {member}"),
             Archive::SevenZip => format!("7z x -so {name}"),
             Archive::Rar => format!("bsdtar -xOf {name}"),
+            Archive::Cpio => format!("bsdtar -xOf {name} {member}"),
+            Archive::Ar => format!("ar p {name} {member}"),
         })
     }
 
@@ -178,6 +188,8 @@ impl fmt::Display for ForeignContent {
                     Archive::Zip => "a zip archive",
                     Archive::SevenZip => "a 7z archive",
                     Archive::Rar => "a RAR archive",
+                    Archive::Cpio => "a cpio archive",
+                    Archive::Ar => "an ar archive",
                 })?;
                 if members.is_empty() {
                     return Ok(());
@@ -226,6 +238,7 @@ const BINARY: &[(&[u8], &str)] = &[
     (b"\xff\xd8\xff", "a picture (JPEG)"),
     (b"GIF8", "a picture (GIF)"),
     (b"%PDF-", "a PDF document"),
+    (b"\xed\xab\xee\xdb", "a package of RPM"),
     (b"\xd4\xc3\xb2\xa1", "a packet capture"),
     (b"\xa1\xb2\xc3\xd4", "a packet capture"),
     (b"\x0a\x0d\x0d\x0a", "a packet capture"),
@@ -389,6 +402,65 @@ fn pax_path(data: &[u8]) -> Option<String> {
 fn text_of(field: &[u8]) -> String {
     let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(&text[..text.len().min(NAME_BYTES_MAX)]).into_owned()
+}
+
+/// A member of an archive by its header.
+struct MemberHeader {
+    /// `None` for one that is no file.
+    name: Option<String>,
+    /// Place of the next header; `None` after the last.
+    next: Option<usize>,
+}
+
+/// The first files of an archive whose first header is at `at`, and whether there may be more.
+fn members_of(head: &[u8], mut at: usize, member: fn(&[u8], usize) -> Option<MemberHeader>) -> (Vec<String>, Option<bool>) {
+    let mut members = Vec::new();
+    while let Some(MemberHeader { name, next }) = member(head, at) {
+        if name.is_some() && members.len() == MEMBERS_NAMED {
+            return (members, Some(true));
+        }
+        members.extend(name);
+        let Some(next) = next else { return (members, Some(false)) };
+        at = next;
+    }
+    (members, None)
+}
+
+/// A member of an ar archive: name in 16 bytes, size in 10, and data up to an even place.
+fn ar_member(head: &[u8], at: usize) -> Option<MemberHeader> {
+    let header = head.get(at..at.checked_add(60)?).filter(|header| header.ends_with(b"`\n"))?;
+    let digits = std::str::from_utf8(&header[48..58]).ok()?.trim_ascii_end();
+    let size: usize = digits.parse().ok()?;
+    // GNU ends a name in a slash; its tables of symbols and of long names begin with one.
+    let name = text_of(header[..16].trim_ascii_end());
+    let is_table = name.starts_with('/') || name.starts_with("__.SYMDEF");
+    let name = (!is_table).then(|| name.trim_end_matches('/').to_owned());
+    Some(MemberHeader { name, next: Some((at + 60).checked_add(size)?.checked_next_multiple_of(2)?) })
+}
+
+/// A member of a cpio archive with a header of hexadecimal or octal digits (cpio(5)).
+fn cpio_member(head: &[u8], at: usize) -> Option<MemberHeader> {
+    const FILE_KIND: u64 = 0o170_000;
+    const FILE: u64 = 0o100_000;
+    let number = |from: usize, digits: usize, radix: u32| {
+        let field = std::str::from_utf8(head.get(at.checked_add(from)?..at.checked_add(from + digits)?)?).ok()?;
+        u64::from_str_radix(field, radix).ok()
+    };
+    let magic = head.get(at..at.checked_add(6)?)?;
+    let (header, kind, name_bytes, size, align) = match magic {
+        b"070701" | b"070702" => (110, number(14, 8, 16)?, number(94, 8, 16)?, number(54, 8, 16)?, 4),
+        b"070707" => (76, number(18, 6, 8)?, number(59, 6, 8)?, number(65, 11, 8)?, 1),
+        _ => return None,
+    };
+    let aligned = |place: usize| place.checked_next_multiple_of(align);
+    let start = at.checked_add(header)?;
+    let end = start.checked_add(usize::try_from(name_bytes).ok()?)?;
+    let name = text_of(head.get(start..end)?);
+    if name == "TRAILER!!!" {
+        return Some(MemberHeader { name: None, next: None });
+    }
+    let next = aligned(aligned(end)?.checked_add(usize::try_from(size).ok()?)?)?;
+    Some(MemberHeader { name: (kind & FILE_KIND == FILE).then_some(name), next: Some(next) })
 }
 
 /// The first files of a zip archive, by the headers before them, and whether there may be more.

@@ -40,6 +40,46 @@ fn found(sample: &[u8]) -> Option<ForeignContent> {
     detect(sample, &[]).expect_err("no log").foreign
 }
 
+/// A member of a cpio archive in the new ASCII format, made by hand.
+fn cpio_member(name: &str, mode: u32, content: &[u8]) -> Vec<u8> {
+    let fields = [1, mode, 0, 0, 1, 0, content.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
+    let mut member = b"070701".to_vec();
+    fields.iter().for_each(|field| member.extend(format!("{field:08x}").bytes()));
+    member.extend([name.as_bytes(), b"\0"].concat());
+    member.resize(member.len().next_multiple_of(4), 0);
+    member.extend(content);
+    member.resize(member.len().next_multiple_of(4), 0);
+    member
+}
+
+#[test]
+fn cpio_and_ar_are_no_logs_and_their_members_are_named() {
+    let log = LINE.repeat(50);
+    let cpio = [
+        cpio_member("var/log", 0o040_755, b""),
+        cpio_member("var/log/access.log", 0o100_644, log.as_bytes()),
+        cpio_member("b", 0o100_644, b"x\n"),
+        cpio_member("TRAILER!!!", 0, b""),
+    ]
+    .concat();
+    assert_eq!(found(&cpio), Some(archive(Archive::Cpio, &["var/log/access.log", "b"], false)));
+    assert_eq!(found(&cpio[..2_000]), Some(archive(Archive::Cpio, &["var/log/access.log"], None)));
+    let octal = format!("070707000001000002100644000000000000000001000000{:011o}{:06o}{:011o}", 0, 11, log.len());
+    let odc = format!("{octal}access.log\0{log}");
+    assert_eq!(found(odc.as_bytes()), Some(archive(Archive::Cpio, &["access.log"], None)));
+    let member = |name: &str, content: &str| {
+        let end = if content.len() % 2 == 1 { "\n" } else { "" };
+        format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n{content}{end}", 0, 0, 0, "100644", content.len())
+    };
+    let ar = format!("!<arch>\n{}{}{}", member("//", "a long name/\n"), member("access.log/", &log), member("b.log", "xyz"));
+    let found_ar = found(ar.as_bytes());
+    assert_eq!(found_ar, Some(archive(Archive::Ar, &["access.log", "b.log"], None)));
+    let way_on = found_ar.expect("an archive").way_on("x.a", "logs");
+    assert_eq!(way_on, "Read what is in it: ar p x.a access.log | rorqual logs -");
+    // Digits that are no header are text.
+    assert_ne!(found(b"070701 is the number of a case\n"), Some(archive(Archive::Cpio, &[], None)));
+}
+
 #[test]
 fn archives_of_logs_are_no_logs_and_their_members_are_named() {
     let log = LINE.repeat(50);

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, CountArgs, TerminalWhen, TotalWhen};
 use crate::exit::ExitStatus;
+use crate::json_name::put_name;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, input, interrupt};
@@ -13,6 +14,7 @@ use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, Framing, Inp
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -270,7 +272,7 @@ impl CountPrinter {
         self.total = self.total.beside(count);
         if self.json {
             let mut file = self.columns.object(&count);
-            file["name"] = json!(path.to_string_lossy());
+            put_name(&mut file, path.as_os_str().as_bytes());
             let separator = if self.printed > 0 { "," } else { "" };
             self.printed += 1;
             return write!(self.out, "{separator}{file}");

@@ -723,3 +723,24 @@ fn the_file_that_is_written_to_is_not_read() {
         assert_eq!(std::fs::read_to_string(folder.path().join("f.ndjson")).expect("it is there"), "{\"a\":1}\n", "{script}");
     }
 }
+
+#[test]
+fn a_csv_of_one_column_is_read_as_it_was_written() {
+    let folder = TestFolder::new();
+    for (number, text) in [
+        "{\"a\":1}\n{\"a\":null}\n{\"a\":3}\n",
+        "{\"a\":0.5}\n{\"a\":null}\n",
+        "{\"a\":\"2026-01-27\"}\n{\"a\":null}\n",
+        "{\"a\":\"x\"}\n{\"a\":\"\"}\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (rows, csv) = (folder.file(&format!("{number}.ndjson"), text), folder.at(&format!("{number}.csv")));
+        let csv = csv.to_str().expect("UTF-8");
+        drop(rorqual(&["convert", &rows, "-o", csv]).run().exits(0));
+        let again = rorqual(&["convert", csv, "--to", "ndjson", "-o", "-"]).run().exits(0);
+        // An object has no keys of nulls.
+        assert_eq!(again.text(), text.replace("{\"a\":null}", "{}"));
+    }
+}

@@ -269,3 +269,22 @@ fn many_large_files_share_the_threads() {
     ran.within(HASH);
     assert_eq!(ran.stdout, one_by_one);
 }
+
+#[test]
+fn names_that_are_no_utf8_are_told_apart_in_json() {
+    let folder = TestFolder::new();
+    let names = [&b"a\xff"[..], b"a\xfe"].map(|name| OsString::from_vec(name.to_vec()));
+    names.iter().for_each(|name| std::fs::write(folder.path().join(name), "abc\n").expect("room"));
+    // As `base64` writes the bytes of the names.
+    let expected = [Some("Yf8="), Some("Yf4=")];
+    for verb in ["hash", "count"] {
+        let ran = at(folder.path(), rorqual(&[verb, "--json"]).args(&names)).exits(0).json();
+        let found = [0, 1].map(|index| ran["files"][index]["name_bytes"].as_str().map(str::to_owned));
+        assert_eq!(found.each_ref().map(Option::as_deref), expected, "{verb}");
+        assert_eq!(ran["files"][0]["name"], "a\u{fffd}");
+    }
+    let list = at(folder.path(), rorqual(&["hash"]).args(&names)).exits(0).stdout.clone();
+    std::fs::write(folder.path().join("list"), list).expect("room");
+    let checked = at(folder.path(), rorqual(&["hash", "--check", "list", "--json"])).exits(0);
+    assert!(checked.text().contains("\"name_bytes\":\"Yf8=\"") && checked.text().contains("\"Yf4=\""), "{}", checked.text());
+}

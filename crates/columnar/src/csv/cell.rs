@@ -36,6 +36,12 @@ impl CsvCell {
         }
     }
 
+    /// True if it is the null of a table of one column, which has quotes since a blank line is no
+    /// row; in a column of texts it is the empty text.
+    pub(super) fn is_null_alone(field: &CsvField<'_>) -> bool {
+        field.quoted && field.text.is_empty()
+    }
+
     fn number_or_moment(text: &str, rules: &ValueRules) -> Self {
         if number::length(text.as_bytes()) == Ok(text.len()) {
             return Self::Number(rules.number(text));

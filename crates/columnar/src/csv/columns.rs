@@ -58,7 +58,8 @@ impl Infer for CsvInferrer {
                 continue;
             }
             for (field, place) in fields.zip(&places) {
-                let kinds = CsvCell::of(&field, &self.0.rules).kinds();
+                let alone = places.len() == 1 && CsvCell::is_null_alone(&field);
+                let kinds = if alone { Kinds::NULL } else { CsvCell::of(&field, &self.0.rules).kinds() };
                 if kinds.has(Kinds::CHANGED) {
                     inferred.notes.add(DecodeNote::NumberAsText, offset);
                 }
@@ -122,8 +123,12 @@ impl CsvDecoder {
         let mut unplaced = serde_json::Map::new();
         for (index, field) in CsvFields::new(record, self.dialect.marks()).enumerate() {
             self.bytes += field.text.len() + size_of::<u64>();
-            let cell = CsvCell::of(&field, &self.dialect.rules);
             let place = self.places.get(index).copied().flatten();
+            let is_text = place.is_some_and(|place| matches!(self.columns[place], CsvColumn::Text(_)));
+            let cell = match self.places.len() {
+                1 if !is_text && CsvCell::is_null_alone(&field) => CsvCell::Null,
+                _ => CsvCell::of(&field, &self.dialect.rules),
+            };
             let fits =
                 place.map_or(!self.keep || matches!(cell, CsvCell::Null), |place| self.columns[place].push(&cell, &field.text));
             if fits && cell.is_changed() {

@@ -3,6 +3,7 @@
 use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
+use crate::json_name::put_name;
 use crate::message::{self, escaped, escaped_line};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
@@ -189,10 +190,12 @@ impl CheckReport<'_> {
             message::error(error);
         }
         if self.args.json {
-            let name = String::from_utf8_lossy(name);
             let algorithm = digest.algorithm().name();
-            return self
-                .json(|| json!({"list": list, "line": checked.number, "name": name, "algorithm": algorithm, "status": word}));
+            return self.json(|| {
+                let mut file = json!({"list": list, "line": checked.number, "algorithm": algorithm, "status": word});
+                put_name(&mut file, name);
+                file
+            });
         }
         let silent = self.args.status || text.is_empty() || (self.args.quiet && word == "ok");
         if silent {

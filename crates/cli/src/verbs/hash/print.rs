@@ -3,6 +3,7 @@
 use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
+use crate::json_name::put_name;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
@@ -122,7 +123,8 @@ impl DigestPrinter {
     }
 
     fn json(&mut self, path: &Path, algorithm: Algorithm, result: &Result<Digest, Error>) -> io::Result<()> {
-        let mut file = json!({"name": path.to_string_lossy(), "algorithm": algorithm.name()});
+        let mut file = json!({"algorithm": algorithm.name()});
+        put_name(&mut file, path.as_os_str().as_bytes());
         match result {
             Ok(digest) => file["digest"] = json!(digest.encode(self.encoding)),
             Err(error) => file["error"] = json!(error.to_string()),
