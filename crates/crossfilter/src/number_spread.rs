@@ -2,6 +2,7 @@
 
 use crate::codes::{ColumnCode, with_codes};
 use crate::numbers::CodedNumbers;
+use crate::page::OwnValue;
 use foldhash::fast::RandomState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, float_step};
 use serde::Serialize;
@@ -41,10 +42,10 @@ pub struct NumberSummary {
     pub unit: &'static str,
     /// Rows with a number.
     pub hits: u64,
-    /// The smallest number.
-    pub min: f64,
+    /// The smallest number, a whole one with all its digits.
+    pub min: OwnValue,
     /// The largest number.
-    pub max: f64,
+    pub max: OwnValue,
     /// Quantiles; of moments there are none.
     pub quantiles: Option<NumberQuantiles>,
     /// Part of an exact quantile by which one may be beside it; a whole number, by a half in any
@@ -157,6 +158,7 @@ impl NumberSpread {
             p99: quantile(99),
         });
         let quantile_error = f64::from(1 << self.joined.min(BUCKET_BITS)) / 64.0;
+        let [min, max] = [least, most].map(|step| OwnValue::number(unit, Some(step)));
         Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error })
     }
 }

@@ -99,7 +99,7 @@ fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Resul
 }
 
 impl OwnValue {
-    fn number(unit: NumberUnit, step: Option<u64>) -> Self {
+    pub(crate) fn number(unit: NumberUnit, step: Option<u64>) -> Self {
         match (unit, step) {
             (_, None) => Self::Absent,
             (NumberUnit::Integer, Some(step)) => Self::Integer(integer_of(step)),

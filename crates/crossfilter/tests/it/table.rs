@@ -152,7 +152,9 @@ fn check_numbers(found: &[rorqual_crossfilter::NumberSummary], meant: &[&Row], t
     for (summary, (field, mut numbers)) in found.iter().zip(expected) {
         numbers.sort_by(f64::total_cmp);
         assert_eq!((&*summary.field, summary.hits), (field, numbers.len() as u64), "{text}");
-        assert_eq!((summary.min, summary.max), (numbers[0], numbers[numbers.len() - 1]), "{field} of {text}");
+        let own = |number: f64| if field == "count" { OwnValue::Integer(number as i64) } else { OwnValue::Float(number) };
+        let expected = (own(numbers[0]), own(numbers[numbers.len() - 1]));
+        assert_eq!((&summary.min, &summary.max), (&expected.0, &expected.1), "{field} of {text}");
         let quantiles = summary.quantiles.expect("no moments");
         for (percent, quantile) in [(50, quantiles.p50), (90, quantiles.p90), (95, quantiles.p95), (99, quantiles.p99)] {
             let exact = numbers[(numbers.len() * percent).div_ceil(100) - 1];
@@ -217,4 +219,20 @@ fn rows_are_shown_with_their_own_columns() {
         assert_eq!(shown.columns, expected);
         assert_eq!(shown.time, row.time_us.map(|time_us| time_us as f64 / 1e6));
     }
+}
+
+#[test]
+fn whole_numbers_keep_all_their_digits() {
+    let own = |name: &str, unit| OwnColumn { name: name.to_owned(), unit: Some(unit) };
+    let schema = Schema::table(vec![own("id", NumberUnit::Integer), own("key", NumberUnit::Natural)]);
+    let store = RowStore::new(RowStoreSettings { schema: Arc::new(schema), ..settings(8 << 20) }).expect("no file is needed");
+    let ids = [-9_007_199_254_740_993, 1_234_567_890_123_456_789].map(integer_step);
+    let keys = [9_007_199_254_740_993, 18_446_744_073_709_551_613];
+    let mut recorder = TableRecorder::new(&store);
+    recorder.take(&TableRows { offset: 0, rows: 2, times: &[], texts: &[], numbers: &[&ids, &keys] });
+    recorder.finish();
+    let viewed = store.view(&View::default(), &ViewParts::default(), &Control::default()).expect("nobody cancels");
+    let found: Vec<_> = viewed.numbers.iter().map(|number| (number.min.clone(), number.max.clone())).collect();
+    assert_eq!(found[0], (OwnValue::Integer(-9_007_199_254_740_993), OwnValue::Integer(1_234_567_890_123_456_789)));
+    assert_eq!(found[1], (OwnValue::Natural(9_007_199_254_740_993), OwnValue::Natural(18_446_744_073_709_551_613)));
 }

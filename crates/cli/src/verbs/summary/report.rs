@@ -2,7 +2,7 @@
 
 use rorqual_accesslog::report::{Distinct, Panel, ReportRow};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
-use rorqual_crossfilter::{NumberQuantiles, NumberSummary, RowBounds, TimeRange, ViewHistogram, ViewResult};
+use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult};
 use rorqual_pipe::stats;
 use serde::Serialize;
 use std::path::Path;
@@ -82,8 +82,8 @@ pub(super) enum ColumnSummary {
     Number {
         unit: &'static str,
         hits: u64,
-        min: Option<f64>,
-        max: Option<f64>,
+        min: Option<OwnValue>,
+        max: Option<OwnValue>,
         quantiles: Option<NumberQuantiles>,
         quantile_error: f64,
     },
@@ -167,8 +167,8 @@ fn number(unit: NumberUnit, number: Option<&NumberSummary>) -> ColumnSummary {
     ColumnSummary::Number {
         unit: unit.name(),
         hits: number.map_or(0, |number| number.hits),
-        min: number.map(|number| number.min),
-        max: number.map(|number| number.max),
+        min: number.map(|number| number.min.clone()),
+        max: number.map(|number| number.max.clone()),
         quantiles: number.and_then(|number| number.quantiles),
         quantile_error: number.map_or(0.0, |number| number.quantile_error),
     }

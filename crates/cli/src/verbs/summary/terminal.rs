@@ -6,7 +6,7 @@ use crate::verbs::logs::terminal::{BOLD, DIM, bar, plot, width, write_out};
 use crate::verbs::logs::time::show;
 use crate::verbs::logs::words::{distinct, thousands};
 use rorqual_accesslog::report::{ReportSeries, TimeHistogram};
-use rorqual_crossfilter::NumberQuantiles;
+use rorqual_crossfilter::{NumberQuantiles, OwnValue};
 use rorqual_pipe::{Control, format_size};
 use std::io::{self, Write};
 
@@ -81,7 +81,7 @@ fn of_column(out: &mut impl Write, column: &SummaryColumn, rows: u64, width: usi
     match &column.values {
         ColumnSummary::Text { top, .. } => top.iter().try_for_each(|row| text_row(out, row, rows, width)),
         ColumnSummary::Number { unit, min: Some(min), max: Some(max), quantiles, .. } => {
-            number_row(out, unit, (*min, *max), quantiles.as_ref())
+            number_row(out, unit, (min, max), quantiles.as_ref())
         }
         ColumnSummary::Number { .. } => Ok(()),
     }
@@ -95,15 +95,26 @@ fn text_row(out: &mut impl Write, row: &TextRow, rows: u64, width: usize) -> io:
     writeln!(out, "{} {:>5.1} % {hits:>12}{missing}  {value}", bar(share), share * 100.0)
 }
 
-fn number_row(out: &mut impl Write, unit: &str, (min, max): (f64, f64), quantiles: Option<&NumberQuantiles>) -> io::Result<()> {
-    let show = |number: f64| number_text(unit, number);
-    write!(out, "min {}", show(min))?;
+fn number_row(
+    out: &mut impl Write,
+    unit: &str,
+    (min, max): (&OwnValue, &OwnValue),
+    quantiles: Option<&NumberQuantiles>,
+) -> io::Result<()> {
+    let end = |value: &OwnValue| match value {
+        OwnValue::Integer(number) if *number < 0 => format!("-{}", thousands(number.unsigned_abs())),
+        OwnValue::Integer(number) => thousands(number.unsigned_abs()),
+        OwnValue::Natural(number) => thousands(*number),
+        OwnValue::Float(number) => number_text(unit, *number),
+        OwnValue::Absent | OwnValue::Text(_) => String::new(),
+    };
+    write!(out, "min {}", end(min))?;
     if let Some(NumberQuantiles { p50, p90, p95, p99 }) = quantiles {
         for (name, number) in [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99)] {
-            write!(out, "  {DIM}{name}{DIM:#} {}", show(*number))?;
+            write!(out, "  {DIM}{name}{DIM:#} {}", number_text(unit, *number))?;
         }
     }
-    writeln!(out, "  {DIM}max{DIM:#} {}", show(max))
+    writeln!(out, "  {DIM}max{DIM:#} {}", end(max))
 }
 
 /// A number as people read it: a whole one with all its digits, another one with six.
