@@ -7,7 +7,7 @@ use crate::explore::sessions::Sessions;
 use crate::http::acceptor::Acceptor;
 use crate::http::access::Access;
 use crate::http::auth::{Auth, RequestGate};
-use crate::http::disconnect_watch::DisconnectWatch;
+use crate::http::disconnect_watch::{DisconnectWatch, UnreadBytes};
 use crate::http::token::AccessToken;
 use crate::ingest::socket;
 use crate::ingest::tus::headers::{Metadata, announced, checksum};
@@ -119,7 +119,7 @@ impl Surface {
             let taken = self.gate.connections.admit().await;
             let reception = self.reception.clone();
             let connection = tokio::spawn(async move {
-                taken.place().begin();
+                taken.place().begin(UnreadBytes::default());
                 reception.answer(near, None, DisconnectWatch::none(), taken).await;
             });
             let clock = (then == ClientEnding::Waits).then(FuzzClock::start);

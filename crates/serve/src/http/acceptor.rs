@@ -81,9 +81,9 @@ impl Acceptor {
     }
 
     async fn serve(self, stream: TcpStream, taken: SlotGuard) {
-        taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
         let Ok((stream, twin)) = DisconnectWatch::of(stream) else { return };
+        taken.place().begin(twin.unread());
         write_timeout::set_up(&stream);
         match &self.tls {
             None => {

@@ -2,8 +2,9 @@
 //! to one another.
 
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
+use crate::http::disconnect_watch::UnreadBytes;
 use crate::http::token::AccessGrant;
-use crate::limits::{CONNECTION_BUFFER_BYTES, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
+use crate::limits::{CONNECTION_BUFFER_BYTES, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX, UNREAD_RETRY_TIME};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,6 +31,7 @@ pub(crate) struct Connections {
 pub(crate) struct ConnectionSlot {
     /// Time of the first look at it: before that it waited for us, and not we for it.
     since: OnceLock<Instant>,
+    unread: OnceLock<UnreadBytes>,
     known: OnceLock<PermitGuard>,
     /// It reads in large pieces.
     wide: Option<PermitGuard>,
@@ -88,22 +90,30 @@ impl Connections {
         }
     }
 
-    /// A place, or how long the oldest stranger has still; nothing where all of them wait for a
-    /// place among the known.
+    /// A place, or the time after which there may be one; nothing where all of them wait for a place
+    /// among the known.
     fn try_admit(&self) -> Result<Arc<ConnectionSlot>, Option<Duration>> {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
-            let oldest = strangers.iter().position(|place| place.waits.get().is_none()).ok_or(None)?;
-            let since = strangers[oldest].since.get();
-            let left = since.map_or(self.grace, |since| self.grace.saturating_sub(since.elapsed()));
-            if !left.is_zero() {
-                return Err(Some(left));
-            }
+            let waits = |place: &ConnectionSlot| place.waits.get().is_some();
+            let remaining = strangers.iter().filter(|place| !waits(place)).map(|place| self.remaining(place)).min();
+            let remaining = remaining.ok_or(None)?;
+            // On a busy machine the bytes of a request may lie in the socket for longer than the
+            // grace, before the runtime hears of them: its client was in time.
+            let silent = |place: &ConnectionSlot| self.remaining(place).is_zero() && !place.has_unread();
+            let Some(oldest) = strangers.iter().position(|place| !waits(place) && silent(place)) else {
+                return Err(Some(remaining.max(UNREAD_RETRY_TIME)));
+            };
             strangers.remove(oldest).inspect(|place| place.leave.notify_one());
         }
         let place = Arc::new(ConnectionSlot::new(self.wide.try_acquire()));
         strangers.push_back(Arc::clone(&place));
         Ok(place)
+    }
+
+    /// Grace of a stranger that it has still.
+    fn remaining(&self, place: &ConnectionSlot) -> Duration {
+        place.since.get().map_or(self.grace, |since| self.grace.saturating_sub(since.elapsed()))
     }
 
     /// Gives a stranger that showed the token its place among the known. Where there is none, the
@@ -136,15 +146,16 @@ impl Connections {
     /// and how long that will take, or until there may be one.
     fn displace(&self) -> Duration {
         let welcomed = lock(&self.welcomed);
-        let idle = welcomed.iter().filter_map(|place| Some((place.idle_since()?, place)));
-        let Some((since, place)) = idle.min_by_key(|(since, _)| *since) else { return self.grace };
-        let left = self.grace.saturating_sub(since.elapsed());
-        if left.is_zero() {
+        let mut idle: Vec<_> = welcomed.iter().filter_map(|place| Some((place.idle_since()?, place))).collect();
+        idle.sort_unstable_by_key(|(since, _)| *since);
+        let mut graced = idle.iter().filter(|(since, _)| since.elapsed() >= self.grace);
+        if let Some((_, place)) = graced.find(|(_, place)| !place.has_unread()) {
             lock(&place.answers).leaves = true;
             place.leave.notify_one();
             return DISPLACED_TIME_MAX;
         }
-        left
+        let remaining = idle.iter().map(|(since, _)| self.grace.saturating_sub(since.elapsed()));
+        remaining.min().map_or(self.grace, |remaining| remaining.max(UNREAD_RETRY_TIME))
     }
 
     /// Connections that have shown the token, how many places there are for such, and those that
@@ -181,7 +192,15 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 impl ConnectionSlot {
     fn new(wide: Option<PermitGuard>) -> Self {
         let answers = Mutex::new(AnswerKind { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
-        Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
+        Self {
+            since: OnceLock::new(),
+            unread: OnceLock::new(),
+            known: OnceLock::new(),
+            wide,
+            waits: OnceLock::new(),
+            answers,
+            leave: Notify::new(),
+        }
     }
 
     /// A request came; it is open until the returned guard is dropped.
@@ -220,9 +239,13 @@ impl ConnectionSlot {
         self.known.get().is_some()
     }
 
-    /// Its connection is looked at from now on.
-    pub(crate) fn begin(&self) {
-        let _ = self.since.set(Instant::now());
+    /// Its connection is looked at from now on; `unread` are its bytes that are not read yet.
+    pub(crate) fn begin(&self, unread: UnreadBytes) {
+        let _ = (self.unread.set(unread), self.since.set(Instant::now()));
+    }
+
+    fn has_unread(&self) -> bool {
+        self.unread.get().is_some_and(UnreadBytes::are_there)
     }
 
     pub(crate) fn is_wide(&self) -> bool {
@@ -275,6 +298,7 @@ impl Drop for RequestInFlight {
 mod tests {
     use super::{Connections, SlotGuard};
     use crate::admission::{Admission, AdmissionCounts};
+    use crate::http::disconnect_watch::{DisconnectWatch, UnreadBytes};
     use crate::limits::STRANGERS_MAX;
     use std::sync::Arc;
     use std::time::Duration;
@@ -324,7 +348,7 @@ mod tests {
         for _ in 0..STRANGERS_MAX {
             strangers.push(connections.admit().await);
         }
-        strangers.iter().for_each(|stranger| stranger.place().begin());
+        strangers.iter().for_each(|stranger| stranger.place().begin(UnreadBytes::default()));
         advance(GRACE).await;
         let _new = connections.admit().await;
         // It was told, and its request was read before it saw that.
@@ -335,6 +359,31 @@ mod tests {
         advance(GRACE).await;
         connections.displace();
         assert!(leaves(&strangers[0]).await);
+    }
+
+    #[tokio::test]
+    async fn a_stranger_whose_bytes_were_not_read_yet_stays() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let connections = Connections::new(&places(1), Duration::ZERO);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut client = tokio::net::TcpStream::connect(listener.local_addr().expect("bound")).await.expect("it listens");
+        let (mut stream, watch) = DisconnectWatch::of(listener.accept().await.expect("a client").0).expect("a socket");
+        let asking = connections.admit().await;
+        asking.place().begin(watch.unread());
+        let mut strangers = Vec::new();
+        for _ in 1..STRANGERS_MAX {
+            strangers.push(connections.admit().await);
+            strangers.last().expect("one").place().begin(UnreadBytes::default());
+        }
+        client.write_all(b"GET / HTTP/1.1").await.expect("it is open");
+        stream.readable().await.expect("it is open");
+        // The oldest one is passed over as long as its bytes lie there.
+        strangers.push(connections.admit().await);
+        strangers.last().expect("one").place().begin(UnreadBytes::default());
+        assert!(leaves(&strangers[0]).await && !leaves(&asking).await);
+        stream.read_exact(&mut [0; 14]).await.expect("they are there");
+        let _new = connections.admit().await;
+        assert!(leaves(&asking).await && !leaves(&strangers[1]).await);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,8 +6,9 @@
 
 use socket2::SockRef;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -15,6 +16,18 @@ use tokio::net::TcpStream;
 /// when hyper writes nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct DisconnectWatch(Option<Arc<TcpStream>>);
+
+/// Bytes that lie in a connection's socket; it does not keep the socket open.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadBytes(Weak<TcpStream>);
+
+impl UnreadBytes {
+    /// True if there are any. The system is asked: the runtime hears of them later.
+    pub(crate) fn are_there(&self) -> bool {
+        let peek = |stream: Arc<TcpStream>| SockRef::from(&*stream).peek(&mut [MaybeUninit::uninit()]);
+        self.0.upgrade().is_some_and(|stream| matches!(peek(stream), Ok(1..)))
+    }
+}
 
 impl DisconnectWatch {
     /// The connection, and its twin. Without a descriptor for one the client's leaving is noticed
@@ -26,6 +39,11 @@ impl DisconnectWatch {
         let stream = stream.into_std()?;
         let twin = stream.try_clone().and_then(TcpStream::from_std).ok();
         Ok((TcpStream::from_std(stream)?, Self(twin.map(Arc::new))))
+    }
+
+    /// Bytes of the connection that are not read yet.
+    pub(crate) fn unread(&self) -> UnreadBytes {
+        UnreadBytes(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
     }
 
     /// Of a connection that has no socket: only a write notices that the client left.

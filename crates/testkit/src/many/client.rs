@@ -79,8 +79,10 @@ impl<'a> HttpClient<'a> {
     pub(super) fn begin(&mut self, method: &str, target: &str, headers: &str) -> io::Result<()> {
         let (address, token) = (self.address, self.token);
         let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{headers}\r\n");
+        let written = self.stream.write_all(head.as_bytes());
+        // Looked at after the write: the thread may not run for long just before it.
         self.is_late &= self.opened.elapsed() >= FIRST_REQUEST_TIME_MAX;
-        self.stream.write_all(head.as_bytes()).map_err(|error| self.late(error))
+        written.map_err(|error| self.late(error))
     }
 
     fn late(&self, error: io::Error) -> io::Error {
