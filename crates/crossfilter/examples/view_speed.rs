@@ -138,7 +138,7 @@ fn questions(store: &RowStore) {
     println!("rates: {:.1} ms, {} clients", millis(start), rates.clients);
     let start = Instant::now();
     let format = LogFormat::named("combined").expect("a known format");
-    let page = store.page(&View::default(), 5_000_000, 100, &format, &control).expect("it can be read");
+    let page = store.page(&View::default(), 5_000_000, 100, Some(&format), &control).expect("it can be read");
     println!("page: {:.1} ms, {} rows", millis(start), page.rows.len());
 }
 

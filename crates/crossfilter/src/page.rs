@@ -117,7 +117,8 @@ pub(crate) struct Share {
 }
 
 impl RowStore {
-    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`.
+    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`; where
+    /// there is none they are the JSON of the schema's own columns.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -126,7 +127,7 @@ impl RowStore {
         view: &View,
         offset: u64,
         limit: usize,
-        format: &LogFormat,
+        format: Option<&LogFormat>,
         control: &Control,
     ) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
@@ -216,9 +217,15 @@ struct OpenSegment<'a> {
 
 impl OpenSegment<'_> {
     /// Rows of a run that are in the view, without the first `skipped` of them.
-    fn rows_of(&self, run: &InputRun, skipped: usize, wanted: usize, format: &LogFormat) -> impl Iterator<Item = PageRow> {
+    fn rows_of(
+        &self,
+        run: &InputRun,
+        skipped: usize,
+        wanted: usize,
+        format: Option<&LogFormat>,
+    ) -> impl Iterator<Item = PageRow> {
         let first = self.list.partition_point(|row| u32::from(*row) < run.row);
-        self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row), format))
+        self.list.iter().skip(first + skipped).take(wanted).map(move |row| self.reader.row(usize::from(*row), format))
     }
 }
 
@@ -275,7 +282,7 @@ impl<'a> RowReader<'a> {
         self.store.schema().own().iter().map(value).collect()
     }
 
-    fn row(&self, row: usize, format: &LogFormat) -> PageRow {
+    fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
         let flaw = self.text(FLAW, row);
@@ -313,7 +320,11 @@ impl<'a> RowReader<'a> {
             rejected,
             line: String::new(),
         };
-        page_row.line = if rejected { self.text(LINE, row) } else { rebuilt(&page_row, time_us, times_us, format) };
+        page_row.line = match format {
+            _ if rejected => self.text(LINE, row),
+            Some(format) => rebuilt(&page_row, time_us, times_us, format),
+            None => object(&page_row.columns),
+        };
         page_row
     }
 }
@@ -330,6 +341,15 @@ fn cut(text: &[u8], bytes_max: usize) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// The columns that a row has, as JSON.
+fn object(columns: &[(String, OwnValue)]) -> String {
+    let present: Vec<_> = columns.iter().filter(|(_, value)| *value != OwnValue::Absent).cloned().collect();
+    let mut json = Vec::new();
+    // Nothing fails that is written into memory.
+    let _ = as_map(&present, &mut serde_json::Serializer::new(&mut json));
+    cut(&json, PAGE_LINE_BYTES_MAX)
 }
 
 fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &LogFormat) -> String {

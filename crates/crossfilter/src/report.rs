@@ -1,7 +1,7 @@
 //! Parts of a report that are made of rows.
 
 use crate::store::RowStore;
-use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
+use crate::view::{Outcomes, Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::filter::CLASSES;
 use rorqual_accesslog::report::{BUCKETS_DEFAULT, LogReport, PANELS, Panel, ReportSeries, TimeHistogram, TimeSpan};
@@ -9,14 +9,22 @@ use rorqual_pipe::Control;
 
 impl RowStore {
     /// Puts the counts of all rows into the report of an analysis that tallied nothing, with `top`
-    /// rows in each table, and the clock of the log at `zone_seconds` east of UTC.
+    /// rows in each table, and the clock of the log at `zone_seconds` east of UTC. Returns the rows by
+    /// their outcome.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn fill(&self, report: &mut LogReport, zone_seconds: i32, top: usize, control: &Control) -> Result<(), ViewError> {
+    pub fn fill(
+        &self,
+        report: &mut LogReport,
+        zone_seconds: i32,
+        top: usize,
+        control: &Control,
+    ) -> Result<LineCounts, ViewError> {
         let viewed = self.view(&View::default(), &wanted(top), control)?;
+        let Outcomes { total, parsed, repaired, rejected } = viewed.lines;
         put(report, viewed, zone_seconds);
-        Ok(())
+        Ok(LineCounts { total, parsed, repaired, rejected, ..LineCounts::default() })
     }
 
     /// The same of a view: lines that are kept and not meant become filtered ones, and examples of

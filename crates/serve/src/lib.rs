@@ -37,4 +37,5 @@ pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
 pub use render::Rendering;
 pub use server::api::routes;
 pub use server::config::{Config, StartError};
-pub use server::{Reload, Server, ServerTotals};
+pub use server::{OwnFile, OwnFileContent, Reload, Server, ServerTotals};
+pub use session::{TableEnd, TableSource};

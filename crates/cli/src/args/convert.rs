@@ -60,7 +60,7 @@ pub(crate) struct ConvertArgs {
 }
 
 /// Format of the input, unless it is recognised.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FromArgs {
     /// Format of the input [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
@@ -125,8 +125,9 @@ pub(crate) enum BadRecordPolicy {
     Skip,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertConflicts {
+    #[default]
     Widen,
     Error,
 }

@@ -1,6 +1,7 @@
 //! Rows as the verbs get and print them.
 
 mod printer;
+pub(crate) mod recorded;
 pub(crate) mod records;
 
 use crate::args::{Common, ShownArgs};

@@ -48,15 +48,18 @@ pub(crate) fn open(
     let (threads, scan) = scanned.map_err(|error| message::error(&error))?;
     let control = scan.control.clone();
     interrupt::stop_on_interrupt(&control);
-    recognised((threads, memory_bytes), scan, from, shown, path, extent).map_err(|error| match control.stopped() {
-        // A head that a stop cut off tells no format, which is no fault of the input's.
-        true => interrupt::exit_of_nothing(&control, ExitStatus::Done),
-        false => message::error(&error),
+    recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path, extent).map_err(|error| {
+        match control.stopped() {
+            // A head that a stop cut off tells no format, which is no fault of the input's.
+            true => interrupt::exit_of_nothing(&control, ExitStatus::Done),
+            false => message::error(&error),
+        }
     })
 }
 
-fn recognised(
-    (threads, memory_bytes): (usize, u64),
+/// As [`open`], with settings for reading that are there; the columns are those of that extent.
+pub(crate) fn recognised(
+    (threads, memory): (usize, (u64, u64)),
     scan: ScanSettings,
     from: &FromArgs,
     shown: &ShownArgs,
@@ -64,7 +67,7 @@ fn recognised(
     extent: SampleExtent,
 ) -> Result<OpenedRows, String> {
     let start = Instant::now();
-    let mut source = KnownInput::open(path, &given(from)?, &scan, memory_bytes)?;
+    let mut source = KnownInput::open(path, &given(from)?, &scan, memory)?;
     if let InputContent::Table(table) = source.content {
         return Ok(OpenedRows::Table(table, scan.control));
     }
@@ -73,6 +76,7 @@ fn recognised(
         Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),
         None => (schema, Unplaced::Keep),
     };
+    let memory_bytes = memory.0;
     Ok(OpenedRows::Records(Box::new(RecordRows { scan, threads, memory_bytes, source, schema, unplaced, start })))
 }
 
@@ -134,15 +138,31 @@ impl RecordRows {
     /// said.
     pub(crate) fn each(
         &mut self,
-        mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
+        take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
     ) -> Result<ExitStatus, String> {
-        let input = self.source.input()?;
+        let (bad, error) = self.read(take, |_, _| {})?;
         let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
+        let exit = said_bad(&bad, format);
+        match error {
+            Some(error) => Ok(message::error(&error)),
+            None => Ok(interrupt::exit_of(&self.scan.control, exit)),
+        }
+    }
+
+    /// Hands batches on until `take` has enough, and each bad record before that to `take_bad`,
+    /// with its bytes. Returns the bad records, and the error that ended it early.
+    pub(crate) fn read(
+        &mut self,
+        mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
+        mut take_bad: impl FnMut(&BadRecord, &[u8]) + Send,
+    ) -> Result<(BadRecords, Option<Error>), String> {
+        let mut bad = BadRecords::default();
+        let input = self.source.input()?;
+        let InputContent::Records(format, _) = &self.source.content else { return Ok((bad, None)) };
         let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
         let stages = (0..self.threads).map(|_| RecordDecoder(decoder())).collect();
         let mut own = decoder();
         let name = input.name().to_owned();
-        let mut bad = BadRecords::default();
         let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
@@ -156,7 +176,10 @@ impl RecordRows {
                         return Err(Error::new(ErrorClass::Stopped, "", "enough was seen"));
                     }
                 }
-                decoded.bad.iter().for_each(|record| bad.add(&name, record));
+                for record in &decoded.bad {
+                    bad.add(&name, record);
+                    take_bad(record, bytes_of(record, &chunk));
+                }
                 // The rest of a chunk that is too much to be decoded at once is decoded in its
                 // turn.
                 let Some(rest) = decoded.rest else { break };
@@ -167,11 +190,7 @@ impl RecordRows {
             long.into_iter().for_each(|offset| bad.add_long(&name, offset, self.scan.record_bytes_max));
             Ok(())
         });
-        let exit = said_bad(&bad, format);
-        match error {
-            Some(error) if error.kind() != ErrorClass::Stopped => Ok(message::error(&error)),
-            _ => Ok(interrupt::exit_of(&self.scan.control, exit)),
-        }
+        Ok((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
     }
 
     /// The closing line of `--stats`.
@@ -180,6 +199,13 @@ impl RecordRows {
             crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
         }
     }
+}
+
+/// The bytes of a bad record.
+fn bytes_of<'a>(record: &BadRecord, chunk: &'a Chunk) -> &'a [u8] {
+    let start = usize::try_from(record.offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
+    let length = usize::try_from(record.length).unwrap_or(usize::MAX).min(chunk.bytes.len() - start);
+    &chunk.bytes[start..start + length]
 }
 
 /// Outcome of a batch.

@@ -195,7 +195,7 @@ fn planted_anomalies_are_among_the_first_three() {
         for finding in &found {
             let view =
                 View { filter: rorqual_accesslog::filter::Filter::parse(&finding.filter).expect("a filter"), ..span(FROM, TO) };
-            let page = store.page(&view, 0, 0, &format(), &Control::default()).expect("nobody cancels");
+            let page = store.page(&view, 0, 0, Some(&format()), &Control::default()).expect("nobody cancels");
             assert_eq!(page.total, finding.hits_in, "{}", finding.filter);
         }
     }

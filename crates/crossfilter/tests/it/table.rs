@@ -205,7 +205,7 @@ fn rows_are_shown_with_their_own_columns() {
     record(&store, &rows());
     let view = View { filter: store.schema().filter("level = warn and count = -").expect("a filter"), ..View::default() };
     let format = LogFormat::parse("combined").expect("a known one");
-    let page = store.page(&view, 1, 2, &format, &Control::default()).expect("nobody cancels");
+    let page = store.page(&view, 1, 2, Some(&format), &Control::default()).expect("nobody cancels");
     let meant: Vec<Row> = rows().into_iter().filter(|row| row.level == "warn" && row.count.is_none()).collect();
     assert_eq!((page.total, page.rows.len()), (meant.len() as u64, 2));
     for (shown, row) in page.rows.iter().zip(&meant[1..]) {

@@ -56,7 +56,7 @@ pub(crate) fn answers(store: &RowStore) -> Vec<String> {
         let viewed = store.view(&view, &ViewParts { top: 50, buckets: 60, stack: Stack::Class }, &control);
         answers.push(serde_json::to_string(&viewed.expect("nobody cancels")).expect("JSON"));
         for offset in [0, 700] {
-            let page = store.page(&view, offset, 200, &format(), &control).expect("nobody cancels");
+            let page = store.page(&view, offset, 200, Some(&format()), &control).expect("nobody cancels");
             answers.push(serde_json::to_string(&page).expect("JSON"));
         }
     }

@@ -3,8 +3,8 @@
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, RateGrouping, Rates, RowBounds, RowPage, RowStore,
-    Stack, UnknownField, ViewResult,
+    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowBounds,
+    RowPage, RowStore, Stack, UnknownField, ViewResult,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -32,6 +32,8 @@ pub(crate) struct ViewAnswer {
     unknown: Amounts,
     week: WeekAnswer,
     percentiles: PercentileSet,
+    /// Numbers of the columns of a table.
+    numbers: Vec<NumberSummary>,
     latency: Option<LatencyAnswer>,
 }
 
@@ -123,6 +125,7 @@ impl ViewAnswer {
             unknown: viewed.unknown,
             week: WeekAnswer { hits: viewed.week },
             percentiles: viewed.percentiles,
+            numbers: viewed.numbers,
             latency: viewed.latency.map(|latency| {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }

@@ -78,7 +78,7 @@ pub(crate) async fn rows(
     QueryParams(asked): QueryParams<RowsExport>,
 ) -> Result<Response, ApiError> {
     let view = span(&session, asked.from, asked.to, asked.filter)?;
-    let format = session.format().ok_or_else(nothing_read)?;
+    let format = session.format().ok_or_else(|| if session.is_table() { of_table() } else { nothing_read() })?;
     let schema = schema_with_flaws(&format);
     let (target, media_type, extension) = match asked.format {
         As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
@@ -226,10 +226,13 @@ pub(crate) async fn panel(
     Extension(twin): Extension<DisconnectWatch>,
     QueryParams(asked): QueryParams<PanelExport>,
 ) -> Result<Response, ApiError> {
-    let column = panel_column(session.schema(), &asked.field)?;
+    let schema = session.schema();
+    let column = panel_column(&schema, &asked.field)?;
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
     let ask = move |store: &RowStore, control: &Control| match column {
+        // The columns are others since.
+        _ if !Arc::ptr_eq(&schema, store.schema()) => Err(ViewError::Cancelled),
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };
@@ -275,6 +278,9 @@ pub(crate) async fn report(
     Extension(twin): Extension<DisconnectWatch>,
     QueryParams(asked): QueryParams<ReportAsked>,
 ) -> Result<Response, ApiError> {
+    if session.is_table() {
+        return Err(of_table());
+    }
     let (from, to) = (asked.from, asked.to);
     let view = span(&session, from, to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
@@ -355,6 +361,12 @@ fn failed(error: ViewError) -> RenderError {
 
 fn full(message: String) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "exports_full", message).retry_after(1)
+}
+
+/// Rows of a table are in a file that the server has, which `convert` reads.
+fn of_table() -> ApiError {
+    let message = "the rows and the page of a table are no downloads; rorqual convert makes CSV, NDJSON or Parquet of its file";
+    ApiError::new(StatusCode::CONFLICT, "table", message)
 }
 
 fn nothing_read() -> ApiError {

@@ -139,6 +139,17 @@ impl SharedRowStore {
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
     }
 
+    /// Takes the rows away, once those who look at them have stopped, and puts others in their
+    /// place, which `make` makes with the same memory; `None` where they are to go. Blocks.
+    pub(crate) fn replace<E>(&self, make: impl FnOnce() -> Result<Arc<RowStore>, E>) -> Option<Result<Arc<RowStore>, E>> {
+        lock(&self.works).as_ref()?.controls.iter().for_each(Control::stop);
+        let mut store = self.store.blocking_write();
+        drop(store.take()?);
+        let made = make();
+        *store = made.as_ref().ok().map(Arc::clone);
+        Some(made)
+    }
+
     /// The rows, for an answer that takes as long as its reader likes.
     pub(crate) async fn hold(&self) -> Result<RowsGuard, ApiError> {
         let work = self.work()?;

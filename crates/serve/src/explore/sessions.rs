@@ -13,8 +13,13 @@ use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
-use rorqual_crossfilter::RowStore;
-use rorqual_pipe::reason;
+use rorqual_accesslog::schema::Schema;
+use rorqual_crossfilter::limits::{
+    STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes as recorder_bytes_of_logs, table_recorder_bytes, table_segment_rows,
+    table_thread_bytes,
+};
+use rorqual_crossfilter::{RowStore, RowStoreSettings};
+use rorqual_pipe::{format_size, reason};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io;
@@ -215,7 +220,7 @@ impl Sessions {
         id: String,
         announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
-        store: impl FnOnce(&str, rorqual_crossfilter::RowStoreSettings) -> Result<Arc<RowStore>, E>,
+        store: impl FnOnce(&str, RowStoreSettings) -> Result<Arc<RowStore>, E>,
     ) -> Result<Session, E> {
         let mut settings = self.settings.clone();
         if format.is_some() {
@@ -223,10 +228,10 @@ impl Sessions {
         }
         // A file that the server reads itself can be read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
-        let rows = rorqual_crossfilter::RowStoreSettings {
+        let rows = RowStoreSettings {
             countries: self.settings.countries.clone(),
             segment_rows: self.segment_rows,
-            ..rorqual_crossfilter::RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
+            ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
         let store = match state {
             Some(_) => store(&id, rows),
@@ -236,8 +241,34 @@ impl Sessions {
         Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
     }
 
+    /// An empty store for the rows of a table, in the share of a session.
+    pub(crate) fn table_store(&self, schema: Schema) -> Result<Arc<RowStore>, String> {
+        let (texts, numbers, threads) = (schema.own_texts(), schema.own_numbers(), self.shares.threads);
+        let segment_rows = self.segment_rows.min(table_segment_rows(self.shares.tables_bytes, texts, numbers));
+        // The shares have room for the recorder of a log, and for questions about one.
+        let recorder_bytes = table_recorder_bytes(segment_rows, texts, numbers);
+        let beside = recorder_bytes.saturating_sub(recorder_bytes_of_logs(self.segment_rows))
+            + threads as u64 * (table_thread_bytes(texts, numbers) - THREAD_BYTES);
+        let rows_bytes = self.shares.tables_bytes.saturating_sub(beside);
+        if rows_bytes < STORE_BYTES_MIN.max(2 * recorder_bytes) {
+            let lacking = (STORE_BYTES_MIN.max(2 * recorder_bytes) - rows_bytes) * self.sessions_max as u64;
+            return Err(format!(
+                "{} columns take more than the {} that a session has: start the server with {} more memory, or with fewer sessions",
+                texts + numbers,
+                format_size(self.shares.tables_bytes),
+                format_size(lacking.next_multiple_of(1 << 20))
+            ));
+        }
+        let settings = RowStoreSettings {
+            segment_rows,
+            schema: Arc::new(schema),
+            ..RowStoreSettings::new(rows_bytes, self.question_bytes, threads)
+        };
+        self.store("", settings).map_err(|error| error.message().to_owned())
+    }
+
     /// An empty store for the rows of one session, which is kept where it has an id.
-    fn store(&self, id: &str, settings: rorqual_crossfilter::RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
+    fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
         let failed = |flag: &str, folder: String, cause: std::io::Error| {
             let message = format!("{folder}: there can be no file for rows ({flag}): {}", reason(&cause));
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
@@ -249,8 +280,7 @@ impl Sessions {
         }
         let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        RowStore::new(rorqual_crossfilter::RowStoreSettings { spill, ..settings })
-            .map_err(|cause| failed("--temp-dir", folder(), cause))
+        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
     }
 
     /// Bytes of a session's rows in files.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowPage, RowStore, Stack, View, ViewError, ViewParts};
+use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
@@ -38,8 +38,8 @@ fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::E
 }
 
 impl SpanQuery {
-    fn view(&self, session: &Session) -> Result<View, ApiError> {
-        let filter = session.schema().filter(&self.filter).map_err(|error| {
+    fn view(&self, session: &Session, schema: &Schema) -> Result<View, ApiError> {
+        let filter = schema.filter(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
         session.has_room_for(&filter)?;
@@ -54,18 +54,18 @@ struct QueuedView(SpanQuery);
 impl QueuedView {
     /// Refuses a wrong one at once.
     fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
-        span.view(session).map(|_| Self(span))
+        span.view(session, &session.schema()).map(|_| Self(span))
     }
 
-    /// It was read before.
-    fn view(&self, session: &Session) -> Result<View, ViewError> {
-        self.0.view(session).map_err(|_| ViewError::Cancelled)
+    /// It was read before; only rows with other columns came meanwhile.
+    fn view(&self, session: &Session, store: &RowStore) -> Result<View, ViewError> {
+        self.0.view(session, store.schema()).map_err(|_| ViewError::Cancelled)
     }
 }
 
 /// The view of a question's own span.
 pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
-    SpanQuery { from, to, filter }.view(session)
+    SpanQuery { from, to, filter }.view(session, &session.schema())
 }
 
 fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
@@ -143,13 +143,12 @@ struct ViewAsked {
 
 pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
-    let (look, stack) = (
-        QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?,
-        stack(session.schema(), asked.stack.as_deref())?,
-    );
+    let (look, stacked) =
+        (QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?, asked.stack);
+    stack(&session.schema(), stacked.as_deref())?;
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let wanted = ViewParts { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
+    let buckets = asked.buckets.unwrap_or(default).clamp(1, most);
     // Taken before the rows: a view shown as complete has all of them.
     let complete = session.state().ended();
     let hint = session.hint();
@@ -158,7 +157,9 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         store.refresh();
-        let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
+        let stack = stack(store.schema(), stacked.as_deref()).map_err(|_| ViewError::Cancelled)?;
+        let wanted = ViewParts { top, buckets, stack };
+        let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
@@ -186,14 +187,15 @@ struct PanelQuery {
 pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
-    let column = panel_column(session.schema(), &asked.field)?;
+    panel_column(&session.schema(), &asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
-        let mut panel = match column {
-            Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
-            None => store.statuses(&look.view(&asked_of)?, &wanted, control),
+        let look = look.view(&asked_of, store)?;
+        let mut panel = match panel_column(store.schema(), &asked.field).map_err(|_| ViewError::Cancelled)? {
+            Some(column) => store.panel(&look, column, &wanted, control),
+            None => store.statuses(&look, &wanted, control),
         }?;
         Ok(capped_json(&mut panel, limit, |panel, rows| panel.rows.truncate(rows)))
     };
@@ -223,13 +225,9 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
-        let look = look.view(&asked_of)?;
+        let look = look.view(&asked_of, store)?;
         let (mut offset, mut length) = (asked.offset, limit);
-        let page = |offset, length| match &format {
-            Some(format) => store.page(&look, offset, length, format, control),
-            // No line was read yet.
-            None => Ok(RowPage { total: 0, offset, rows: Vec::new() }),
-        };
+        let page = |offset, length| store.page(&look, offset, length, format.as_ref(), control);
         if asked.from_end {
             let end = page(0, 0)?.total.saturating_sub(asked.offset);
             offset = end.saturating_sub(limit as u64);
@@ -260,7 +258,7 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester,
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
-        let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
+        let (a, b) = (a.view(&asked_of, store)?, b.view(&asked_of, store)?);
         let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
         let cut = |value: &mut AnswerWithHint<CompareAnswer>, rows| {
             value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
@@ -292,7 +290,7 @@ pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester,
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
-        let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
+        let (select, against) = (select.view(&asked_of, store)?, against.view(&asked_of, store)?);
         let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
         let mut value = AnswerWithHint { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
         value.answer.rows.truncate(limit);
@@ -327,6 +325,9 @@ enum RateGroupingQuery {
 pub(crate) async fn rates(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (RatesAsked, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    if session.is_table() {
+        return Err(ApiError::bad_request("rates are of clients, and the rows of a table have none"));
+    }
     let by = match asked.by {
         RateGroupingQuery::Client => RateGrouping::Client,
         RateGroupingQuery::Net => RateGrouping::Net,
@@ -339,7 +340,7 @@ pub(crate) async fn rates(PathSession(session): PathSession, asker: Requester, b
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
-        let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store);
+        let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of, store)?, by, top, &limits, control)?, store);
         let mut value = AnswerWithHint { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
         Ok(capped_json(&mut value, top, |value, rows| value.answer.rows.truncate(rows)))
     };

@@ -25,9 +25,10 @@ use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Json, Router};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn};
 use rorqual_crossfilter::{RowStore, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -61,6 +62,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .put("/api/sessions/{id}/data", data)
         .get("/api/sessions/{id}/socket", socket::socket)
         .post("/api/sessions/{id}/cancel", cancel)
+        .get("/api/sessions/{id}/columns", columns)
         .get("/api/sessions/{id}/live", live)
         .get("/api/sessions/{id}/histogram", histogram)
         .post("/api/sessions/{id}/view", views::view)
@@ -192,6 +194,34 @@ async fn cancel(State(sessions): ServerState, PathSession(session): PathSession)
     session.cancel();
     session.ended().await;
     Json(session.view(sessions.idle_max()))
+}
+
+/// The columns of a table.
+#[derive(Serialize)]
+struct ColumnsAnswer {
+    /// In the order of the file; none of a log, which has those of `docs/api.md`.
+    columns: Vec<ColumnAnswer>,
+}
+
+#[derive(Serialize)]
+struct ColumnAnswer {
+    name: String,
+    kind: &'static str,
+    /// Of numbers.
+    unit: Option<&'static str>,
+}
+
+async fn columns(PathSession(session): PathSession, Extension(holder): Extension<PermitOwner>) -> Result<Response, ApiError> {
+    let ticket = holder.ticket().await;
+    let schema = session.schema();
+    let column = |own: &OwnColumn| ColumnAnswer {
+        name: own.name.clone(),
+        kind: if own.unit.is_some() { "number" } else { "text" },
+        unit: own.unit.map(NumberUnit::name),
+    };
+    let mut answer = ColumnsAnswer { columns: schema.own().iter().map(column).collect() };
+    let json = capped_json(&mut answer, 0, |_, _| {}).ok_or_else(views::too_long)?;
+    Ok(views::json(ticket, json))
 }
 
 async fn live(

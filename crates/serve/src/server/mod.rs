@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
-use crate::session::NewUpload;
+use crate::session::{NewUpload, TableSource};
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
@@ -28,7 +28,7 @@ use config::{Config, StartError};
 use rorqual_pipe::Input;
 use rorqual_store::Store;
 use shares::{admission, allot, connections_max, export_advice};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +48,22 @@ pub struct Server {
     tls: Option<Arc<Tls>>,
     grace: Duration,
     carriers: Vec<Handle>,
+}
+
+/// A file of this machine that is opened as a session.
+pub struct OwnFile {
+    /// Its path, which is the session's name.
+    pub path: PathBuf,
+    /// Its content.
+    pub content: OwnFileContent,
+}
+
+/// Content of a file that is opened.
+pub enum OwnFileContent {
+    /// A log, whose format is found when it is read.
+    Log(File),
+    /// A table.
+    Table(Box<dyn TableSource>),
 }
 
 /// Reads the files again that a running server was started with.
@@ -165,16 +181,24 @@ impl Server {
     ///
     /// # Errors
     /// When there are more files than sessions may be open, named by the message.
-    pub fn open(&self, files: Vec<(PathBuf, File)>) -> Result<(), String> {
+    pub fn open(&self, files: Vec<OwnFile>) -> Result<(), String> {
         let mut queue = Vec::new();
-        for (path, file) in files {
+        for OwnFile { path, content } in files {
             let name = path.to_string_lossy().into_owned();
-            let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
+            let size = path.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
             let made = self.sessions.create(NewUpload::file(name.clone(), size), None);
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
-            queue.push((session, name, file));
+            queue.push((session, name, content));
         }
-        tokio::task::spawn_blocking(move || queue.into_iter().for_each(|(session, name, file)| session.run_file(name, file)));
+        let sessions = Arc::clone(&self.sessions);
+        tokio::task::spawn_blocking(move || {
+            for (session, name, content) in queue {
+                match content {
+                    OwnFileContent::Log(file) => session.run_file(name, file),
+                    OwnFileContent::Table(table) => session.run_table(table, |schema| sessions.table_store(schema)),
+                }
+            }
+        });
         Ok(())
     }
 

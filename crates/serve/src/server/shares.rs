@@ -94,6 +94,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("latest reports", REPORTS_KEPT_BYTES as u64),
         ("threads of a question", config.settings.threads_max() as u64 * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
+        ("reading of tables", config.tables_bytes),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),

@@ -11,7 +11,7 @@ impl Session {
     /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
         let error = error.map(ToString::to_string);
-        let source = InputReport { error: error.clone(), ..self.source_so_far() };
+        let source = self.source_so_far(error.clone());
         self.end(error.map(|message| Failure::BadInput { message }), vec![source]);
     }
 
@@ -22,7 +22,7 @@ impl Session {
     }
 
     /// The end; before it the memory is given back that the next session may be waiting for.
-    fn end(self: &Arc<Self>, failure: Option<Failure>, sources: Vec<InputReport>) {
+    pub(super) fn end(self: &Arc<Self>, failure: Option<Failure>, sources: Vec<InputReport>) {
         let stats = self.analyzer.stats(&sources);
         let decided = self.change(&mut self.lock(), |phase| phase.finish(failure, RunOutcome { sources, stats }));
         let Some(end) = decided else { return };

@@ -5,11 +5,13 @@ mod kept;
 mod phase;
 mod runs;
 mod shown;
+mod table;
 mod uploads;
 
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
+pub use table::{TableEnd, TableSource};
 pub(crate) use uploads::too_long;
 
 use crate::admission::scheduler::{Scheduler, WorkerGrant as ParseTurn};
@@ -116,7 +118,6 @@ pub(crate) struct Session {
     shared: Arc<SessionContext>,
     /// Most memory of a filter about the rows.
     filter_bytes_max: u64,
-    schema: Arc<Schema>,
     control: Control,
     analyzer: Analyzer,
     /// Bytes taken from uploads; those of a file are counted by the control.
@@ -141,6 +142,10 @@ struct SessionInner {
     /// The format, once it is found, and its guess where it was not given.
     format: Option<LogFormat>,
     guess: Option<Guess>,
+    /// Name of the format of a table; `None` where it is a log.
+    table: Option<String>,
+    /// Columns of the rows.
+    schema: Arc<Schema>,
     /// The file that is followed.
     followed: Option<FollowStatus>,
     /// It has workers of its own to its end.
@@ -197,6 +202,8 @@ impl Session {
             phase,
             format: None,
             guess: None,
+            table: None,
+            schema: Arc::clone(store.schema()),
             followed: None,
             dedicated: false,
             touched: Instant::now(),
@@ -209,7 +216,6 @@ impl Session {
             settings,
             shared: Arc::clone(shared),
             filter_bytes_max: store.filter_bytes_max(),
-            schema: Arc::clone(store.schema()),
             control: Control::with_rate_limit(rate_limit),
             analyzer,
             taken: AtomicU64::new(0),
@@ -335,8 +341,13 @@ impl Session {
     }
 
     /// Columns of the rows.
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+    pub(crate) fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.lock().schema)
+    }
+
+    /// True if its rows are those of a table, and no log's.
+    pub(crate) fn is_table(&self) -> bool {
+        self.lock().table.is_some()
     }
 
     /// Refuses a filter that would take more than its share of the memory.

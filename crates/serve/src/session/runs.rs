@@ -106,7 +106,7 @@ impl Session {
 
 /// Sets a session to failed when its run panics: nothing else would, and a waiter for its end would
 /// wait for ever.
-struct FailOnUnwind<'a>(&'a Session);
+pub(super) struct FailOnUnwind<'a>(pub(super) &'a Session);
 
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {

@@ -32,6 +32,8 @@ pub(crate) struct SessionView {
     created: f64,
     expires_seconds: u64,
     kept: Option<bool>,
+    /// Number of the columns of a table; they are others where it changes. `None` of a log.
+    columns: Option<usize>,
 }
 
 /// Events of a followed file.
@@ -62,6 +64,7 @@ impl Session {
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
             kept: None,
+            columns: inner.table.as_ref().map(|_| inner.schema.own().len()),
         };
         drop(inner);
         // After the state, since a session that is shown as finished is on the disk; and without
@@ -73,7 +76,7 @@ impl Session {
     /// is known. It is made on a blocking thread, as it goes over all tables, in the turn of a
     /// question.
     pub(crate) async fn report(self: &Arc<Self>) -> Option<Bytes> {
-        self.lock().format.as_ref()?;
+        self.format_name()?;
         let fresh = || self.reports.fresh(self.control.decoded_bytes(), self.state().ended());
         if let Some(report) = fresh() {
             return Some(report);
@@ -130,14 +133,17 @@ impl Session {
     fn report_of(&self, turn: &QueryPermit, ran: Option<RunOutcome>, complete: bool) -> LogReport {
         let (sources, stats) = match ran {
             Some(RunOutcome { sources, stats }) => (sources, Some(stats)),
-            None => (vec![self.source_so_far()], None),
+            None => (vec![self.source_so_far(None)], None),
         };
         let mut report = self.analyzer.report(sources, complete, 0);
         report.stats = stats.unwrap_or(report.stats);
         // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back
         // are told to the client that asks for them.
         let control = Control::default();
-        let _ = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
+        let filled = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
+        if let Some(Ok(rows)) = filled.filter(|_| self.is_table()) {
+            report.lines = rows;
+        }
         report
     }
 
@@ -159,17 +165,24 @@ impl Session {
 
     /// The report's part about the lines of a view. Blocks.
     pub(crate) fn view_report(&self, complete: bool) -> LogReport {
-        self.analyzer.report(vec![self.source_so_far()], complete, 0)
+        self.analyzer.report(vec![self.source_so_far(None)], complete, 0)
     }
 
-    pub(super) fn source_so_far(&self) -> InputReport {
+    /// Name of the format, once it is known.
+    fn format_name(&self) -> Option<String> {
+        let inner = self.lock();
+        inner.format.as_ref().map(|format| format.name().to_owned()).or_else(|| inner.table.clone())
+    }
+
+    /// Its input, with the `error` that ended it early.
+    pub(super) fn source_so_far(&self, error: Option<String>) -> InputReport {
         InputReport {
             name: self.name().to_owned(),
-            format: self.format().map(|format| format.name().to_owned()),
+            format: self.format_name(),
             guess: self.lock().guess.clone(),
             bytes: self.control.decoded_bytes(),
             lines: self.analyzer.analysis().lines().total,
-            error: None,
+            error,
         }
     }
 }

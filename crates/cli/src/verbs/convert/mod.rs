@@ -132,7 +132,7 @@ impl<'a> Convert<'a> {
     fn sources(&self) -> Result<(Vec<KnownInput>, PassColumns), String> {
         let mut sources = Vec::new();
         for path in &self.args.files {
-            sources.push(KnownInput::open(path, &self.given, &self.scan, self.memory_bytes)?);
+            sources.push(KnownInput::open(path, &self.given, &self.scan, (self.memory_bytes, self.memory_bytes))?);
             // The footers of all inputs are held.
             self.footers_fit(&sources)?;
         }

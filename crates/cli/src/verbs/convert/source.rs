@@ -35,10 +35,15 @@ pub(crate) enum InputContent {
 }
 
 impl KnownInput {
-    /// Looks at an input.
-    pub(crate) fn open(path: &Path, given: &FormatHints, scan: &ScanSettings, memory_bytes: u64) -> Result<Self, String> {
+    /// Looks at an input, which is read in `memory_bytes` of the process's memory.
+    pub(crate) fn open(
+        path: &Path,
+        given: &FormatHints,
+        scan: &ScanSettings,
+        (memory_bytes, process_bytes): (u64, u64),
+    ) -> Result<Self, String> {
         input::refuse_output(path, input::output_file()).map_err(|error| error.to_string())?;
-        let content = match table(path, given, memory_bytes)? {
+        let content = match table(path, given, (memory_bytes, process_bytes))? {
             Some(table) => InputContent::Table(table),
             None => Self::records(path, given, scan, memory_bytes)?,
         };
@@ -105,13 +110,13 @@ fn stream(mut input: Input, head: &[u8], scan: &ScanSettings, memory_bytes: u64)
 const HEAD_BYTES: usize = 8;
 
 /// A file of columns, where it is one.
-fn table(path: &Path, given: &FormatHints, memory_bytes: u64) -> Result<Option<TableFile>, String> {
+fn table(path: &Path, given: &FormatHints, (memory_bytes, process_bytes): (u64, u64)) -> Result<Option<TableFile>, String> {
     if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
         return Ok(None);
     }
     let name = escaped_path(path);
     let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
-    let _guard = MemoryWatchdog::reading(&name, memory_bytes);
+    let _guard = MemoryWatchdog::reading(&name, process_bytes);
     TableFile::open(file, &name, memory_bytes).map_err(|error| error.to_string())
 }
 

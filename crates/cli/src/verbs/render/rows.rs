@@ -149,7 +149,7 @@ fn of_file(
     threads: usize,
     memory_bytes: u64,
 ) -> Result<RowOrigin, String> {
-    let mut opened = Opened::open(&path, given, scan, memory_bytes)?;
+    let mut opened = Opened::open(&path, given, scan, (memory_bytes, memory_bytes))?;
     let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     Ok(match opened.content {
         InputContent::Table(table) => RowOrigin::Table(Arc::new(table)),

@@ -2,6 +2,7 @@
 
 mod log;
 mod signals;
+mod tables;
 mod templates;
 
 use crate::args::{Common, ServeArgs, TerminalWhen};
@@ -11,7 +12,7 @@ use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::{Input, allocator};
-use rorqual_serve::{Config, EXPORTS_MAX, Reload, STORE_ASKS_MAX, Server, ServerTotals};
+use rorqual_serve::{Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
 use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
 use std::fs::File;
@@ -19,6 +20,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tables::{ServedTable, reading_bytes};
 use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::Signal;
@@ -61,15 +63,20 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     if args.files.iter().filter(|path| is_stdin(path)).count() > 1 {
         return message::error(&"`-` is given more than once, and there is one standard input");
     }
+    let formats = match formats(&args.format) {
+        Ok(formats) => formats,
+        Err(error) => return message::error(&error),
+    };
+    let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let open_file = |path: &Path| open_file(path, |path| ServedTable::of(common, path, &formats, memory_bytes));
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
     }
-    let mut config = match config(common, args, &logs) {
+    let mut config = match config(common, args, memory_bytes, &logs) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
     };
-    let memory_bytes = config.settings.memory_bytes;
     let runtimes = common.process.threads_or(ASYNC_THREADS_MAX).min(ASYNC_THREADS_MAX);
     let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX).div_ceil(runtimes)
         + config.reading
@@ -138,10 +145,10 @@ fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
     }
 }
 
-/// Logs that are read from the start on.
+/// Files that are read from the start on.
 enum StartLog {
     /// To its end, in its turn.
-    File(PathBuf, File),
+    File(OwnFile),
     /// A file that is read as it grows.
     Followed(Input),
 }
@@ -150,7 +157,7 @@ fn open_logs(server: &Server, logs: Vec<StartLog>) -> Result<(), String> {
     let (mut files, mut followed) = (Vec::new(), Vec::new());
     for log in logs {
         match log {
-            StartLog::File(path, file) => files.push((path, file)),
+            StartLog::File(file) => files.push(file),
             StartLog::Followed(input) => followed.push(input),
         }
     }
@@ -173,9 +180,9 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
         .build()
 }
 
-fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config, String> {
+fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog]) -> Result<Config, String> {
     let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(_))).count();
-    let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(_), .. }));
     Ok(Config {
         port: args.port,
         access: args.service.access(),
@@ -186,6 +193,7 @@ fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
+        tables_bytes: if logs.iter().any(is_table) { reading_bytes(memory_bytes) } else { 0 },
         settings: AnalyzeSettings {
             memory_bytes,
             threads: common.process.threads.map(usize::from),
@@ -235,7 +243,7 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn open_file(path: &Path) -> Result<StartLog, String> {
+fn open_file(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<StartLog, String> {
     if is_stdin(path) {
         return follow(path);
     }
@@ -250,7 +258,9 @@ fn open_file(path: &Path) -> Result<StartLog, String> {
         let advice = "is not a regular file, and serve reads no others without --follow: pipe it in as `-`, give it to `rorqual logs`, or upload it";
         return Err(format!("{name}: {advice}"));
     }
-    Ok(StartLog::File(path.to_owned(), File::open(path).map_err(cannot)?))
+    let file = File::open(path).map_err(cannot)?;
+    let content = table(path).map_or(OwnFileContent::Log(file), |table| OwnFileContent::Table(Box::new(table)));
+    Ok(StartLog::File(OwnFile { path: path.to_owned(), content }))
 }
 
 /// Reads token and certificate again, each time it is told to.

@@ -5,22 +5,21 @@ mod terminal;
 
 use crate::args::{Common, ShownArgs, SummaryArgs};
 use crate::exit::ExitStatus;
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, REST, RecordedRows};
 use crate::rows::records::{BatchOutcome, OpenedRows, open};
 use crate::verbs::convert::rest_bytes_of_table;
 use crate::watchdog::MemoryWatchdog;
 use crate::{interrupt, message};
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use report::{REST, SummaryReport};
+use report::SummaryReport;
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
-use rorqual_columnar::limits::BATCH_BYTES_MAX;
 use rorqual_columnar::read::{RowChoice, TableFile};
-use rorqual_columnar::render::{FlatColumns, FlatTexts};
+use rorqual_columnar::render::FlatColumns;
 use rorqual_crossfilter::limits::{RECORDER_BYTES, ROWS_BYTES_MIN, table_recorder_bytes, table_segment_rows, table_thread_bytes};
-use rorqual_crossfilter::{RowStore, RowStoreSettings, Stack, TableRecorder, TableRows, TextCells, View, ViewError, ViewParts};
+use rorqual_crossfilter::{RowStore, RowStoreSettings, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::gather::OutputFd;
-use rorqual_pipe::{Control, Error, ErrorClass, escaped_path, format_size, reason};
+use rorqual_pipe::{Control, escaped_path, format_size, reason};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,13 +30,10 @@ const COLUMNS_MAX: usize = 4_000;
 /// Buckets of the histogram.
 const BUCKETS: usize = 400;
 
-/// Batches that are held in another form while their rows are recorded, with the batch itself.
-const FLAT_BATCHES: u64 = 3;
-
 pub(crate) fn run(common: &Common, args: &SummaryArgs) -> ExitStatus {
     let shown = ShownArgs { columns: None, to: None, json: false };
     // Of a table with few columns; the others are asked when the columns are known.
-    let beside = ROWS_BYTES_MIN + RECORDER_BYTES + table_thread_bytes(0, 0) + FLAT_BATCHES * BATCH_BYTES_MAX as u64;
+    let beside = ROWS_BYTES_MIN + RECORDER_BYTES + table_thread_bytes(0, 0) + RECORDED_BATCH_BYTES;
     let begun = Instant::now();
     let summed = match open(common, &args.from, &shown, &args.file, (beside, SampleExtent::Whole)) {
         Ok(OpenedRows::Table(table, control)) => of_table(common, args, &table, &control, begun),
@@ -46,7 +42,7 @@ pub(crate) fn run(common: &Common, args: &SummaryArgs) -> ExitStatus {
             let control = records.control().clone();
             let opened = SummarizedFile::new(args, records.schema(), (common.process.memory_bytes(), rest_bytes), threads);
             opened.and_then(|mut summary| {
-                let exit = records.each(|batch| summary.take(batch).map(|()| BatchOutcome::All))?;
+                let exit = records.each(|batch| summary.rows.take(batch).map(|_| BatchOutcome::All))?;
                 let exit = summary.finish(args, &control, begun, exit);
                 records.say_stats(common);
                 Ok(exit)
@@ -74,7 +70,7 @@ fn of_table(
         if control.stopped() {
             break;
         }
-        if let Err(error) = batch.and_then(|batch| summary.take(&batch)) {
+        if let Err(error) = batch.and_then(|batch| summary.rows.take(&batch)) {
             exit = message::error(&error);
             break;
         }
@@ -86,29 +82,19 @@ fn of_table(
 struct SummarizedFile {
     columns: FlatColumns,
     store: Arc<RowStore>,
-    recorder: TableRecorder,
+    rows: RecordedRows,
     view: View,
-    rows: u64,
-}
-
-/// Texts of a column, for a recorder.
-struct Cells<'a>(&'a FlatTexts);
-
-impl TextCells for Cells<'_> {
-    fn text(&self, row: usize) -> &[u8] {
-        self.0.text(row)
-    }
 }
 
 impl SummarizedFile {
     /// A store for the rows of that schema, in the part of the memory that their reading leaves.
     fn new(
         args: &SummaryArgs,
-        schema: &SchemaRef,
+        arrow_schema: &SchemaRef,
         (memory_bytes, rest_bytes): (u64, u64),
         threads: usize,
     ) -> Result<Self, String> {
-        let columns = FlatColumns::new(schema);
+        let columns = FlatColumns::new(arrow_schema);
         let own = columns.own();
         let name = escaped_path(&args.file);
         if own.len() > COLUMNS_MAX {
@@ -122,7 +108,7 @@ impl SummarizedFile {
             ROWS_BYTES_MIN
                 + table_recorder_bytes(segment_rows, texts, numbers)
                 + threads as u64 * table_thread_bytes(texts, numbers)
-                + FLAT_BATCHES * BATCH_BYTES_MAX as u64
+                + RECORDED_BATCH_BYTES
         };
         // Counting by fewer threads leaves more room for rows.
         let threads = (1..=threads).rev().find(|threads| needed(*threads) <= rest_bytes);
@@ -143,30 +129,14 @@ impl SummarizedFile {
             RowStoreSettings { spill, segment_rows, schema: Arc::new(schema), ..RowStoreSettings::only(rows_bytes, threads) };
         let store = RowStore::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        let recorder = TableRecorder::new(&store);
-        Ok(Self { columns, store, recorder, view: View { filter, ..View::default() }, rows: 0 })
-    }
-
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let flat = self.columns.batch(batch).map_err(|error| Error::new(ErrorClass::Io, "rows", error.to_string()))?;
-        let cells: Vec<Cells<'_>> = flat.texts.iter().map(Cells).collect();
-        let texts: Vec<&dyn TextCells> = cells.iter().map(|cells| cells as &dyn TextCells).collect();
-        let numbers: Vec<&[u64]> = flat.numbers.iter().map(Vec::as_slice).collect();
-        self.recorder.take(&TableRows {
-            offset: self.rows,
-            rows: flat.rows,
-            times: &flat.times_us,
-            texts: &texts,
-            numbers: &numbers,
-        });
-        self.rows += flat.rows as u64;
-        Ok(())
+        let rows = RecordedRows::new(arrow_schema, &store);
+        Ok(Self { columns, store, rows, view: View { filter, ..View::default() } })
     }
 
     /// Counts the rows, and prints the answer.
     fn finish(self, args: &SummaryArgs, control: &Control, begun: Instant, exit: ExitStatus) -> ExitStatus {
-        let Self { columns, store, recorder, view, .. } = self;
-        recorder.finish();
+        let Self { columns, store, rows, view } = self;
+        rows.finish();
         // Of a run that was stopped the rows so far are summarised; the next Ctrl-C ends the
         // process.
         let control = if control.stopped() { Control::default() } else { control.clone() };

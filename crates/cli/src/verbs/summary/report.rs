@@ -1,5 +1,6 @@
 //! The summary as data: schema `rorqual.summary/1`.
 
+use crate::rows::recorded::REST;
 use rorqual_accesslog::report::{Distinct, Panel, ReportRow};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
 use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult};
@@ -10,9 +11,6 @@ use std::time::Instant;
 
 /// The schema's name; it changes when a field changes its meaning.
 const SCHEMA: &str = "rorqual.summary/1";
-
-/// Column of the values of records that came after the columns were inferred, and have none.
-pub(super) const REST: &str = "_rest";
 
 /// A file by its columns.
 #[derive(Debug, Serialize)]

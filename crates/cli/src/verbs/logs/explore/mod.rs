@@ -88,7 +88,7 @@ impl RowsQuestion {
         let zone_seconds = analyzer.analysis().zone_seconds().unwrap_or(0);
         let top = usize::from(args.top);
         let asked =
-            self.store.fill(&mut report, zone_seconds, 0, &control).and_then(|()| self.question.ask(&self.store, top, &control));
+            self.store.fill(&mut report, zone_seconds, 0, &control).and_then(|_| self.question.ask(&self.store, top, &control));
         let answer = match asked {
             Ok(answer) => answer,
             Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, ExitStatus::Interrupted),

@@ -1,0 +1,150 @@
+//! Tables that `serve` opens.
+
+use crate::args::{Common, FromArgs, ShownArgs};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, RecordedRows};
+use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, recognised};
+use crate::verbs::convert::scan;
+use crate::watchdog::MemoryWatchdog;
+use arrow_array::RecordBatch;
+use rorqual_accesslog::analyze::Formats;
+use rorqual_accesslog::format::detect;
+use rorqual_accesslog::schema::Schema;
+use rorqual_columnar::convert::SampleExtent;
+use rorqual_columnar::limits::PREFIX_BYTES;
+use rorqual_columnar::read::{RowChoice, TableFile, is_table};
+use rorqual_columnar::render::FlatColumns;
+use rorqual_columnar::{FormatHints, RecordFormat, ScanSettings};
+use rorqual_crossfilter::RowStore;
+use rorqual_pipe::{Control, Error, ErrorClass, Input, escaped_path};
+use rorqual_serve::{TableEnd, TableSource};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Part of the server's memory in which tables are read.
+const READING_SHARE: u64 = 4;
+
+/// Columns of one table at most: each takes memory for its values.
+const COLUMNS_MAX: usize = 4_000;
+
+/// Memory in which tables are read.
+pub(super) fn reading_bytes(memory_bytes: u64) -> u64 {
+    memory_bytes / READING_SHARE
+}
+
+/// A table that the server reads in its turn.
+pub(super) struct ServedTable {
+    common: Common,
+    path: PathBuf,
+    memory_bytes: u64,
+    format: &'static str,
+    extent: SampleExtent,
+    /// The file, from [`TableSource::columns`] on.
+    opened: Option<OpenedRows>,
+}
+
+impl ServedTable {
+    /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
+    pub(super) fn of(common: &Common, path: &Path, formats: &Formats, memory_bytes: u64) -> Option<Self> {
+        if formats.given.is_some() {
+            return None;
+        }
+        let common = common.clone();
+        let scan = settings(&common, path, memory_bytes, &Control::default()).ok()?;
+        let mut input = Input::open(path).map(Input::into_utf8).ok()?;
+        let head = scan.1.head(&mut input, PREFIX_BYTES).ok()?;
+        let format = if is_table(&head.bytes) {
+            "Parquet or Arrow"
+        } else if detect(&head.bytes, &formats.candidates).is_ok() {
+            return None;
+        } else {
+            match RecordFormat::detect(&path.to_string_lossy(), &head, &FormatHints::default()).ok()?.format {
+                RecordFormat::Json(..) => "JSON",
+                RecordFormat::Csv(_) => "CSV",
+                RecordFormat::Log(_) => return None,
+            }
+        };
+        Some(Self { common, path: path.to_owned(), memory_bytes, format, extent: SampleExtent::Prefix, opened: None })
+    }
+}
+
+fn from() -> FromArgs {
+    FromArgs::default()
+}
+
+fn settings(common: &Common, path: &Path, memory_bytes: u64, control: &Control) -> Result<(usize, ScanSettings), String> {
+    let scanned = scan(common, &from(), &[path], reading_bytes(memory_bytes), |_, _| RECORDED_BATCH_BYTES);
+    let (threads, scan) = scanned.map_err(|error| {
+        format!("{}: a table is read in a quarter of --memory, which is too little of it: {error}", escaped_path(path))
+    })?;
+    Ok((threads, ScanSettings { control: control.clone(), ..scan }))
+}
+
+impl TableSource for ServedTable {
+    fn format(&self) -> String {
+        self.format.to_owned()
+    }
+
+    fn columns(&mut self, control: &Control) -> Result<Schema, String> {
+        let (threads, scan) = settings(&self.common, &self.path, self.memory_bytes, control)?;
+        let shown = ShownArgs { columns: None, to: None, json: false };
+        let memory = (reading_bytes(self.memory_bytes), self.memory_bytes);
+        let opened = recognised((threads, memory), scan, &from(), &shown, &self.path, self.extent)?;
+        let columns = FlatColumns::new(match &opened {
+            OpenedRows::Table(table, _) => table.schema(),
+            OpenedRows::Records(records) => records.schema(),
+        });
+        let own = columns.own();
+        if own.len() > COLUMNS_MAX {
+            let name = escaped_path(&self.path);
+            return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are shown", own.len()));
+        }
+        self.opened = Some(opened);
+        Ok(Schema::table(own))
+    }
+
+    fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
+        match self.opened.take() {
+            Some(OpenedRows::Table(table, _)) => of_columns(&table, store, control, self.memory_bytes),
+            Some(OpenedRows::Records(mut records)) => {
+                let begun = self.extent;
+                self.extent = SampleExtent::Whole;
+                of_records(&mut records, store, begun)
+            }
+            None => Ok(TableEnd::Whole),
+        }
+    }
+}
+
+fn of_columns(table: &TableFile, store: &Arc<RowStore>, control: &Control, memory_bytes: u64) -> Result<TableEnd, String> {
+    let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
+    let mut rows = RecordedRows::new(table.schema(), store);
+    for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
+        if control.stopped() {
+            break;
+        }
+        batch.and_then(|batch| rows.take(&batch)).map_err(|error| error.to_string())?;
+    }
+    rows.finish();
+    Ok(TableEnd::Whole)
+}
+
+fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExtent) -> Result<TableEnd, String> {
+    // Rows and bad records come in turns, of one thread at a time.
+    let rows = Mutex::new(RecordedRows::new(records.schema(), store));
+    let mut misfits = false;
+    let lock = || rows.lock().unwrap_or_else(PoisonError::into_inner);
+    let take = |batch: &RecordBatch| {
+        misfits |= lock().take(batch)?;
+        if misfits && extent == SampleExtent::Prefix {
+            return Err(Error::new(ErrorClass::Stopped, "", "its columns are more than those of its start"));
+        }
+        Ok(BatchOutcome::All)
+    };
+    let (_, error) = records.read(take, |bad, text| lock().reject(bad.reason, text))?;
+    rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    match error {
+        Some(error) => Err(error.to_string()),
+        None if misfits && extent == SampleExtent::Prefix => Ok(TableEnd::MoreColumns),
+        None => Ok(TableEnd::Whole),
+    }
+}
