@@ -228,6 +228,7 @@ pub struct Schema {
     /// In the order of the file.
     own: Vec<OwnColumn>,
     panels: Vec<TextColumn>,
+    is_table: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -285,7 +286,13 @@ impl Schema {
                 }
             }
         }
-        Self { texts, numbers, own, panels }
+        Self { texts, numbers, own, panels, is_table: !is_access_log }
+    }
+
+    /// True if the rows are those of a table, and no access log's.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.is_table
     }
 
     /// Its own columns, in the order of the file.

@@ -1,5 +1,6 @@
 /** The server's contract (docs/api.md) in types, and the few calls the page makes. */
 
+import type { TableColumn } from './fields'
 import type { Way } from './transport'
 
 export type SessionState =
@@ -30,6 +31,8 @@ export interface Session {
   fingerprint: string | null
   created: number
   expires_seconds: number
+  /** How many columns a table has; others come where it changes. Null of a log. */
+  columns: number | null
 }
 
 export interface Server {
@@ -233,6 +236,8 @@ export const api = {
   server: () => call<Server>('GET', '/api/server'),
   sessions: async () => (await call<{ sessions: Session[] }>('GET', '/api/sessions')).sessions,
   session: (id: string) => call<Live>('GET', session(id)),
+  columns: async (id: string) =>
+    (await call<{ columns: TableColumn[] }>('GET', `${session(id)}/columns`)).columns,
   create: (name: string, size: number, fingerprint: string | null, format: string | null) =>
     call<Session>('POST', '/api/sessions', { name, size, fingerprint, format }),
   sample: () => call<Session>('POST', '/api/sessions', { sample: true }),

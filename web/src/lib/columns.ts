@@ -1,9 +1,24 @@
 /** Columns of the table of lines: what they show, how wide they are, and what a press on a cell means. */
 
-import { clause } from './filter'
+import { tableColumns } from './fields'
+import { clause, writtenField } from './filter'
 import { bytes, latency, visible } from './format'
 import { moment, type Span } from './histogram'
-import type { Row } from './viewapi'
+import type { Row, TableValues } from './viewapi'
+
+const numbers = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 })
+const wholes = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+const isoTime = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.000Z$/, 'Z')
+
+/** A value of a table's column, or a text, as people read it. */
+export function numberText(value: string | number | null, unit: string | null, zone: number): string {
+  if (value === null || value === '') return '–'
+  if (typeof value === 'string') return visible(value)
+  if (unit === 'time') return moment(value, zone, 1)
+  if (unit === 'bytes') return bytes(value)
+  if (unit === 'seconds') return latency(value)
+  return (Number.isInteger(value) ? wholes : numbers).format(value)
+}
 
 export interface Column {
   field: string
@@ -20,7 +35,7 @@ const column = (field: string, title: string, width: string, right = false): Col
   right,
 })
 
-export const columns: Column[] = [
+const logColumns: Column[] = [
   column('time', 'time', '168px'),
   column('client', 'client', '136px'),
   column('method', 'method', '60px'),
@@ -41,9 +56,35 @@ export const columns: Column[] = [
   column('flaw', 'flaw', 'minmax(160px, 1fr)'),
 ]
 
-export const columnsOf = (fields: string[]) => columns.filter(({ field }) => fields.includes(field))
+/** All there are: those of logs, or the time of a row and the columns of its table. */
+export function allColumns(): Column[] {
+  const table = tableColumns()
+  if (table === null) return logColumns
+  const own = table.map(({ name, kind }) =>
+    kind === 'number' ? column(name, name, '120px', true) : column(name, name, 'minmax(140px, 1fr)'),
+  )
+  const has = new Set(table.map(({ name }) => name))
+  return [...own, ...logColumns.filter(({ field }) => field === 'flaw' && !has.has(field))]
+}
+
+/** Columns of a table that are shown at first. */
+const firstShown = 8
+export const firstColumns = () =>
+  allColumns()
+    .slice(0, firstShown)
+    .map(({ field }) => field)
+
+export const columnsOf = (fields: string[]) => allColumns().filter(({ field }) => fields.includes(field))
+
+const ofTable = (field: string) => tableColumns()?.find(({ name }) => name === field)
+
+/** The value of a column of a table in a row. */
+export const valueOf = (row: Row, field: string) =>
+  (row['columns'] as unknown as TableValues | undefined)?.[field] ?? null
 
 export function cellText(row: Row, field: string, zone: number): string {
+  const own = ofTable(field)
+  if (own) return numberText(valueOf(row, field), own.unit, zone)
   const value = row[field]
   if (field === 'time') return row.time === null ? '–' : moment(row.time, zone, 1)
   if (value === null || value === undefined || value === '') return '–'
@@ -56,6 +97,16 @@ export type Press = { term: { field: string; value: string } } | { text: string 
 
 /** What a press on a cell filters by: a value, at least a number as large, or the minute of a time. */
 export function press(row: Row, field: string): Press {
+  const own = ofTable(field)
+  if (own) {
+    const value = valueOf(row, field)
+    if (own.kind === 'number' && value !== null) {
+      return {
+        text: `${writtenField(field)} >= ${own.unit === 'time' ? JSON.stringify(isoTime(Number(value))) : String(value)}`,
+      }
+    }
+    return { term: { field, value: value === null ? '' : String(value) } }
+  }
   const value = row[field]
   if (field === 'time') {
     if (row.time === null) return null

@@ -1,7 +1,7 @@
 /** What could come next in a filter that is being typed: a field, a comparison, a value seen in the view. */
 
-import { fieldOf, fields } from './fields'
-import { tokens, written, type Token } from './filter'
+import { allFields, fieldOf } from './fields'
+import { tokens, written, writtenField, type Token } from './filter'
 
 export interface Option {
   /** What is put in. */
@@ -65,12 +65,12 @@ function offers(before: Token[], valuesOf: (field: string) => string[]): Option[
   const last = before[before.length - 1]
   const field = fieldBefore(before)
   if (last === undefined || isWord(last, 'and', 'or', 'not') || (last.text === '(' && !inList(before))) {
-    return fields.map(({ name, hint }) => ({ text: name, about: hint }))
+    return allFields().map(({ name, hint }) => ({ text: writtenField(name), about: hint }))
   }
   if (field === null) return joins
   const isOperand = last.kind === 'mark' || isWord(last, 'contains')
   if (isOperand && last.text !== ')') return values(field, valuesOf)
-  if (last.kind === 'word' && fieldOf(last.text.toLowerCase()) && before.length === fieldAt(before) + 1) {
+  if (isField(last) && before.length === fieldAt(before) + 1) {
     return operators(field)
   }
   return joins
@@ -98,17 +98,20 @@ function fieldAt(before: Token[]): number {
   for (let at = before.length - 1; at >= 0; at--) {
     const token = before[at]
     if (isWord(token, 'and', 'or')) return -1
-    if (token?.kind === 'word' && fieldOf(token.text.toLowerCase()) && startsClause(before[at - 1])) return at
+    if (isField(token) && startsClause(before[at - 1])) return at
   }
   return -1
 }
+
+const isField = (token: Token | undefined) =>
+  (token?.kind === 'word' || token?.kind === 'quoted') && fieldOf(token.text) !== null
 
 const startsClause = (token: Token | undefined) =>
   token === undefined || isWord(token, 'and', 'or', 'not') || token.text === '('
 
 function fieldBefore(before: Token[]): string | null {
   const token = before[fieldAt(before)]
-  return token ? token.text.toLowerCase() : null
+  return token ? (fieldOf(token.text)?.name ?? null) : null
 }
 
 function inList(before: Token[]): boolean {

@@ -17,8 +17,8 @@ const field = (name: string, title: string, kind: FieldKind, hint: string): Fiel
   hint,
 })
 
-/** All that a filter may speak of. */
-export const fields: Field[] = [
+/** All that a filter may speak of in an access log. */
+const logFields: Field[] = [
   field('status', 'Status', 'number', 'a status, 5xx, or 400..499'),
   field('class', 'Status class', 'number', '2xx, 3xx, 4xx, 5xx or other'),
   field('path', 'Path', 'text', 'without its query'),
@@ -49,17 +49,62 @@ export const fields: Field[] = [
   field('repaired', 'Repaired', 'flag', 'lines that were mended'),
 ]
 
-const byName = new Map(fields.map((one) => [one.name, one]))
+/** A column of a table, as the server tells it (docs/api.md, "Columns"). */
+export interface TableColumn {
+  name: string
+  kind: 'text' | 'number'
+  /** Of numbers. */
+  unit: string | null
+}
 
-export const fieldOf = (name: string) => byName.get(name) ?? null
+const hints: Record<string, string> = {
+  integer: '7, or >= 7',
+  float: '0.25, or < 0.25',
+  time: '2026-01-27T14:10',
+}
+const ofTables = ['flaw', 'hour', 'weekday', 'rejected']
+
+let table: TableColumn[] | null = null
+let fields = logFields
+let byName = new Map<string, Field>()
+
+/** Columns of the table that is shown; null where a log is. */
+export function setTable(columns: TableColumn[] | null): void {
+  table = columns
+  const own = (columns ?? []).map(({ name, kind, unit }) =>
+    field(name, name, kind, kind === 'text' ? 'a text' : (hints[unit ?? ''] ?? 'a number')),
+  )
+  const has = new Set(own.map(({ name }) => name))
+  const rest = logFields.filter(({ name }) => columns === null || (ofTables.includes(name) && !has.has(name)))
+  fields = [...own, ...rest]
+  byName = new Map(fields.map((one) => [one.name, one]))
+}
+setTable(null)
+
+/** The columns of the table that is shown. */
+export const tableColumns = () => table
+/** What is counted, in words: a line of a log, a row of a table. */
+export const recordWord = () => (table ? 'row' : 'line')
+export const requestWord = () => (table ? 'row' : 'request')
+
+/** All that a filter may speak of. */
+export const allFields = () => fields
+
+/** As it is written, or the only one that differs in the case of its letters. */
+export function fieldOf(name: string): Field | null {
+  const exact = byName.get(name)
+  if (exact || (table === null && name === name.toLowerCase())) return exact ?? null
+  const alike = fields.filter((field) => field.name.toLowerCase() === name.toLowerCase())
+  return (alike.length === 1 ? alike[0] : null) ?? null
+}
 export const titleOf = (name: string) => byName.get(name)?.title ?? name
 /** Fields have one name each, wherever they stand; of those that the page does not know, the server's. */
 export const titleOfPanel = ({ field, title }: { field: string; title: string }) =>
   fieldOf(field)?.title ?? title
 export const isNumeric = (name: string) => byName.get(name)?.kind === 'number'
 
-/** What the histogram can be stacked by: few values, or a meaning worth a look. */
-export const stackable = [
+/** What the histogram of a log can be stacked by: few values, or a meaning worth a look. */
+const logStackable = [
   'class',
   'method',
   'kind',
@@ -75,6 +120,14 @@ export const stackable = [
   'site',
   'source',
 ]
+
+/** What the histogram can be stacked by, of the fields that have panels. */
+export function stackable(panels: string[]): string[] {
+  if (table) return ['class', ...panels]
+  return logStackable.filter((field) => field === 'class' || panels.includes(field))
+}
+export const titleOfStack = (name: string) =>
+  table && name === 'class' && !byName.has(name) ? 'nothing' : titleOf(name).toLowerCase()
 
 /** Panels as they stand on the page; one that the log does not have is left out. */
 export const panelOrder = [
@@ -102,6 +155,7 @@ export const panelOrder = [
 
 /** A panel's place on the page; fields nobody has placed come last. */
 export const placeOf = (name: string) => {
+  if (table) return 0
   const at = panelOrder.indexOf(name)
   return at < 0 ? panelOrder.length : at
 }

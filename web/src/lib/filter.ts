@@ -3,7 +3,7 @@
  * alone says what is a filter and what it means; a text this file cannot take apart is kept as it is.
  */
 
-import { isNumeric } from './fields'
+import { fieldOf, isNumeric, tableColumns } from './fields'
 
 export interface Token {
   kind: 'word' | 'quoted' | 'mark' | 'broken'
@@ -121,8 +121,8 @@ function readChoice(term: string): Choice | null {
   const all = tokens(term)
   const not = isWord(all[0], 'not')
   const [name, ...rest] = not ? all.slice(1) : all
-  if (name?.kind !== 'word') return null
-  const field = name.text.toLowerCase()
+  if (name?.kind !== 'word' && (name?.kind !== 'quoted' || tableColumns() === null)) return null
+  const field = fieldOf(name.text)?.name ?? name.text.toLowerCase()
   if (rest.length === 0) return { field, negated: not, values: [] }
   if (not) return null
   if (isMark(rest[0], '=', '==', '!=') && rest.length === 2) {
@@ -165,14 +165,23 @@ export function written(field: string, value: string): string {
   if (isNumeric(field)) return value
   const plain =
     !/[\s()",=!~<>\p{Cc}]/u.test(value) && value !== '-' && !keywords.includes(value.toLowerCase())
-  const network = field === 'client' && value.includes('/')
+  const isLog = tableColumns() === null
+  const network = isLog && field === 'client' && value.includes('/')
   // In small letters it is taken for a mistake.
-  const capitals = (field === 'method' || field === 'country') && value !== value.toUpperCase()
+  const capitals = isLog && (field === 'method' || field === 'country') && value !== value.toUpperCase()
   return plain && !network && !capitals ? value : JSON.stringify(value)
 }
 
-export function writeChoice({ field, negated, values }: Choice): string {
-  const all = values.map((value) => written(field, value))
+/** A field as the filter language writes it: a column of a table may be called anything. */
+export const writtenField = (field: string) =>
+  /^[\p{L}_@$][\p{L}\p{N}_.@$#/:-]*$/u.test(field) &&
+  ![...keywords, 'exists', 'has'].includes(field.toLowerCase())
+    ? field
+    : JSON.stringify(field)
+
+export function writeChoice({ field: name, negated, values }: Choice): string {
+  const all = values.map((value) => written(name, value))
+  const field = writtenField(name)
   if (all.length === 0) return negated ? `not ${field}` : field
   if (all.length === 1) return `${field} ${negated ? '!=' : '='} ${all[0]}`
   return `${field} ${negated ? 'not in' : 'in'} (${all.join(', ')})`
@@ -185,7 +194,7 @@ const isCut = (value: string) => value.length >= cutFrom && value.endsWith('…'
 /** The clause that a click on a value means. */
 export function clause(field: string, value: string, negated: boolean): string {
   if (isCut(value)) {
-    const contains = `${field} contains ${JSON.stringify(value.slice(0, -1))}`
+    const contains = `${writtenField(field)} contains ${JSON.stringify(value.slice(0, -1))}`
     return negated ? `not ${contains}` : contains
   }
   return writeChoice({ field, negated, values: [value] })

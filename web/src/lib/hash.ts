@@ -65,7 +65,7 @@ export function readHash(hash: string): Place {
         .map((term) => term.trim())
         .filter((term) => term !== ''),
     ).slice(0, termsMax),
-    stack: /^[a-z_]+$/.exec(fields.get('stack') ?? '')?.[0] ?? nowhere.stack,
+    stack: /^[^<>\p{Cc}]{1,200}$/u.exec(fields.get('stack') ?? '')?.[0] ?? nowhere.stack,
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
     other: readSpan(fields.get('ofrom'), fields.get('oto')),

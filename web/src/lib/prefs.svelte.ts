@@ -12,6 +12,8 @@ const columnsFirst = ['time', 'client', 'method', 'url', 'status', 'bytes', 'age
 class Prefs {
   theme = $state<Theme>('system')
   columns = $state.raw<string[]>(columnsFirst)
+  /** Those of the table that is shown, until another one is; null: the first ones. */
+  tableColumns = $state.raw<string[] | null>(null)
   /** How files are sent. */
   way = $state<Wish>('auto')
   /** The list of keys is open. */

@@ -4,9 +4,18 @@
  */
 
 import type { ClassHistogram, Panel, Report } from './api'
+import { tableColumns } from './fields'
 import type { Histogram, View } from './viewapi'
 
 function byClass(histogram: ClassHistogram): Histogram {
+  if (tableColumns()) {
+    const sum = (at: number) => histogram.series.reduce((sum, { hits }) => sum + (hits[at] ?? 0), 0)
+    return {
+      ...histogram,
+      stack: '',
+      series: [{ value: 'rows', hits: histogram.at.map((_, at) => sum(at)) }],
+    }
+  }
   const series = histogram.series.map(({ class: value, hits }) => ({ value, hits }))
   return { ...histogram, stack: 'class', series }
 }
@@ -21,7 +30,8 @@ export function reported(report: Report): View {
     bytes_sent: report.bytes_sent,
     time: report.time,
     histogram: report.histogram && byClass(report.histogram),
-    panels: report.status.length > 0 ? [...report.panels, statusPanel(report)] : report.panels,
+    panels:
+      report.status.length > 0 && !tableColumns() ? [...report.panels, statusPanel(report)] : report.panels,
     humans: null,
     bots: null,
     unknown: null,

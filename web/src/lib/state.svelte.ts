@@ -6,6 +6,7 @@
  * - `place`     which session and which view of it is shown; mirrors the address bar
  * - `timeline`  which steps back and forward there are within the session
  * - `live`      the newest session and report of the place, a few times a second
+ * - `table`     the columns of the table that is shown, once they came
  * - `lost`      the live events broke off and have not come back
  * - `uploads`   what this page itself sends, by session
  * - `queue`     files picked that wait for the one being sent
@@ -16,6 +17,7 @@
 
 import { SvelteMap } from 'svelte/reactivity'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
+import { setTable, type TableColumn } from './fields'
 import * as filter from './filter'
 import { nowhere, readHash, readWay, writeHash, type Page, type Place, type Tool } from './hash'
 import { snap, wholeSpan, type Span } from './histogram'
@@ -49,6 +51,7 @@ class Store {
   place = $state.raw<Place>(nowhere)
   timeline = $state.raw<Timeline>(begin)
   live = $state.raw<Live | null>(null)
+  table = $state.raw<TableColumn[] | null>(null)
   lost = $state(false)
   uploads = new SvelteMap<string, OwnUpload>()
   queue = $state.raw<File[]>([])
@@ -67,6 +70,8 @@ class Store {
   following = $derived(this.session?.state === 'following')
   /** The time the log covers so far; zooming stays inside it. */
   whole = $derived(this.report && spanOf(this.report))
+  /** The columns are known: those of a table come apart. */
+  isKnown = $derived((this.session?.columns ?? null) === null || this.table !== null)
   /** Seconds east of UTC: that of the log, and that which times are shown in. */
   logZone = $derived(this.report?.time?.zone_seconds ?? 0)
   zone = $derived(this.place.logZone ? this.logZone : 0)
@@ -81,6 +86,8 @@ class Store {
   private taking: ReturnType<typeof setTimeout> | null = null
   private tookAt = -Infinity
   private starting = false
+  /** The number of columns that were asked for. */
+  private asked: number | null = null
   /** The first of the files picked shows itself; those after it wait in the list. */
   private showNext = false
 
@@ -238,6 +245,7 @@ class Store {
     if (this.taking !== null) clearTimeout(this.taking)
     this.taking = null
     this.lost = false
+    this.takeTable(null)
     if (id === null) return void this.look()
     this.unfollow = follow(id, {
       live: (live) => this.receive(live),
@@ -293,6 +301,27 @@ class Store {
     this.server = live.server
     this.lost = false
     this.uploads.get(live.session.id)?.upload.serverSays(live.session)
+    const { id, columns } = live.session
+    if (columns !== null && columns !== this.asked) void this.askTable(id, columns)
+  }
+
+  private takeTable(table: TableColumn[] | null): void {
+    setTable(table)
+    this.table = table
+    if (table === null) this.asked = prefs.tableColumns = null
+  }
+
+  private async askTable(id: string, columns: number): Promise<void> {
+    this.asked = columns
+    try {
+      const table = await api.columns(id)
+      if (this.place.session === id && this.asked === columns) this.takeTable(table)
+    } catch (error) {
+      if (this.place.session !== id) return
+      // The next live event asks again.
+      this.asked = null
+      this.complain(error, null)
+    }
   }
 
   private async look(): Promise<void> {

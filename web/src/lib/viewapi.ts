@@ -73,9 +73,25 @@ export interface View extends Marked {
   unknown: Total | null
   /** Hits by weekday (Monday first) and hour of the log's own clock. */
   week: { hits: number[][] } | null
+  /** Numbers of the columns of a table. */
+  numbers?: NumberSummary[]
   percentiles: Record<'bytes' | 'request_time' | 'upstream_time', Percentiles | null>
   latency: Latency | null
 }
+
+/** Numbers of a column: seconds of times, which have no quantiles. */
+export interface NumberSummary {
+  field: string
+  unit: string
+  hits: number
+  min: number | null
+  max: number | null
+  quantiles: { p50: number; p90: number; p95: number; p99: number } | null
+  quantile_error: number
+}
+
+/** A row's columns, of a table. */
+export type TableValues = Record<string, string | number | null>
 
 export type Row = { row: number; time: number | null; flaw: string | null; line: string } & Record<
   string,

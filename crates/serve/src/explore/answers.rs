@@ -2,6 +2,7 @@
 
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
+use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
     Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowBounds,
     RowPage, RowStore, Stack, UnknownField, ViewResult,
@@ -93,8 +94,16 @@ struct LatencyAnswer {
 impl ViewAnswer {
     /// A view that was counted in `seconds`, of rows to which more come unless they are `complete`,
     /// with the log's clock and `top` rows a panel.
-    pub(crate) fn new(viewed: ViewResult, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
-        let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
+    pub(crate) fn new(
+        viewed: ViewResult,
+        (stack, schema): (Stack, &Schema),
+        complete: bool,
+        seconds: f64,
+        zone_seconds: i32,
+        top: usize,
+    ) -> Self {
+        let is_log = !schema.is_table();
+        let panels = viewed.status_panel(top).filter(|_| is_log).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
         let all = rows.dropped == 0;
         Self {
@@ -118,7 +127,10 @@ impl ViewAnswer {
             exact: viewed.exact,
             bounds: viewed.bounds,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
-            histogram: viewed.histogram.map(|histogram| named(histogram, stack)),
+            histogram: viewed.histogram.map(|histogram| match stack {
+                Stack::Class if !is_log => unstacked(histogram),
+                _ => named(histogram, stack),
+            }),
             panels,
             humans: viewed.people,
             bots: viewed.bots,
@@ -131,6 +143,19 @@ impl ViewAnswer {
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
         }
+    }
+}
+
+/// A histogram of all rows, which have no classes.
+fn unstacked(histogram: rorqual_crossfilter::ViewHistogram) -> HistogramAnswer {
+    let hits = |bucket: usize| histogram.series.iter().map(|series| series.hits[bucket]).sum();
+    let hits = (0..histogram.at.len()).map(hits).collect();
+    HistogramAnswer {
+        bucket_seconds: histogram.bucket_seconds,
+        finest_seconds: histogram.finest_seconds,
+        at: histogram.at,
+        stack: String::new(),
+        series: vec![SeriesAnswer { value: Some("rows".to_owned()), hits }],
     }
 }
 

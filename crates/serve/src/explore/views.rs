@@ -98,8 +98,9 @@ pub(crate) fn panel_column(schema: &Schema, name: &str) -> Result<Option<TextCol
 
 fn stack(schema: &Schema, name: Option<&str>) -> Result<Stack, ApiError> {
     match name {
+        Some(name) if schema.is_table() && schema.text(name).is_some() => text_column(schema, name).map(Stack::Values),
         None | Some("class") => Ok(Stack::Class),
-        Some("bot") => Ok(Stack::Bot),
+        Some("bot") if !schema.is_table() => Ok(Stack::Bot),
         Some(name) => text_column(schema, name).map(Stack::Values),
     }
 }
@@ -161,7 +162,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let wanted = ViewParts { top, buckets, stack };
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
-        let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
+        let value = ViewAnswer::new(viewed, (stack, store.schema()), complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
             value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };
