@@ -33,7 +33,7 @@ extern crate self as rorqual_serve;
 pub use explore::view_page::{ShownView, ViewPage};
 pub use http::access::Access;
 pub use http::routes::Route;
-pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX, table_reading_bytes};
 pub use render::Rendering;
 pub use server::api::routes;
 pub use server::config::{Config, StartError};

@@ -21,6 +21,15 @@ pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 /// Most memory of an ended session without rows: its last report, and the base of any session.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
+/// Part of the server's memory in which it reads its tables, one after another.
+const TABLE_READING_SHARE: u64 = 4;
+
+/// Memory in which a server with so much of it reads its tables; 0 of one that has none.
+#[must_use]
+pub const fn table_reading_bytes(memory_bytes: u64) -> u64 {
+    memory_bytes / TABLE_READING_SHARE
+}
+
 /// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each
 /// costs [`CONNECTION_BYTES`] or [`NARROW_BYTES`].
 pub const CONNECTIONS_MAX_DEFAULT: u16 = 32;

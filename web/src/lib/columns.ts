@@ -8,7 +8,9 @@ import type { Row, TableValues } from './viewapi'
 
 const numbers = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 })
 const wholes = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-const isoTime = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.000Z$/, 'Z')
+/** A number as a filter has it: times in UTC. */
+export const filterNumber = (value: number, unit: string | null) =>
+  unit === 'time' ? new Date(value * 1000).toISOString().replace(/\.000Z$/, 'Z') : String(value)
 
 /** A value of a table's column, or a text, as people read it. */
 export function numberText(value: string | number | null, unit: string | null, zone: number): string {
@@ -102,7 +104,7 @@ export function press(row: Row, field: string): Press {
     const value = valueOf(row, field)
     if (own.kind === 'number' && value !== null) {
       return {
-        text: `${writtenField(field)} >= ${own.unit === 'time' ? JSON.stringify(isoTime(Number(value))) : String(value)}`,
+        text: `${writtenField(field)} >= ${filterNumber(Number(value), own.unit)}`,
       }
     }
     return { term: { field, value: value === null ? '' : String(value) } }

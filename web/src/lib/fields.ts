@@ -1,5 +1,7 @@
 /** The fields of a view: what they are called, what can be asked of them, and where they stand on the page. */
 
+import type { Panel } from './api'
+
 export type FieldKind = 'text' | 'number' | 'flag'
 
 export interface Field {
@@ -153,9 +155,14 @@ export const panelOrder = [
   'flaw',
 ]
 
+/** Of a column of a table: what has some values tells most; one that is the same in all rows, or another in each, least. */
+export function tellingPlace({ distinct, hits }: Panel, rows: number): number {
+  if (distinct.count === 1 && hits === rows) return 2
+  return distinct.count > 100 && 2 * distinct.count > hits ? 1 : 0
+}
+
 /** A panel's place on the page; fields nobody has placed come last. */
 export const placeOf = (name: string) => {
-  if (table) return 0
   const at = panelOrder.indexOf(name)
   return at < 0 ? panelOrder.length : at
 }

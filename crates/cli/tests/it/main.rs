@@ -44,6 +44,7 @@ mod promise;
 mod render;
 mod sample;
 mod served;
+mod served_tables;
 mod server;
 mod service;
 mod sockets;

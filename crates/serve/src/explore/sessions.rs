@@ -15,8 +15,7 @@ use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::limits::{
-    STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes as recorder_bytes_of_logs, table_recorder_bytes, table_segment_rows,
-    table_thread_bytes,
+    RECORDER_BYTES, STORE_BYTES_MIN, THREAD_BYTES, table_recorder_bytes, table_segment_rows, table_thread_bytes,
 };
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
 use rorqual_pipe::{format_size, reason};
@@ -245,10 +244,10 @@ impl Sessions {
     pub(crate) fn table_store(&self, schema: Schema) -> Result<Arc<RowStore>, String> {
         let (texts, numbers, threads) = (schema.own_texts(), schema.own_numbers(), self.shares.threads);
         let segment_rows = self.segment_rows.min(table_segment_rows(self.shares.tables_bytes, texts, numbers));
-        // The shares have room for the recorder of a log, and for questions about one.
+        // Beside the shares there is room for a recorder, and for questions about a log.
         let recorder_bytes = table_recorder_bytes(segment_rows, texts, numbers);
-        let beside = recorder_bytes.saturating_sub(recorder_bytes_of_logs(self.segment_rows))
-            + threads as u64 * (table_thread_bytes(texts, numbers) - THREAD_BYTES);
+        let beside =
+            recorder_bytes.saturating_sub(RECORDER_BYTES) + threads as u64 * (table_thread_bytes(texts, numbers) - THREAD_BYTES);
         let rows_bytes = self.shares.tables_bytes.saturating_sub(beside);
         if rows_bytes < STORE_BYTES_MIN.max(2 * recorder_bytes) {
             let lacking = (STORE_BYTES_MIN.max(2 * recorder_bytes) - rows_bytes) * self.sessions_max as u64;

@@ -29,8 +29,9 @@ pub struct Config {
     /// Files that the server reads at a time, each by a run of its own: one where files are opened,
     /// and all that are followed.
     pub reading: usize,
-    /// Memory for the reading of tables, one after another; 0 where none are opened.
-    pub tables_bytes: u64,
+    /// Tables are opened: they are read one after another, in
+    /// [`table_reading_bytes`](crate::table_reading_bytes).
+    pub has_tables: bool,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: AnalyzeSettings,
     /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not

@@ -4,11 +4,11 @@ use crate::admission::{Admission, AdmissionCounts, PermitKind};
 use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
-use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES};
+use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES, table_reading_bytes};
 use crate::server::config::{Config, StartError};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
-    ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
+    RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
 };
 use rorqual_pipe::BudgetError;
 
@@ -94,7 +94,8 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("latest reports", REPORTS_KEPT_BYTES as u64),
         ("threads of a question", config.settings.threads_max() as u64 * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
-        ("reading of tables", config.tables_bytes),
+        ("reading of tables (a 4th of --memory)", if config.has_tables { table_reading_bytes(measured_bytes) } else { 0 }),
+        ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),

@@ -20,7 +20,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         connections_max: 32,
         idle_max,
         rate_limit: None,
-        tables_bytes: 0,
+        has_tables: false,
         settings: AnalyzeSettings {
             memory_bytes: 256 << 20,
             threads: Some(1),

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use tables::{ServedTable, reading_bytes};
+use tables::ServedTable;
 use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::Signal;
@@ -189,11 +189,11 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         sessions_max: usize::from(args.sessions).max(logs.len()),
         state: args.state.clone(),
         // Files are read one after another; of followed ones nobody knows how long they take.
-        reading: followed + (logs.len() - followed).min(1),
+        reading: followed + (logs.len() - followed - logs.iter().filter(|log| is_table(log)).count()).min(1),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
-        tables_bytes: if logs.iter().any(is_table) { reading_bytes(memory_bytes) } else { 0 },
+        has_tables: logs.iter().any(is_table),
         settings: AnalyzeSettings {
             memory_bytes,
             threads: common.process.threads.map(usize::from),

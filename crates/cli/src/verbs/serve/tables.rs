@@ -16,20 +16,12 @@ use rorqual_columnar::render::FlatColumns;
 use rorqual_columnar::{FormatHints, RecordFormat, ScanSettings};
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::{Control, Error, ErrorClass, Input, escaped_path};
-use rorqual_serve::{TableEnd, TableSource};
+use rorqual_serve::{TableEnd, TableSource, table_reading_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Part of the server's memory in which tables are read.
-const READING_SHARE: u64 = 4;
-
 /// Columns of one table at most: each takes memory for its values.
 const COLUMNS_MAX: usize = 4_000;
-
-/// Memory in which tables are read.
-pub(super) fn reading_bytes(memory_bytes: u64) -> u64 {
-    memory_bytes / READING_SHARE
-}
 
 /// A table that the server reads in its turn.
 pub(super) struct ServedTable {
@@ -72,7 +64,7 @@ fn from() -> FromArgs {
 }
 
 fn settings(common: &Common, path: &Path, memory_bytes: u64, control: &Control) -> Result<(usize, ScanSettings), String> {
-    let scanned = scan(common, &from(), &[path], reading_bytes(memory_bytes), |_, _| RECORDED_BATCH_BYTES);
+    let scanned = scan(common, &from(), &[path], table_reading_bytes(memory_bytes), |_, _| RECORDED_BATCH_BYTES);
     let (threads, scan) = scanned.map_err(|error| {
         format!("{}: a table is read in a quarter of --memory, which is too little of it: {error}", escaped_path(path))
     })?;
@@ -87,7 +79,7 @@ impl TableSource for ServedTable {
     fn columns(&mut self, control: &Control) -> Result<Schema, String> {
         let (threads, scan) = settings(&self.common, &self.path, self.memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
-        let memory = (reading_bytes(self.memory_bytes), self.memory_bytes);
+        let memory = (table_reading_bytes(self.memory_bytes), self.memory_bytes);
         let opened = recognised((threads, memory), scan, &from(), &shown, &self.path, self.extent)?;
         let columns = FlatColumns::new(match &opened {
             OpenedRows::Table(table, _) => table.schema(),

@@ -1,0 +1,220 @@
+//! `rorqual serve` of tables.
+
+use crate::client::{Answer, Server};
+use crate::common::{MIB, TestFolder, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// A row a second: a level, a number, an object; the name of the user has an odd key.
+fn lines(rows: usize) -> String {
+    let line = |n: usize| {
+        let level = ["info", "info", "warn", "error"][n % 4];
+        let (hour, minute, second) = (n / 3_600 % 24, n / 60 % 60, n % 60);
+        format!(
+            "{{\"ts\":\"2026-01-27T{hour:02}:{minute:02}:{second:02}Z\",\"level\":\"{level}\",\"took\":{:?},\"user\":{{\"full name\":\"user {}\"}}}}\n",
+            (n % 1_000) as f64 / 8.0,
+            n % 7
+        )
+    };
+    (0..rows).map(line).collect()
+}
+
+/// A server of these files, once the first one is read, and its session.
+fn served(args: &[&str]) -> (Server, String) {
+    let server = Server::start(args);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when(&id, "the end", |live| ["finished", "failed"].iter().any(|state| live["session"]["state"] == *state));
+    (server, id)
+}
+
+fn ask(server: &Server, id: &str, verb: &str, question: &Value) -> Answer {
+    server.request("POST", &format!("/api/sessions/{id}/{verb}"), question.to_string().as_bytes())
+}
+
+fn view(server: &Server, id: &str, filter: &str) -> Value {
+    let answer = ask(server, id, "view", &json!({"where": filter, "top": 3, "buckets": 4}));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+fn panel<'a>(view: &'a Value, field: &str) -> &'a Value {
+    let panels = view["panels"].as_array().expect("panels");
+    panels.iter().find(|panel| panel["field"] == field).unwrap_or_else(|| panic!("{field} is a panel of {view}"))
+}
+
+/// All that a view says of the rows, without what differs from run to run.
+fn counted(mut view: Value) -> Value {
+    ["seconds", "hint"].iter().for_each(|key| view[*key] = Value::Null);
+    view
+}
+
+#[test]
+fn the_columns_of_a_table_are_counted_as_by_hand() {
+    let folder = TestFolder::new();
+    let (server, id) = served(&[&folder.file("app.ndjson", lines(4_000))]);
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["state"], &live["session"]["columns"]), (&json!("finished"), &json!(4)));
+    let source = &live["report"]["sources"][0];
+    assert_eq!((&source["format"], &live["report"]["lines"]["parsed"]), (&json!("JSON"), &json!(4_000)));
+    let columns = server.get(&format!("/api/sessions/{id}/columns")).json();
+    assert_eq!(
+        columns["columns"],
+        json!([
+            {"name": "ts", "kind": "number", "unit": "time"},
+            {"name": "level", "kind": "text", "unit": null},
+            {"name": "took", "kind": "number", "unit": "float"},
+            {"name": "user.full name", "kind": "text", "unit": null},
+        ])
+    );
+
+    let all = view(&server, &id, "");
+    assert_eq!((&all["lines"]["matching"], &all["exact"]), (&json!(4_000), &json!(true)));
+    assert_eq!(all["time"]["first"], json!(1_769_472_000.0));
+    assert_eq!(
+        panel(&all, "level")["rows"][0],
+        json!({"value": "info", "hits": 2_000, "hits_min": 2_000, "hits_max": 2_000, "bytes": 0})
+    );
+    assert_eq!((&all["histogram"]["stack"], &all["histogram"]["series"][0]["value"]), (&json!(""), &json!("rows")));
+    let hits = all["histogram"]["series"][0]["hits"].as_array().expect("buckets");
+    assert_eq!(hits.iter().filter_map(Value::as_u64).sum::<u64>(), 4_000);
+    let took = &all["numbers"][1];
+    assert_eq!((&took["field"], &took["min"], &took["max"]), (&json!("took"), &json!(0.0), &json!(124.875)));
+    assert!(all["panels"].as_array().expect("panels").iter().all(|panel| panel["field"] != "status"), "a log's");
+
+    let some = view(&server, &id, "level = error and took >= 100 and \"user.full name\" = \"user 3\"");
+    let meant = (0..4_000).filter(|n| n % 4 == 3 && n % 1_000 >= 800 && n % 7 == 3).count();
+    assert!(meant > 0);
+    assert_eq!(some["lines"]["matching"], json!(meant));
+
+    let stacked = ask(&server, &id, "view", &json!({"stack": "level"})).json();
+    assert_eq!(stacked["histogram"]["series"].as_array().map(Vec::len), Some(3));
+    let page = ask(&server, &id, "rows", &json!({"offset": 5, "limit": 1})).json();
+    // 5 mod 1,000 in eighths, and 5 mod 7.
+    assert_eq!(
+        page["rows"][0]["columns"],
+        json!({"ts": 1_769_472_005.0, "level": "info", "took": 0.625, "user.full name": "user 5"})
+    );
+    assert_eq!(page["rows"][0]["line"], json!(r#"{"ts":1769472005.0,"level":"info","took":0.625,"user.full name":"user 5"}"#));
+    let explained = ask(&server, &id, "explain", &json!({"select": {"where": "took >= 100"}, "limit": 5})).json();
+    assert_eq!(explained["inside"], json!(800));
+    let wrong = ask(&server, &id, "view", &json!({"where": "leve = info"})).refused(400, "bad_filter");
+    assert!(wrong["message"].as_str().is_some_and(|message| message.contains("level")), "{wrong}");
+    ask(&server, &id, "rates", &json!({})).refused(400, "bad_request");
+    server.get(&format!("/api/sessions/{id}/export?format=csv")).refused(409, "table");
+    server.get(&format!("/api/sessions/{id}/report.html")).refused(409, "table");
+    let csv = server.get(&format!("/api/sessions/{id}/panel.csv?field=level"));
+    assert!(csv.body.contains("info,2000,"), "{csv:?}");
+}
+
+#[test]
+fn every_format_gives_the_same_view() {
+    let folder = TestFolder::new();
+    let text = lines(20_000);
+    let plain = folder.file("app.ndjson", &text);
+    let filter = "level != info and took < 50";
+    let expected = (0..20_000).filter(|n| n % 4 >= 2 && n % 1_000 < 400).count();
+    let (server, id) = served(&[&plain, "--threads", "1"]);
+    let of_lines = counted(view(&server, &id, filter));
+    assert_eq!(of_lines["lines"]["matching"], json!(expected));
+    let array = format!("[{}]", text.trim_end().replace('\n', ","));
+    let mut paths = vec![plain.clone(), folder.file("array.json", array)];
+    paths.push(folder.file("app.ndjson.gz", gzip(text.as_bytes())));
+    for name in ["app.parquet", "app.arrow", "app.csv"] {
+        let path = folder.text(name);
+        let _ = rorqual(&["convert", &plain, "-o", &path]).run().exits(0);
+        paths.push(path);
+    }
+    for path in paths {
+        let (server, id) = served(&[&path, "--threads", "2", "--memory", "512MiB"]);
+        let view = counted(view(&server, &id, filter));
+        // A CSV has no objects, and its column is named by the path.
+        assert_eq!(view, of_lines, "{path}");
+        server.within(512 * MIB);
+    }
+}
+
+#[test]
+fn columns_that_turn_up_late_are_columns() {
+    let folder = TestFolder::new();
+    // More than the start of a file that is looked at first.
+    let mut text = lines(60_000);
+    text.push_str("{\"ts\":\"2026-01-28T00:00:00Z\",\"level\":\"late\",\"why\":\"a reason\"}\n");
+    assert!(text.len() > 5 << 20);
+    let (server, id) = served(&[&folder.file("late.ndjson", text)]);
+    assert_eq!(server.live(&id)["session"]["columns"], json!(5));
+    let found = view(&server, &id, "why = \"a reason\"");
+    assert_eq!((&found["lines"]["matching"], &found["lines"]["total"]), (&json!(1), &json!(60_001)));
+    assert_eq!(panel(&found, "level")["rows"][0]["value"], "late");
+}
+
+#[test]
+fn records_that_are_no_rows_are_counted_as_rejected() {
+    let folder = TestFolder::new();
+    let mut text = lines(1_000);
+    text.insert_str(0, "{\"ts\": broken}\n");
+    text.push_str("{\"ts\":\"2026-01");
+    let (server, id) = served(&[&folder.file("bad.ndjson", text)]);
+    let all = view(&server, &id, "");
+    assert_eq!((&all["lines"]["parsed"], &all["lines"]["rejected"]), (&json!(1_000), &json!(2)));
+    let rejected = ask(&server, &id, "rows", &json!({"where": "rejected"})).json();
+    assert_eq!(rejected["rows"][0]["line"], json!("{\"ts\": broken}"));
+    assert_eq!(rejected["matching"], json!(2));
+}
+
+#[test]
+fn an_access_log_in_json_is_a_log() {
+    let folder = TestFolder::new();
+    let line = |n: usize| {
+        format!(
+            "{{\"time_local\":\"27/Jan/2026:10:00:{:02} +0000\",\"remote_addr\":\"192.0.2.{}\",\"request\":\"GET /a HTTP/1.1\",\"status\":\"200\",\"body_bytes_sent\":\"5\",\"http_user_agent\":\"x\"}}\n",
+            n % 60,
+            n % 9
+        )
+    };
+    let log = folder.file("access.json", (0..300).map(line).collect::<String>());
+    let (server, id) = served(&[&log]);
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["columns"], &live["report"]["lines"]["parsed"]), (&Value::Null, &json!(300)));
+    assert_eq!(view(&server, &id, "client = 192.0.2.3")["lines"]["matching"], json!((0..300).filter(|n| n % 9 == 3).count()));
+}
+
+#[test]
+fn too_many_columns_are_refused_with_the_way_on() {
+    let folder = TestFolder::new();
+    let row: Vec<String> = (0..2_000).map(|n| format!("\"column {n}\":\"text {n}\"")).collect();
+    let wide = folder.file("wide.ndjson", format!("{{{}}}\n", row.join(",")).repeat(3));
+    let (server, id) = served(&[&wide, "--memory", "400MiB"]);
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["state"], &live["session"]["error"]["code"]), (&json!("failed"), &json!("bad_input")));
+    let message = live["session"]["error"]["message"].as_str().expect("words");
+    assert!(message.contains("2000 columns") && message.contains("fewer sessions"), "{message}");
+    server.within(400 * MIB);
+    let (server, id) = served(&[&wide, "--memory", "4GiB", "--sessions", "1"]);
+    assert_eq!(view(&server, &id, "\"column 7\" = \"text 7\"")["lines"]["matching"], json!(3));
+}
+
+#[test]
+fn a_table_far_above_the_memory_keeps_within_it() {
+    let folder = TestFolder::new();
+    // 240 MB with a text that no other row has.
+    let mut text = String::new();
+    for n in 0..1_200_000_u64 {
+        let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        writeln!(
+            text,
+            "{{\"id\":\"{id:016x}{id:016x}\",\"n\":{n},\"text\":\"{}\",\"level\":\"l{}\"}}",
+            "lorem ipsum ".repeat(9),
+            n % 5
+        )
+        .expect("a text takes it");
+    }
+    assert!(text.len() > 200 << 20);
+    let path = folder.file("large.ndjson", &text);
+    drop(text);
+    let (server, id) = served(&[&path, "--memory", "280MiB", "--sessions", "1"]);
+    assert_eq!(server.live(&id)["session"]["state"], "finished");
+    let found = view(&server, &id, "level = l3 and n < 600000");
+    assert_eq!(found["lines"]["matching"], json!(120_000));
+    server.within(280 * MIB);
+}
