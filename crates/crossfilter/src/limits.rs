@@ -64,12 +64,21 @@ pub const fn table_recorder_bytes(segment_rows: usize, texts: usize, numbers: us
     (row_bytes * segment_rows + 32 * values + 256 * append_rows(segment_rows)) as u64
 }
 
+/// Memory of a full segment of such a table at most, where its codes take 4 bytes each.
+#[must_use]
+pub const fn table_segment_bytes(segment_rows: usize, texts: usize, numbers: usize) -> u64 {
+    (segment_rows * (4 * texts + 8 * (numbers + 1))) as u64
+}
+
 /// Rows of a segment of such a table in a store of so much memory: fewer where there are many
-/// columns, so that a recorder takes no more than another's.
+/// columns, so that a recorder takes no more than another's, and a segment a twelfth of the store.
 #[must_use]
 pub const fn table_segment_rows(memory_bytes: u64, texts: usize, numbers: usize) -> usize {
     let mut rows = segment_rows(memory_bytes);
-    while rows > SEGMENT_ROWS_MIN && table_recorder_bytes(rows, texts, numbers) > RECORDER_BYTES {
+    while rows > SEGMENT_ROWS_MIN
+        && (table_recorder_bytes(rows, texts, numbers) > RECORDER_BYTES
+            || 12 * table_segment_bytes(rows, texts, numbers) > memory_bytes)
+    {
         rows /= 2;
     }
     rows

@@ -15,7 +15,8 @@ use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::limits::{
-    RECORDER_BYTES, STORE_BYTES_MIN, THREAD_BYTES, table_recorder_bytes, table_segment_rows, table_thread_bytes,
+    RECORDER_BYTES, STORE_BYTES_MIN, THREAD_BYTES, table_recorder_bytes, table_segment_bytes, table_segment_rows,
+    table_thread_bytes,
 };
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
 use rorqual_pipe::{format_size, reason};
@@ -249,8 +250,10 @@ impl Sessions {
         let beside =
             recorder_bytes.saturating_sub(RECORDER_BYTES) + threads as u64 * (table_thread_bytes(texts, numbers) - THREAD_BYTES);
         let rows_bytes = self.shares.tables_bytes.saturating_sub(beside);
-        if rows_bytes < STORE_BYTES_MIN.max(2 * recorder_bytes) {
-            let lacking = (STORE_BYTES_MIN.max(2 * recorder_bytes) - rows_bytes) * self.sessions_max as u64;
+        let least = STORE_BYTES_MIN.max(4 * table_segment_bytes(segment_rows, texts, numbers));
+        if rows_bytes < least {
+            // A part of what is added goes to the reading of the table.
+            let lacking = (least - rows_bytes) * self.sessions_max as u64 * 3 / 2;
             return Err(format!(
                 "{} columns take more than the {} that a session has: start the server with {} more memory, or with fewer sessions",
                 texts + numbers,

@@ -122,6 +122,9 @@ pub(crate) struct Session {
     analyzer: Analyzer,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
+    /// Bytes read of a table to tell its columns, stored and decoded: those of its rows come after
+    /// them.
+    looked: [AtomicU64; 2],
     pace: Pace,
     inlet: Inlet,
     /// The run that reads it. Held by a slice while it lasts, and by a checkpoint while it is
@@ -219,6 +222,7 @@ impl Session {
             control: Control::with_rate_limit(rate_limit),
             analyzer,
             taken: AtomicU64::new(0),
+            looked: Default::default(),
             pace: Pace::default(),
             inlet: Inlet::default(),
             reading: Mutex::default(),

@@ -13,6 +13,7 @@ use rorqual_pipe::{Control, FollowStatus};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tokio::time::timeout;
 
@@ -180,7 +181,7 @@ impl Session {
             name: self.name().to_owned(),
             format: self.format_name(),
             guess: self.lock().guess.clone(),
-            bytes: self.control.decoded_bytes(),
+            bytes: self.control.decoded_bytes() - self.looked[1].load(Ordering::Relaxed),
             lines: self.analyzer.analysis().lines().total,
             error,
         }

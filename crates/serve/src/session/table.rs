@@ -7,6 +7,7 @@ use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::Control;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A file of rows that is no access log.
 pub trait TableSource: Send {
@@ -64,6 +65,8 @@ impl Session {
     ) -> Result<(), String> {
         loop {
             let schema = table.columns(&self.control)?;
+            self.looked[0].store(self.control.stored_bytes(), Ordering::Relaxed);
+            self.looked[1].store(self.control.decoded_bytes(), Ordering::Relaxed);
             let Some(store) = self.rows.replace(|| make(schema)).transpose()? else { return Ok(()) };
             let schema = Arc::clone(store.schema());
             self.lock().schema = schema;

@@ -15,7 +15,11 @@ use std::time::Duration;
 impl Session {
     /// Bytes taken so far; where an upload goes on.
     pub(crate) fn offset(&self) -> u64 {
-        if self.announced.is_file { self.control.stored_bytes() } else { self.taken.load(Ordering::Relaxed) }
+        if self.announced.is_file {
+            self.control.stored_bytes() - self.looked[0].load(Ordering::Relaxed)
+        } else {
+            self.taken.load(Ordering::Relaxed)
+        }
     }
 
     /// Bytes that may still come.

@@ -96,7 +96,7 @@ impl TableSource for ServedTable {
 
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         match self.opened.take() {
-            Some(OpenedRows::Table(table, _)) => of_columns(&table, store, control, self.memory_bytes),
+            Some(OpenedRows::Table(table, _)) => of_columns((&table, &self.path), store, control, self.memory_bytes),
             Some(OpenedRows::Records(mut records)) => {
                 let begun = self.extent;
                 self.extent = SampleExtent::Whole;
@@ -107,17 +107,49 @@ impl TableSource for ServedTable {
     }
 }
 
-fn of_columns(table: &TableFile, store: &Arc<RowStore>, control: &Control, memory_bytes: u64) -> Result<TableEnd, String> {
+fn of_columns(
+    (table, path): (&TableFile, &Path),
+    store: &Arc<RowStore>,
+    control: &Control,
+    memory_bytes: u64,
+) -> Result<TableEnd, String> {
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let mut rows = RecordedRows::new(table.schema(), store);
+    let mut progress = TableProgress::new(path, table);
     for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
         if control.stopped() {
             break;
         }
-        batch.and_then(|batch| rows.take(&batch)).map_err(|error| error.to_string())?;
+        let batch = batch.map_err(|error| error.to_string())?;
+        rows.take(&batch).map_err(|error| error.to_string())?;
+        progress.count(batch.num_rows(), control);
     }
     rows.finish();
     Ok(TableEnd::Whole)
+}
+
+/// Progress in a file of columns, whose parts are not read from its start to its end: the part of
+/// its rows stands for that of its bytes.
+struct TableProgress {
+    file_bytes: u64,
+    rows_all: u64,
+    rows: u64,
+    counted_bytes: u64,
+}
+
+impl TableProgress {
+    fn new(path: &Path, table: &TableFile) -> Self {
+        let file_bytes = path.metadata().map_or(0, |data| data.len());
+        Self { file_bytes, rows_all: table.rows().unwrap_or(0).max(1), rows: 0, counted_bytes: 0 }
+    }
+
+    fn count(&mut self, rows: usize, control: &Control) {
+        self.rows = (self.rows + rows as u64).min(self.rows_all);
+        let bytes = (u128::from(self.file_bytes) * u128::from(self.rows) / u128::from(self.rows_all)) as u64;
+        control.stored(bytes - self.counted_bytes);
+        control.decoded(bytes - self.counted_bytes);
+        self.counted_bytes = bytes;
+    }
 }
 
 fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExtent) -> Result<TableEnd, String> {
