@@ -9,8 +9,8 @@ use rorqual_pipe::Control;
 
 impl RowStore {
     /// Puts the counts of all rows into the report of an analysis that tallied nothing, with `top`
-    /// rows in each table, and the clock of the log at `zone_seconds` east of UTC. Returns the rows by
-    /// their outcome.
+    /// rows in each table, and the clock of the log at `zone_seconds` east of UTC. Returns the rows
+    /// by their outcome.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.

@@ -45,8 +45,8 @@ pub(crate) const STRANGERS_MAX: usize = 16;
 /// But not before it had this long to show it: many clients that come at once are no attack.
 pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 
-/// Between two looks for a connection that may leave, while all of them have bytes that are not read
-/// yet.
+/// Between two looks for a connection that may leave, while all of them have bytes that are not
+/// read yet.
 pub(crate) const UNREAD_RETRY_TIME: Duration = Duration::from_millis(10);
 
 /// A connection that was told to leave as it asks for nothing has this long, before another one is

@@ -15,7 +15,7 @@ pub(crate) const RECORDED_BATCH_BYTES: u64 = 3 * BATCH_BYTES_MAX as u64;
 pub(crate) const REST: &str = "_rest";
 
 /// Takes batches of rows of one schema into a store.
-pub(crate) struct RecordedRows {
+pub(crate) struct RowsIntoStore {
     columns: FlatColumns,
     /// Number of [`REST`] among the columns of texts.
     rest: Option<usize>,
@@ -32,7 +32,7 @@ impl TextCells for Cells<'_> {
     }
 }
 
-impl RecordedRows {
+impl RowsIntoStore {
     /// Rows of that schema, for a store with its [`FlatColumns`].
     pub(crate) fn new(schema: &SchemaRef, store: &Arc<RowStore>) -> Self {
         let columns = FlatColumns::new(schema);

@@ -57,7 +57,7 @@ pub(crate) fn open(
     })
 }
 
-/// As [`open`], with settings for reading that are there; the columns are those of that extent.
+/// Opens a file as [`open`] does, with these settings; the columns are those of that extent.
 pub(crate) fn recognised(
     (threads, memory): (usize, (u64, u64)),
     scan: ScanSettings,

@@ -90,8 +90,8 @@ impl Connections {
         }
     }
 
-    /// A place, or the time after which there may be one; nothing where all of them wait for a place
-    /// among the known.
+    /// A place, or the time after which there may be one; nothing where all of them wait for a
+    /// place among the known.
     fn try_admit(&self) -> Result<Arc<ConnectionSlot>, Option<Duration>> {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {

@@ -1,7 +1,7 @@
 //! Tables that `serve` opens.
 
 use crate::args::{Common, FromArgs, ShownArgs};
-use crate::rows::recorded::{RECORDED_BATCH_BYTES, RecordedRows};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, recognised};
 use crate::verbs::convert::scan;
 use crate::watchdog::MemoryWatchdog;
@@ -114,7 +114,7 @@ fn of_columns(
     memory_bytes: u64,
 ) -> Result<TableEnd, String> {
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
-    let mut rows = RecordedRows::new(table.schema(), store);
+    let mut rows = RowsIntoStore::new(table.schema(), store);
     let mut progress = TableProgress::new(path, table);
     for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
         if control.stopped() {
@@ -154,7 +154,7 @@ impl TableProgress {
 
 fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExtent) -> Result<TableEnd, String> {
     // Rows and bad records come in turns, of one thread at a time.
-    let rows = Mutex::new(RecordedRows::new(records.schema(), store));
+    let rows = Mutex::new(RowsIntoStore::new(records.schema(), store));
     let mut misfits = false;
     let lock = || rows.lock().unwrap_or_else(PoisonError::into_inner);
     let take = |batch: &RecordBatch| {

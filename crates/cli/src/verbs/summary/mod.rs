@@ -5,7 +5,7 @@ mod terminal;
 
 use crate::args::{Common, ShownArgs, SummaryArgs};
 use crate::exit::ExitStatus;
-use crate::rows::recorded::{RECORDED_BATCH_BYTES, REST, RecordedRows};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, REST, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, open};
 use crate::verbs::convert::rest_bytes_of_table;
 use crate::watchdog::MemoryWatchdog;
@@ -82,7 +82,7 @@ fn of_table(
 struct SummarizedFile {
     columns: FlatColumns,
     store: Arc<RowStore>,
-    rows: RecordedRows,
+    rows: RowsIntoStore,
     view: View,
 }
 
@@ -129,7 +129,7 @@ impl SummarizedFile {
             RowStoreSettings { spill, segment_rows, schema: Arc::new(schema), ..RowStoreSettings::only(rows_bytes, threads) };
         let store = RowStore::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        let rows = RecordedRows::new(arrow_schema, &store);
+        let rows = RowsIntoStore::new(arrow_schema, &store);
         Ok(Self { columns, store, rows, view: View { filter, ..View::default() } })
     }
 
