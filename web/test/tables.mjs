@@ -201,6 +201,9 @@ const steps = [
       await value('name', 'n2').click()
       await expectMatching(rows.filter((_, n) => n % 5 === 2).length)
       assert.equal(await at(page, 'number-amount').getByRole('button').last().textContent(), '5,997')
+      assert.ok(await at(page, 'timeless').isVisible())
+      assert.equal(await at(page, 'histogram').isVisible(), false)
+      assert.equal(await at(page, 'panel-week').count(), 0)
       await shoot(page, args.shots, 'table-no-time')
     },
   ],
