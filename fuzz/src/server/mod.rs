@@ -34,6 +34,7 @@ fn config() -> Config {
         connections_max: 4,
         idle_max: Duration::from_secs(1 << 20),
         rate_limit: None,
+        has_tables: false,
         settings: AnalyzeSettings {
             memory_bytes: 512 << 20,
             threads: Some(1),
