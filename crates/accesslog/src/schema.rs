@@ -142,7 +142,7 @@ pub enum NumberUnit {
     Hour,
     /// 1 (Monday) to 7.
     Weekday,
-    /// Whole numbers from 0 to 2^64 - 2; a larger one counts as that.
+    /// Whole numbers from 0 on, by themselves. The two largest, 2^64 - 2 and 2^64 - 1, are one.
     Natural,
     /// Whole numbers with a sign, by [`integer_step`].
     Integer,
@@ -184,7 +184,7 @@ impl NumberUnit {
 }
 
 /// The step of a whole number. The two smallest share one, as the last of all steps stands for the
-/// absent number.
+/// absent number; it is read as the smallest, which files have in place of a number.
 #[must_use]
 pub fn integer_step(number: i64) -> u64 {
     (number.cast_unsigned() ^ (1 << 63)).saturating_sub(1)
@@ -193,7 +193,7 @@ pub fn integer_step(number: i64) -> u64 {
 /// The inverse of [`integer_step`].
 #[must_use]
 pub fn integer_of(step: u64) -> i64 {
-    (step.saturating_add(1) ^ (1 << 63)).cast_signed()
+    if step == 0 { i64::MIN } else { (step.saturating_add(1) ^ (1 << 63)).cast_signed() }
 }
 
 /// The step of a number that is no NaN: its bits, turned over where it is negative

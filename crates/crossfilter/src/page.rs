@@ -12,6 +12,7 @@ use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::view::{View, ViewError};
+use rorqual_accesslog::ABSENT;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextColumn, integer_of};
@@ -104,6 +105,8 @@ impl OwnValue {
             (_, None) => Self::Absent,
             (NumberUnit::Integer, Some(step)) => Self::Integer(integer_of(step)),
             (NumberUnit::Float | NumberUnit::Moment | NumberUnit::Seconds, Some(step)) => Self::Float(unit.value(step)),
+            // The step of the two largest numbers, of which files have the largest.
+            (NumberUnit::Natural, Some(step)) if step == ABSENT - 1 => Self::Natural(u64::MAX),
             (_, Some(step)) => Self::Natural(step),
         }
     }

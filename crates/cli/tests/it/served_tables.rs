@@ -165,6 +165,30 @@ fn records_that_are_no_rows_are_counted_as_rejected() {
 }
 
 #[test]
+fn a_table_that_is_cut_off_says_where() {
+    let folder = TestFolder::new();
+    let mut cut = gzip(lines(1_000).as_bytes());
+    cut.truncate(cut.len() - 40);
+    let (server, id) = served(&[&folder.file("cut.ndjson.gz", cut)]);
+    let session = &server.live(&id)["session"];
+    assert_eq!((&session["state"], &session["error"]["code"]), (&json!("failed"), &json!("bad_input")));
+    let message = session["error"]["message"].as_str().expect("words");
+    assert!(message.contains("cut.ndjson.gz") && message.contains("at byte"), "{message}");
+}
+
+#[test]
+fn the_largest_numbers_are_themselves() {
+    let folder = TestFolder::new();
+    let text = "{\"u\":18446744073709551615,\"i\":-9223372036854775808}\n{\"u\":0,\"i\":9223372036854775807}\n";
+    let (server, id) = served(&[&folder.file("numbers.ndjson", text)]);
+    let all = view(&server, &id, "");
+    assert_eq!((&all["numbers"][0]["max"], &all["numbers"][1]["min"]), (&json!(u64::MAX), &json!(i64::MIN)));
+    assert_eq!(view(&server, &id, "u = 18446744073709551615 and i = -9223372036854775808")["lines"]["matching"], json!(1));
+    let page = ask(&server, &id, "rows", &json!({"limit": 2})).json();
+    assert_eq!(page["rows"][0]["columns"], json!({"u": u64::MAX, "i": i64::MIN}));
+}
+
+#[test]
 fn an_access_log_in_json_is_a_log() {
     let folder = TestFolder::new();
     let line = |n: usize| {

@@ -13,7 +13,7 @@ use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::{RowChoice, TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
-use rorqual_columnar::{FormatHints, RecordFormat, ScanSettings};
+use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings};
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::{Control, Error, ErrorClass, Input, escaped_path};
 use rorqual_serve::{TableEnd, TableSource, table_reading_bytes};
@@ -43,19 +43,39 @@ impl ServedTable {
         let common = common.clone();
         let scan = settings(&common, path, memory_bytes, &Control::default()).ok()?;
         let mut input = Input::open(path).map(Input::into_utf8).ok()?;
-        let head = scan.1.head(&mut input, PREFIX_BYTES).ok()?;
-        let format = if is_table(&head.bytes) {
-            "Parquet or Arrow"
-        } else if detect(&head.bytes, &formats.candidates).is_ok() {
-            return None;
-        } else {
-            match RecordFormat::detect(&path.to_string_lossy(), &head, &FormatHints::default()).ok()?.format {
-                RecordFormat::Json(..) => "JSON",
-                RecordFormat::Csv(_) => "CSV",
-                RecordFormat::Log(_) => return None,
-            }
+        let format = match scan.1.head(&mut input, PREFIX_BYTES) {
+            Ok(head) => Self::format_of(path, &head, formats)?,
+            // The error is told when its turn comes.
+            Err(_) => Self::format_by_name(path)?,
         };
         Some(Self { common, path: path.to_owned(), memory_bytes, format, extent: SampleExtent::Prefix, opened: None })
+    }
+
+    fn format_of(path: &Path, head: &ScanHead, formats: &Formats) -> Option<&'static str> {
+        if is_table(&head.bytes) {
+            return Some("Parquet or Arrow");
+        }
+        if detect(&head.bytes, &formats.candidates).is_ok() {
+            return None;
+        }
+        match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
+            RecordFormat::Json(..) => Some("JSON"),
+            RecordFormat::Csv(_) => Some("CSV"),
+            RecordFormat::Log(_) => None,
+        }
+    }
+
+    /// Of a file whose start can't be read.
+    fn format_by_name(path: &Path) -> Option<&'static str> {
+        let stem = path.file_stem().map(Path::new);
+        let extensions = [path.extension(), stem.and_then(Path::extension)];
+        let is = |names: &[&str]| {
+            extensions.iter().flatten().any(|extension| names.iter().any(|name| extension.eq_ignore_ascii_case(name)))
+        };
+        if is(&["json", "ndjson", "jsonl"]) {
+            return Some("JSON");
+        }
+        is(&["csv", "tsv"]).then_some("CSV")
     }
 }
 
