@@ -313,6 +313,17 @@ fn a_double_is_the_one_that_was_written() {
     }
     let exact = converted(text, &["--exact-numbers"]).exits(0);
     assert_eq!(rows(&exact.stdout)[0], json!({"a": "0.10000000000000001"}));
+    // Whole numbers above 2^53 beside a number with a point; the nearest doubles by Python's float().
+    let whole = "{\"a\":9007199254740993}\n{\"a\":18446744073709551615}\n{\"a\":1152921504606846976}\n{\"a\":-0.5}\n";
+    let csv = whole.replace("{\"a\":", "").replace('}', "");
+    for (text, from) in [(whole.to_owned(), "json"), (format!("a\n{csv}"), "csv")] {
+        let ran = converted(&*text, &["--from", from]).exits(0);
+        ran.says(&["2 x a number of more digits than a double has"]);
+        let expected = [9_007_199_254_740_992.0, 18_446_744_073_709_551_616.0, 1_152_921_504_606_846_976.0, -0.5];
+        assert_eq!(rows(&ran.stdout), expected.map(|value| json!({"a": value})), "{from}");
+        let exact = converted(&*text, &["--from", from, "--exact-numbers"]).exits(0);
+        assert_eq!(rows(&exact.stdout)[0], json!({"a": "9007199254740993"}), "{from}");
+    }
     converted("a\n0.1234567890123456789\n2\n", &["--from", "csv"])
         .exits(0)
         .says(&["1 x a number of more digits than a double has"]);

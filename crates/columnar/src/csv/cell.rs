@@ -62,15 +62,11 @@ impl CsvCell {
     }
 
     pub(super) fn to_int(self) -> Option<i64> {
-        if let Self::Number(Number::Int(value)) = self { Some(value) } else { None }
+        if let Self::Number(number) = self { number.to_signed() } else { None }
     }
 
     pub(super) fn to_uint(self) -> Option<u64> {
-        match self {
-            Self::Number(Number::Int(value)) => u64::try_from(value).ok(),
-            Self::Number(Number::UInt(value)) => Some(value),
-            _ => None,
-        }
+        if let Self::Number(number) = self { number.to_unsigned() } else { None }
     }
 
     pub(super) fn to_float(self) -> Option<f64> {
@@ -82,7 +78,7 @@ impl CsvCell {
     }
 
     pub(super) fn is_rounded(self) -> bool {
-        matches!(self, Self::Number(Number::Rounded(_)))
+        matches!(self, Self::Number(number) if number.is_rounded_by_float())
     }
 
     pub(super) fn is_changed(self) -> bool {

@@ -329,13 +329,7 @@ impl<'t> RecordReader<'_, 't> {
                     return Ok(());
                 }
                 self.cell(cells, path, |value| match value {
-                    JsonValue::Number(literal) => {
-                        if let Number::Int(value) = Number::of(literal) {
-                            Some(value)
-                        } else {
-                            None
-                        }
-                    }
+                    JsonValue::Number(literal) => Number::of(literal).to_signed(),
                     _ => None,
                 })
             }
@@ -374,7 +368,7 @@ impl<'t> RecordReader<'_, 't> {
         self.cell(cells, path, |value| {
             let JsonValue::Number(literal) = value else { return None };
             let number = rules.number(literal);
-            rounded = matches!(number, Number::Rounded(_));
+            rounded = number.is_rounded_by_float();
             number.to_float()
         })?;
         if rounded {

@@ -1,7 +1,7 @@
 //! Numbers, and which of them 64 bits or a double hold without a change.
 
 /// Integers up to here are all doubles.
-pub(crate) const FLOAT_INTEGER_MAX: u64 = 1 << 53;
+const FLOAT_INTEGER_MAX: u64 = 1 << 53;
 
 /// Kind of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,6 +12,9 @@ pub(crate) enum Number {
     Float(f64),
     /// The nearest double to a literal with more digits than it has.
     Rounded(f64),
+    /// An integer of 64 bits above those that are all doubles, where numbers stay as they are
+    /// written.
+    Whole(i128),
     /// An integer past 64 bits, or a number past the range of doubles.
     Changed,
 }
@@ -32,26 +35,45 @@ impl Number {
         match Self::of(literal) {
             Self::Rounded(_) => Self::Changed,
             Self::Float(value) if !is_shortest(literal, value) => Self::Changed,
+            Self::Int(value) if value.unsigned_abs() > FLOAT_INTEGER_MAX => Self::Whole(value.into()),
+            Self::UInt(value) => Self::Whole(value.into()),
             number => number,
         }
     }
 
-    /// The unsigned integer for it, if it is one.
-    pub(crate) fn to_unsigned(self) -> Option<u64> {
+    /// The integer for it, if it is one.
+    fn to_integer(self) -> Option<i128> {
         match self {
-            Self::Int(value) => value.try_into().ok(),
-            Self::UInt(value) => Some(value),
+            Self::Int(value) => Some(value.into()),
+            Self::UInt(value) => Some(value.into()),
+            Self::Whole(value) => Some(value),
             _ => None,
         }
     }
 
-    /// The double for it: of an integer only one that is equal.
+    /// The signed integer of 64 bits for it, if it is one.
+    pub(crate) fn to_signed(self) -> Option<i64> {
+        self.to_integer()?.try_into().ok()
+    }
+
+    /// The unsigned integer of 64 bits for it, if it is one.
+    pub(crate) fn to_unsigned(self) -> Option<u64> {
+        self.to_integer()?.try_into().ok()
+    }
+
+    /// The double for it, or the nearest one.
     pub(crate) fn to_float(self) -> Option<f64> {
         match self {
-            Self::Int(value) if value.unsigned_abs() <= FLOAT_INTEGER_MAX => Some(value as f64),
+            Self::Int(value) => Some(value as f64),
+            Self::UInt(value) => Some(value as f64),
             Self::Float(value) | Self::Rounded(value) => Some(value),
-            _ => None,
+            Self::Whole(_) | Self::Changed => None,
         }
+    }
+
+    /// True if the double for it is another number.
+    pub(crate) fn is_rounded_by_float(self) -> bool {
+        matches!(self, Self::Rounded(_)) || self.to_integer().is_some_and(|value| (value as f64) as i128 != value)
     }
 }
 

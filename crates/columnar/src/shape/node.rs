@@ -1,7 +1,7 @@
 //! One node of a shape.
 
 use super::Conflict;
-use crate::json::number::{FLOAT_INTEGER_MAX, Number};
+use crate::json::number::Number;
 use crate::json::path::is_plain;
 use crate::json::time::{Moment, date};
 use crate::limits::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX, NESTED_KEYS_MAX, OBJECT_KEYS_MAX};
@@ -23,7 +23,7 @@ impl Kinds {
     pub(crate) const NEGATIVE: Self = Self(1 << 3);
     /// One that needs the 64th bit.
     pub(crate) const UINT: Self = Self(1 << 4);
-    /// One that is too large to be a double.
+    /// One above those that are all doubles, where numbers stay as they are written.
     pub(crate) const BIG: Self = Self(1 << 5);
     pub(crate) const FLOAT: Self = Self(1 << 6);
     /// An integer past 64 bits, or a number past the range of doubles.
@@ -59,12 +59,13 @@ impl Kinds {
 
     pub(crate) fn of_number(number: Number) -> Self {
         match number {
-            Number::Int(value) => {
-                let negative = if value < 0 { Self::NEGATIVE } else { Self::INT };
-                let big = if value.unsigned_abs() > FLOAT_INTEGER_MAX { Self::BIG } else { Self::INT };
-                Self::INT | negative | big
-            }
+            Number::Int(value) => Self::INT | if value < 0 { Self::NEGATIVE } else { Self::INT },
             Number::UInt(_) => Self::INT | Self::UINT,
+            Number::Whole(value) => {
+                let negative = if value < 0 { Self::NEGATIVE } else { Self::INT };
+                let unsigned = if i64::try_from(value).is_err() { Self::UINT } else { Self::INT };
+                Self::INT | Self::BIG | negative | unsigned
+            }
             Number::Float(_) | Number::Rounded(_) => Self::FLOAT,
             Number::Changed => Self::CHANGED,
         }
@@ -318,8 +319,8 @@ impl ShapeNode {
 
 fn number(kinds: Kinds) -> Type<'static> {
     let changed = kinds.has(Kinds::CHANGED)
-        || (kinds.has(Kinds::FLOAT) && kinds.has(Kinds::BIG | Kinds::UINT))
-        || (kinds.has(Kinds::UINT) && kinds.has(Kinds::NEGATIVE));
+        || (kinds.has(Kinds::FLOAT) && kinds.has(Kinds::BIG))
+        || (!kinds.has(Kinds::FLOAT) && kinds.has(Kinds::UINT) && kinds.has(Kinds::NEGATIVE));
     if changed {
         Type::Text
     } else if kinds.has(Kinds::FLOAT) {
