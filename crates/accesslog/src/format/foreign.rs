@@ -139,7 +139,7 @@ impl ForeignContent {
                 format!("Undo the outer compression first: zcat {file} | rorqual {verb} -")
             }
             ForeignContent::Binary("a Parquet file" | "an Arrow file") => {
-                format!("rorqual summary, head, schema, convert and query read it: rorqual summary {file}")
+                format!("rorqual serve, summary, head, schema, convert and query read it: rorqual summary {file}")
             }
             ForeignContent::Binary(DUCKDB) => format!(
                 "duckdb writes its tables as files that are read: duckdb -readonly {file} -c \"COPY TABLE TO 'TABLE.parquet'\""
@@ -172,7 +172,7 @@ impl ForeignContent {
                 format!("Each record by itself is read: jq -c '.records[]' {file} | rorqual {verb} -")
             }
             ForeignContent::Text(TextKind::Json) => {
-                format!("rorqual summary, head, schema, convert and query read it as a table: rorqual summary {file}")
+                format!("rorqual serve, summary, head, schema, convert and query read it as a table: rorqual summary {file}")
             }
             ForeignContent::Text(TextKind::Markup) => "It may be what a server said instead of the log: look at it".to_owned(),
         }

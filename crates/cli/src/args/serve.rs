@@ -67,8 +67,9 @@ pub(crate) struct ServeArgs {
     /// until Ctrl-C. Streams (a FIFO, `-`) are read as they come. Each counts towards `--sessions`
     #[arg(long, requires = "files")]
     pub(crate) follow: bool,
-    /// Logs to open at once, each a session; regular files only, except with `--follow`. A file
-    /// that can't be opened is reported, and the others are shown
+    /// Logs, and tables (JSON, CSV, Parquet, Arrow), to open at once, each a session; regular files
+    /// only, except logs with `--follow`. A file that can't be opened is reported, and the others
+    /// are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
