@@ -313,7 +313,8 @@ fn a_double_is_the_one_that_was_written() {
     }
     let exact = converted(text, &["--exact-numbers"]).exits(0);
     assert_eq!(rows(&exact.stdout)[0], json!({"a": "0.10000000000000001"}));
-    // Whole numbers above 2^53 beside a number with a point; the nearest doubles by Python's float().
+    // Whole numbers above 2^53 beside a number with a point; the nearest doubles by Python's
+    // float().
     let whole = "{\"a\":9007199254740993}\n{\"a\":18446744073709551615}\n{\"a\":1152921504606846976}\n{\"a\":-0.5}\n";
     let csv = whole.replace("{\"a\":", "").replace('}', "");
     for (text, from) in [(whole.to_owned(), "json"), (format!("a\n{csv}"), "csv")] {
