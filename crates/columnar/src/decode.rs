@@ -154,6 +154,14 @@ impl Notes {
         self.add_met(note, Occurrences { times: 1, first_offset: offset });
     }
 
+    /// A sentence for each kind of thing that was met in the input `name`.
+    pub fn told(&self, name: &str) -> impl Iterator<Item = String> {
+        let one = move |(note, met): (&DecodeNote, &Occurrences)| {
+            format!("{} x {note}; the first in {name} at byte {}", met.times, met.first_offset)
+        };
+        self.0.iter().map(one)
+    }
+
     /// All that `other` met too, later or elsewhere.
     pub fn merge(&mut self, other: &Notes) {
         other.0.iter().for_each(|(note, met)| self.add_met(*note, *met));

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::TableFile;
-use rorqual_columnar::{BadRecord, BadRecords, Decode, DecodedRecords, RecordFormat, ScanSettings, Unplaced, long_offset};
+use rorqual_columnar::{BadRecord, BadRecords, Decode, DecodedRecords, Notes, RecordFormat, ScanSettings, Unplaced, long_offset};
 use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_line, escaped_path};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub(crate) struct RecordRows {
     source: KnownInput,
     schema: SchemaRef,
     unplaced: Unplaced,
+    /// Name of the input, once it was read.
+    name: String,
+    notes: Notes,
     start: Instant,
 }
 
@@ -77,7 +80,17 @@ pub(crate) fn recognised(
         None => (schema, Unplaced::Keep),
     };
     let memory_bytes = memory.0;
-    Ok(OpenedRows::Records(Box::new(RecordRows { scan, threads, memory_bytes, source, schema, unplaced, start })))
+    Ok(OpenedRows::Records(Box::new(RecordRows {
+        scan,
+        threads,
+        memory_bytes,
+        source,
+        schema,
+        unplaced,
+        name: String::new(),
+        notes: Notes::default(),
+        start,
+    })))
 }
 
 /// The columns that are named, by their paths.
@@ -163,6 +176,7 @@ impl RecordRows {
         let stages = (0..self.threads).map(|_| RecordDecoder(decoder())).collect();
         let mut own = decoder();
         let name = input.name().to_owned();
+        self.name.clone_from(&name);
         let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
@@ -176,6 +190,7 @@ impl RecordRows {
                         return Err(Error::new(ErrorClass::Stopped, "", "enough was seen"));
                     }
                 }
+                self.notes.merge(&decoded.notes);
                 for record in &decoded.bad {
                     bad.add(&name, record);
                     take_bad(record, bytes_of(record, &chunk));
@@ -191,6 +206,11 @@ impl RecordRows {
             Ok(())
         });
         Ok((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
+    }
+
+    /// Sentences about what was met in the records that were read, in the order of the kinds.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        self.notes.told(&self.name)
     }
 
     /// The closing line of `--stats`.

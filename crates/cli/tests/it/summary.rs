@@ -74,6 +74,14 @@ fn columns_are_counted_as_by_hand() {
 }
 
 #[test]
+fn numbers_that_lose_digits_are_told() {
+    let folder = TestFolder::new();
+    let path = folder.file("numbers.ndjson", "{\"a\":9007199254740993}\n{\"a\":0.5}\n");
+    let ran = rorqual(&["summary", "--json", &path]).run().exits(0);
+    ran.says(&["1 x a number of more digits than a double has", "numbers.ndjson at byte"]);
+}
+
+#[test]
 fn every_path_gives_the_same_answer() {
     let folder = TestFolder::new();
     let text = lines(30_000);

@@ -144,9 +144,10 @@ impl SharedRowStore {
     pub(crate) fn replace<E>(&self, make: impl FnOnce() -> Result<Arc<RowStore>, E>) -> Option<Result<Arc<RowStore>, E>> {
         lock(&self.works).as_ref()?.controls.iter().for_each(Control::stop);
         let mut store = self.store.blocking_write();
-        drop(store.take()?);
+        // An empty one takes no memory, and stays where there can be no other.
+        let empty = store.take().map(|store| (store.rows() == 0).then_some(store))?;
         let made = make();
-        *store = made.as_ref().ok().map(Arc::clone);
+        *store = made.as_ref().ok().map(Arc::clone).or(empty);
         Some(made)
     }
 

@@ -150,7 +150,11 @@ impl Session {
 
     /// Its lines so far, by outcome.
     pub(crate) fn lines(&self) -> LineCounts {
-        self.analyzer.analysis().lines()
+        let rows = self.rows.store().filter(|_| self.is_table()).map(|store| store.rows());
+        rows.map_or_else(
+            || self.analyzer.analysis().lines(),
+            |rows| LineCounts { total: rows, parsed: rows, ..LineCounts::default() },
+        )
     }
 
     /// Bytes a second that come in now.

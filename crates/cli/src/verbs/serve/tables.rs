@@ -1,6 +1,7 @@
 //! Tables that `serve` opens.
 
 use crate::args::{Common, FromArgs, ShownArgs};
+use crate::message;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, recognised};
 use crate::verbs::convert::scan;
@@ -185,6 +186,7 @@ fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExt
         Ok(BatchOutcome::All)
     };
     let (_, error) = records.read(take, |bad, text| lock().reject(bad.reason, text))?;
+    records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     match error {
         Some(error) => Err(error.to_string()),

@@ -44,6 +44,7 @@ pub(crate) fn run(common: &Common, args: &SummaryArgs) -> ExitStatus {
             opened.and_then(|mut summary| {
                 let exit = records.each(|batch| summary.rows.take(batch).map(|_| BatchOutcome::All))?;
                 let exit = summary.finish(args, &control, begun, exit);
+                records.notes().for_each(|note| message::note(&note));
                 records.say_stats(common);
                 Ok(exit)
             })
