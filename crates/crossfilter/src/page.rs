@@ -99,7 +99,21 @@ fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Resul
     serializer.collect_map(columns.iter().map(|(name, value)| (name, value)))
 }
 
+/// Whole numbers up to here are all doubles, which are JavaScript's only numbers.
+const SCRIPT_INTEGER_MAX: u64 = 1 << 53;
+
 impl OwnValue {
+    /// The value for programs whose numbers are doubles: a whole number that is none is a text of
+    /// its digits.
+    #[must_use]
+    pub fn for_scripts(self) -> Self {
+        match self {
+            Self::Integer(number) if number.unsigned_abs() > SCRIPT_INTEGER_MAX => Self::Text(number.to_string()),
+            Self::Natural(number) if number > SCRIPT_INTEGER_MAX => Self::Text(number.to_string()),
+            value => value,
+        }
+    }
+
     pub(crate) fn number(unit: NumberUnit, step: Option<u64>) -> Self {
         match (unit, step) {
             (_, None) => Self::Absent,

@@ -8,9 +8,11 @@ import type { Row, TableValues } from './viewapi'
 
 const numbers = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 })
 const wholes = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-/** A number as a filter has it: times in UTC. */
-export const filterNumber = (value: number, unit: string | null) =>
-  unit === 'time' ? new Date(value * 1000).toISOString().replace(/\.000Z$/, 'Z') : String(value)
+/** A number as a filter has it: times in UTC; a large whole number comes as its digits. */
+export const filterNumber = (value: number | string, unit: string | null) =>
+  typeof value === 'number' && unit === 'time'
+    ? new Date(value * 1000).toISOString().replace(/\.000Z$/, 'Z')
+    : String(value)
 
 /** A value of a table's column, or a text, as people read it. */
 export function numberText(value: string | number | null, unit: string | null, zone: number): string {
@@ -104,7 +106,7 @@ export function press(row: Row, field: string): Press {
     const value = valueOf(row, field)
     if (own.kind === 'number' && value !== null) {
       return {
-        text: `${writtenField(field)} >= ${filterNumber(Number(value), own.unit)}`,
+        text: `${writtenField(field)} >= ${filterNumber(value, own.unit)}`,
       }
     }
     return { term: { field, value: value === null ? '' : String(value) } }

@@ -84,8 +84,9 @@ export interface NumberSummary {
   field: string
   unit: string
   hits: number
-  min: number | null
-  max: number | null
+  /** Texts where a double would be another number. */
+  min: number | string | null
+  max: number | string | null
   quantiles: { p50: number; p90: number; p95: number; p99: number } | null
   quantile_error: number
 }

@@ -137,13 +137,18 @@ impl ViewAnswer {
             unknown: viewed.unknown,
             week: WeekAnswer { hits: viewed.week },
             percentiles: viewed.percentiles,
-            numbers: viewed.numbers,
+            numbers: viewed.numbers.into_iter().map(for_scripts).collect(),
             latency: viewed.latency.map(|latency| {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
         }
     }
+}
+
+fn for_scripts(numbers: NumberSummary) -> NumberSummary {
+    let (min, max) = (numbers.min.clone().for_scripts(), numbers.max.clone().for_scripts());
+    NumberSummary { min, max, ..numbers }
 }
 
 /// A histogram of all rows, which have no classes.
@@ -243,7 +248,11 @@ pub(crate) struct NumberedRow {
 
 impl RowsAnswer {
     pub(crate) fn new(page: RowPage, lines: Rebuilt) -> Self {
-        let rows = (page.offset..).zip(page.rows).map(|(row, fields)| NumberedRow { row, fields }).collect();
+        let numbered = |(row, mut fields): (u64, PageRow)| {
+            fields.columns = fields.columns.into_iter().map(|(name, value)| (name, value.for_scripts())).collect();
+            NumberedRow { row, fields }
+        };
+        let rows = (page.offset..).zip(page.rows).map(numbered).collect();
         Self { matching: page.total, offset: page.offset, lines, rows }
     }
 }
