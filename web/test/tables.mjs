@@ -25,7 +25,9 @@ const rows = Array.from({ length: 6000 }, (_, n) => ({
   id: `id-${n}`,
   where: { city: n % 10 === 0 ? null : `city ${n % 3}` },
 }))
-const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('')
+/** No number of JavaScript's. */
+const large = '9007199254740993'
+const text = rows.map((row) => `${JSON.stringify(row).slice(0, -1)},"large":${large}}\n`).join('')
 const json = path.join(folder, 'app.ndjson')
 const parquet = path.join(folder, 'app.parquet')
 const csv = path.join(folder, 'plain.csv')
@@ -168,7 +170,14 @@ const steps = [
       assert.match(await detail.locator('.line').textContent(), /"full name":"user 2"/)
       await shoot(page, args.shots, 'table-row')
       await detail.getByRole('button', { name: 'user 2', exact: true }).click()
-      await expectMatching(count((row) => row.level === 'warn' && row['full name'] === 'user 2'))
+      const meant = count((row) => row.level === 'warn' && row['full name'] === 'user 2')
+      await expectMatching(meant)
+      await grid.focus()
+      await page.keyboard.press(' ')
+      await detail.getByRole('button', { name: large, exact: true }).click()
+      await settled(page)
+      assert.equal((await terms()).at(-1), `large = ${large}`)
+      await expectMatching(meant)
     },
   ],
   [
