@@ -302,6 +302,14 @@ fn null_among_objects_stays_null() {
 }
 
 #[test]
+fn a_csv_that_says_its_delimiter_is_read_by_it() {
+    let text = "sep=;\r\nname, first;amount\r\n\"Ann; B\";1,5\r\nBob;2\r\n";
+    let ran = converted(text, &["--from", "csv"]).exits(0);
+    let expected = [json!({"name, first": "Ann; B", "amount": "1,5"}), json!({"name, first": "Bob", "amount": "2"})];
+    assert_eq!(rows(&ran.stdout), expected);
+}
+
+#[test]
 fn a_double_is_the_one_that_was_written() {
     // C's printf("%.17g") of 0.1, 0.3, 100.1 and 1/3; read back by Python's float().
     let text = "{\"a\":0.10000000000000001}\n{\"a\":0.29999999999999999}\n{\"a\":100.09999999999999}\n{\"a\":0.33333333333333331}\n{\"a\":1}\n";

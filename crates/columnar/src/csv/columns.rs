@@ -21,13 +21,14 @@ const FEWER: &str = "a record with fewer fields than there are columns";
 const MORE: &str = "a record with more fields than there are columns";
 const NO_UTF8: &str = "a field that is no UTF-8";
 
-/// The records of a chunk, without the header and without empty lines: where each starts, its
-/// bytes, and how many it has with its newline.
+/// The records of a chunk, without the lines before the first and without empty lines: where each
+/// starts, its bytes, and how many it has with its newline.
 fn records<'a>(dialect: &Dialect, chunk: &Chunk, bytes: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8], usize)> {
     let first = chunk.offset == 0;
     let at = if first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
     let records = CsvRecords { bytes, at, marks: dialect.marks() }.filter(|(_, record, _)| !record.is_empty());
-    records.skip(usize::from(first && dialect.header))
+    let before = usize::from(dialect.says_delimiter) + usize::from(dialect.header);
+    records.skip(if first { before } else { 0 })
 }
 
 /// The part of a chunk that is whole records.

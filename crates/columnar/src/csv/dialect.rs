@@ -22,6 +22,8 @@ pub struct Dialect {
     /// Around fields that have more in them than plain text; `None` where a quote is a character
     /// like any other.
     pub quote: Option<u8>,
+    /// The first line is no record, but says the delimiter: `sep=;`, as Excel writes and reads it.
+    pub says_delimiter: bool,
     /// The first record has the names of the columns.
     pub header: bool,
     /// The columns' names: from the header, or `column1`, `column2` and so on.
@@ -80,12 +82,14 @@ impl Dialect {
     /// When there is no record, or the head has carriage returns outside of quotes and no newline.
     pub fn detect(head: &[u8], whole: bool, hints: &DialectHints) -> Result<(Self, Vec<String>), DialectError> {
         let (head, mut notes) = (head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), Vec::new());
+        let said = said_delimiter(head);
+        let head = said.map_or(head, |(_, length)| &head[length..]);
         let quote = match hints.quote {
             Some(Quote::Never) => None,
             Some(Quote::Mark(quote)) => Some(quote),
             None => Some(b'"'),
         };
-        let delimiter = hints.delimiter.unwrap_or_else(|| {
+        let delimiter = hints.delimiter.or(said.map(|(delimiter, _)| delimiter)).unwrap_or_else(|| {
             let score = |delimiter: &u8| agreement(records(head, whole, CsvMarks { delimiter: *delimiter, quote }));
             // The first of the best: `max_by_key` would take the last.
             DELIMITERS.into_iter().rev().max_by_key(score).unwrap_or(b',')
@@ -107,11 +111,24 @@ impl Dialect {
             guess.header
         });
         let names = if header { distinct(&first) } else { (1..=first.len()).map(|number| format!("column{number}")).collect() };
-        Ok((Self { delimiter, quote: marks.quote, header, names, rules: hints.rules.clone() }, notes))
+        let says_delimiter = said.is_some();
+        Ok((Self { delimiter, quote: marks.quote, says_delimiter, header, names, rules: hints.rules.clone() }, notes))
     }
 
     pub(super) fn marks(&self) -> CsvMarks {
         CsvMarks { delimiter: self.delimiter, quote: self.quote }
+    }
+}
+
+/// The delimiter that the first line says, and the length of that line.
+fn said_delimiter(head: &[u8]) -> Option<(u8, usize)> {
+    let length = memchr(b'\n', head)? + 1;
+    let line = &head[..length - 1];
+    match line.strip_suffix(b"\r").unwrap_or(line) {
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] if !delimiter.is_ascii_alphanumeric() && *delimiter != b'"' => {
+            Some((*delimiter, length))
+        }
+        _ => None,
     }
 }
 
@@ -234,6 +251,10 @@ mod tests {
         assert_eq!(detected("1|2\n3|4"), ('|', false, names(&["column1", "column2"])));
         assert_eq!(detected(",a,a\n0,1,2\n"), (',', true, names(&["column1", "a", "a_2"])));
         assert_eq!(detected("one\n1\n"), (',', true, names(&["one"])));
+        // As Excel says it, also where another one would be guessed.
+        assert_eq!(detected("sep=;\r\na,b;c,d\r\n1,5;2,5\r\n"), (';', true, names(&["a,b", "c,d"])));
+        assert_eq!(detected("\u{feff}sep=\t\na\tb\n1\t2\n"), ('\t', true, names(&["a", "b"])));
+        assert_eq!(detected("sep=x\n1\n"), (',', true, names(&["sep=x"])));
         assert!(detect("\n\n", true).is_err());
     }
 
