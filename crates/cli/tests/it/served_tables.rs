@@ -1,6 +1,6 @@
 //! `rorqual serve` of tables.
 
-use crate::client::{Answer, Server};
+use crate::client::{Answer, Server, least_memory};
 use crate::common::{MIB, TestFolder, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
@@ -143,8 +143,10 @@ fn columns_that_turn_up_late_are_columns() {
     let mut text = lines(60_000);
     text.push_str("{\"ts\":\"2026-01-28T00:00:00Z\",\"level\":\"late\",\"why\":\"a reason\"}\n");
     assert!(text.len() > 5 << 20);
+    let size = text.len();
     let (server, id) = served(&[&folder.file("late.ndjson", text)]);
-    assert_eq!(server.live(&id)["session"]["columns"], json!(5));
+    let session = &server.live(&id)["session"];
+    assert_eq!((&session["columns"], &session["offset"]), (&json!(5), &json!(size)), "it was read three times");
     let found = view(&server, &id, "why = \"a reason\"");
     assert_eq!((&found["lines"]["matching"], &found["lines"]["total"]), (&json!(1), &json!(60_001)));
     assert_eq!(panel(&found, "level")["rows"][0]["value"], "late");
@@ -162,6 +164,16 @@ fn records_that_are_no_rows_are_counted_as_rejected() {
     let rejected = ask(&server, &id, "rows", &json!({"where": "rejected"})).json();
     assert_eq!(rejected["rows"][0]["line"], json!("{\"ts\": broken}"));
     assert_eq!(rejected["matching"], json!(2));
+}
+
+#[test]
+fn the_least_memory_that_is_advised_is_enough() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", lines(1_000));
+    let (memory, bytes) = least_memory(&[&path, "--sessions", "1"]);
+    let (server, id) = served(&[&path, "--sessions", "1", "--memory", &memory]);
+    assert_eq!(view(&server, &id, "level = warn")["lines"]["matching"], json!(250));
+    server.within(bytes);
 }
 
 #[test]

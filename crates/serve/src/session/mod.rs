@@ -122,8 +122,8 @@ pub(crate) struct Session {
     analyzer: Analyzer,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
-    /// Bytes read of a table to tell its columns, stored and decoded: those of its rows come after
-    /// them.
+    /// Bytes read of a table, stored and decoded, before it is looked at anew: for all of its
+    /// columns, or for its rows.
     looked: [AtomicU64; 2],
     pace: Pace,
     inlet: Inlet,

@@ -58,15 +58,22 @@ impl Session {
         std::mem::forget(guard);
     }
 
+    /// Counts the bytes of the file from here on.
+    fn look_anew(&self) {
+        self.looked[0].store(self.control.stored_bytes(), Ordering::Relaxed);
+        self.looked[1].store(self.control.decoded_bytes(), Ordering::Relaxed);
+    }
+
     fn record_table(
         &self,
         table: &mut dyn TableSource,
         make: impl Fn(Schema) -> Result<Arc<RowStore>, String>,
     ) -> Result<(), String> {
         loop {
+            // Where all of it is looked at, progress begins anew with that, and with its rows.
+            self.look_anew();
             let schema = table.columns(&self.control)?;
-            self.looked[0].store(self.control.stored_bytes(), Ordering::Relaxed);
-            self.looked[1].store(self.control.decoded_bytes(), Ordering::Relaxed);
+            self.look_anew();
             let Some(store) = self.rows.replace(|| make(schema)).transpose()? else { return Ok(()) };
             let schema = Arc::clone(store.schema());
             self.lock().schema = schema;

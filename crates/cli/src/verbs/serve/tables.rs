@@ -24,6 +24,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Columns of one table at most: each takes memory for its values.
 const COLUMNS_MAX: usize = 4_000;
 
+/// Memory with which the start of a file can be looked at, whatever the server has.
+const LOOKED_AT_BYTES: u64 = 1 << 30;
+
 /// A table that the server reads in its turn.
 pub(super) struct ServedTable {
     common: Common,
@@ -42,7 +45,8 @@ impl ServedTable {
             return None;
         }
         let common = common.clone();
-        let scan = settings(&common, path, memory_bytes, &Control::default()).ok()?;
+        // With too little memory it is a table all the same, and the sum has its terms.
+        let scan = settings(&common, path, memory_bytes.max(LOOKED_AT_BYTES), &Control::default()).ok()?;
         let mut input = Input::open(path).map(Input::into_utf8).ok()?;
         let format = match scan.1.head(&mut input, PREFIX_BYTES) {
             Ok(head) => Self::format_of(path, &head, formats)?,
