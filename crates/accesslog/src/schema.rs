@@ -332,15 +332,28 @@ impl Schema {
     /// The column of texts with this name, in any case of ASCII letters where only one is so.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<TextColumn> {
-        let names = self.texts.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
-        place_of(names, name).map(TextColumn)
+        let place = self.place_of(name).filter(|place| *place < self.texts.len());
+        place.map(|place| TextColumn(place as u16))
     }
 
     /// The column of numbers with this name, in any case of ASCII letters where only one is so.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<NumberColumn> {
-        let names = self.numbers.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
-        place_of(names, name).map(NumberColumn)
+        let place = self.place_of(name).and_then(|place| place.checked_sub(self.texts.len()));
+        place.map(|place| NumberColumn(place as u16))
+    }
+
+    /// Place among the columns of texts and, after them, those of numbers: of the name as it is
+    /// written, or of the only one that differs in the case of its letters, as a file may have a
+    /// key in two cases.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let texts = self.texts.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
+        let numbers = self.numbers.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
+        let names = texts.chain(numbers);
+        let exact = names.clone().position(|known| known == Some(name));
+        let mut alike = names.enumerate().filter(|(_, known)| known.is_some_and(|known| known.eq_ignore_ascii_case(name)));
+        let only = || alike.next().filter(|_| alike.next().is_none()).map(|(place, _)| place);
+        exact.or_else(only)
     }
 
     /// Name of a column in filters, for programs; a number of a column of another schema has none.
@@ -380,13 +393,4 @@ impl Schema {
     pub fn written(&self, filter: &Filter) -> String {
         crate::filter::written(filter, self)
     }
-}
-
-/// The first place of a name as it is written, or of the only one that differs in the case of its
-/// letters: a file may have a key in two cases.
-fn place_of<'a>(names: impl Iterator<Item = Option<&'a str>> + Clone, name: &str) -> Option<u16> {
-    let exact = names.clone().position(|known| known == Some(name));
-    let mut alike = names.enumerate().filter(|(_, known)| known.is_some_and(|known| known.eq_ignore_ascii_case(name)));
-    let only = || alike.next().filter(|_| alike.next().is_none()).map(|(place, _)| place);
-    exact.or_else(only).map(|place| place as u16)
 }

@@ -162,12 +162,13 @@ impl RecordRows {
         }
     }
 
-    /// Hands batches on until `take` has enough, and each bad record before that to `take_bad`,
-    /// with its bytes. Returns the bad records, and the error that ended it early.
+    /// Hands batches on until `take` has enough, and the fault of each bad record before that to
+    /// `take_bad`, with its bytes, or the first of them. Returns the bad records, and the error
+    /// that ended it early.
     pub(crate) fn read(
         &mut self,
         mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
-        mut take_bad: impl FnMut(&BadRecord, &[u8]) + Send,
+        mut take_bad: impl FnMut(&str, &[u8]) + Send,
     ) -> Result<(BadRecords, Option<Error>), String> {
         let mut bad = BadRecords::default();
         let input = self.source.input()?;
@@ -193,7 +194,7 @@ impl RecordRows {
                 self.notes.merge(&decoded.notes);
                 for record in &decoded.bad {
                     bad.add(&name, record);
-                    take_bad(record, bytes_of(record, &chunk));
+                    take_bad(record.reason, bytes_of(record, &chunk));
                 }
                 // The rest of a chunk that is too much to be decoded at once is decoded in its
                 // turn.
@@ -202,7 +203,11 @@ impl RecordRows {
                 decoded = own.decode(&part)?;
             }
             let long = long_offset(&chunk, format.separators());
-            long.into_iter().for_each(|offset| bad.add_long(&name, offset, self.scan.record_bytes_max));
+            if let Some(offset) = long {
+                bad.add_long(&name, offset, self.scan.record_bytes_max);
+                let start = usize::try_from(offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
+                take_bad(LONG, &chunk.bytes[start..]);
+            }
             Ok(())
         });
         Ok((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
@@ -220,6 +225,9 @@ impl RecordRows {
         }
     }
 }
+
+/// Fault of a record of which only the head is there.
+const LONG: &str = "the record is longer than one may be";
 
 /// The bytes of a bad record.
 fn bytes_of<'a>(record: &BadRecord, chunk: &'a Chunk) -> &'a [u8] {

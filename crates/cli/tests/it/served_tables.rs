@@ -157,13 +157,17 @@ fn records_that_are_no_rows_are_counted_as_rejected() {
     let folder = TestFolder::new();
     let mut text = lines(1_000);
     text.insert_str(0, "{\"ts\": broken}\n");
+    // Longer than a record may be.
+    text.push_str(&format!("{{\"ts\":\"{}\"}}\n", "z".repeat(5 << 20)));
+    text.push_str(&lines(10));
     text.push_str("{\"ts\":\"2026-01");
     let (server, id) = served(&[&folder.file("bad.ndjson", text)]);
     let all = view(&server, &id, "");
-    assert_eq!((&all["lines"]["parsed"], &all["lines"]["rejected"]), (&json!(1_000), &json!(2)));
+    assert_eq!((&all["lines"]["parsed"], &all["lines"]["rejected"]), (&json!(1_010), &json!(3)));
     let rejected = ask(&server, &id, "rows", &json!({"where": "rejected"})).json();
     assert_eq!(rejected["rows"][0]["line"], json!("{\"ts\": broken}"));
-    assert_eq!(rejected["matching"], json!(2));
+    assert_eq!(rejected["matching"], json!(3));
+    assert!(rejected["rows"][1]["line"].as_str().is_some_and(|line| line.starts_with("{\"ts\":\"zzz")));
 }
 
 #[test]
@@ -186,6 +190,16 @@ fn a_table_that_is_cut_off_says_where() {
     assert_eq!((&session["state"], &session["error"]["code"]), (&json!("failed"), &json!("bad_input")));
     let message = session["error"]["message"].as_str().expect("words");
     assert!(message.contains("cut.ndjson.gz") && message.contains("at byte"), "{message}");
+}
+
+#[test]
+fn a_key_in_two_cases_is_two_columns_whatever_they_hold() {
+    let folder = TestFolder::new();
+    let text = "{\"X\":1,\"x\":\"a\"}\n{\"X\":2,\"x\":\"b\"}\n{\"X\":2,\"x\":\"1\"}\n";
+    let (server, id) = served(&[&folder.file("cases.ndjson", text)]);
+    for (filter, expected) in [("X = 2", 2), ("x = a", 1), ("x = 1", 1), ("X = 1", 1), ("X >= 2 and x = b", 1)] {
+        assert_eq!(view(&server, &id, filter)["lines"]["matching"], json!(expected), "{filter}");
+    }
 }
 
 #[test]

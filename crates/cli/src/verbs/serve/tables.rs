@@ -189,7 +189,7 @@ fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExt
         }
         Ok(BatchOutcome::All)
     };
-    let (_, error) = records.read(take, |bad, text| lock().reject(bad.reason, text))?;
+    let (_, error) = records.read(take, |reason, text| lock().reject(reason, text))?;
     records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     match error {
