@@ -2,6 +2,7 @@
 
 use super::lex::Operator;
 use super::{CLASSES, NumberTest, WEEKDAYS};
+use crate::ABSENT as NO_NUMBER;
 use crate::calendar::{civil_from_days, days_from_civil};
 use crate::schema::{NumberUnit, float_of, float_step, integer_of, integer_step};
 use rorqual_pipe::parse_size;
@@ -108,7 +109,8 @@ pub(super) fn compare(unit: NumberUnit, operator: Operator, test: &NumberTest) -
     match operator {
         Operator::Less => (first > least).then(|| NumberTest::range(0, first - 1)),
         Operator::LessOrEqual => Some(NumberTest::range(0, first)),
-        Operator::Greater => (first < most).then(|| NumberTest::range(first + 1, u64::MAX)),
+        // The last of all steps is no number, but the absent one.
+        Operator::Greater => (first < most.min(NO_NUMBER - 1)).then(|| NumberTest::range(first + 1, u64::MAX)),
         _ => Some(NumberTest::range(first, u64::MAX)),
     }
 }

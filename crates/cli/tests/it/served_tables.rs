@@ -213,6 +213,9 @@ fn the_largest_numbers_are_themselves() {
     assert_eq!((&all["numbers"][0]["max"], &all["numbers"][1]["min"]), (&digits.0, &digits.1));
     assert_eq!(all["numbers"][0]["min"], json!(0));
     assert_eq!(view(&server, &id, "u = 18446744073709551615 and i = -9223372036854775808")["lines"]["matching"], json!(1));
+    for nothing in ["u > 18446744073709551615", "i > 9223372036854775807"] {
+        ask(&server, &id, "view", &json!({"where": nothing})).refused(400, "bad_filter");
+    }
     let page = ask(&server, &id, "rows", &json!({"limit": 2})).json();
     assert_eq!(page["rows"][0]["columns"], json!({"u": digits.0, "i": digits.1}));
     assert_eq!(page["rows"][0]["line"], json!(text.lines().next()));
