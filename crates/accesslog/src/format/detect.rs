@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::foreign::ForeignContent;
 use super::prefix::{self, LinePrefix};
 use super::servers::SERVERS;
-use super::w3c::W3cColumns;
+use super::w3c::{W3cColumns, is_directive};
 use super::{Field, LineSyntax, LogFormat, tail};
 use crate::aggregate::NoteReason;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
@@ -330,7 +330,7 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
 
 /// W3C's format, where a line says the columns of others and most of them have these.
 fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
-    let columns = W3cColumns::of_sample(lines)?;
+    let columns = W3cColumns::of_sample(lines).filter(W3cColumns::are_of_requests)?;
     let unread = columns.unread();
     let format = LogFormat::w3c(Arc::new(columns));
     let lines = &lines[..lines.len().min(WINDOW_LINES)];
@@ -371,11 +371,6 @@ fn in_docker(lines: &[&[u8]], extra: &[LogFormat]) -> Option<Detection> {
     let inner = detect(&docker::unwrapped(lines), extra).ok().filter(|inner| inner.sound > 0)?;
     let sure = is_sure(inner.sound, lines.len());
     Some(Detection { format: inner.format.in_docker(), lines: lines.len(), sound: inner.sound, sure, unread: inner.unread })
-}
-
-/// True if a line says something about the log, as in W3C's format.
-fn is_directive(line: &[u8]) -> bool {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"#")
 }
 
 /// True if client and host can be such, and the user is one word. Any format with fields between

@@ -1,6 +1,7 @@
 //! Inputs that are no access log, told by their first bytes or lines: what they are, and the way
 //! on.
 
+use super::w3c::W3cColumns;
 use std::fmt::{self, Write as _};
 
 /// Members of an archive that are named.
@@ -59,6 +60,9 @@ pub enum TextKind {
     Vercel,
     /// Records of Azure, several in an object.
     AzureRecords,
+    /// Lines in W3C's extended format whose columns are none of requests, as Windows' firewall and
+    /// Exchange write them.
+    W3cEvents,
     /// JSON objects without a request.
     Json,
     /// A page of HTML, or XML.
@@ -103,6 +107,9 @@ impl ForeignContent {
         }
         if lines.first().is_some_and(|line| is_markup(line)) {
             return Some(ForeignContent::Text(TextKind::Markup));
+        }
+        if W3cColumns::of_sample(&lines).is_some_and(|columns| !columns.are_of_requests()) {
+            return Some(ForeignContent::Text(TextKind::W3cEvents));
         }
         KINDS.iter().find(|(_, is)| most(is)).map(|(kind, _)| ForeignContent::Text(*kind))
     }
@@ -171,6 +178,7 @@ impl ForeignContent {
             ForeignContent::Text(TextKind::AzureRecords) => {
                 format!("Each record by itself is read: jq -c '.records[]' {file} | rorqual {verb} -")
             }
+            ForeignContent::Text(TextKind::W3cEvents) => format!("rorqual grep searches it: rorqual grep -F 10.0.0.1 {file}"),
             ForeignContent::Text(TextKind::Json) => {
                 format!("rorqual serve, summary, head, schema, convert and query read it as a table: rorqual summary {file}")
             }
@@ -209,6 +217,7 @@ impl fmt::Display for ForeignContent {
                 TextKind::Logfmt => "logfmt (key=value), which is not read as a log of requests",
                 TextKind::Vercel => "a log of Vercel's drains, which has several messages for one request",
                 TextKind::AzureRecords => "records of Azure in one object",
+                TextKind::W3cEvents => "a log in W3C's format without columns of requests",
                 TextKind::Json => "JSON without requests, such as the log of an application",
                 TextKind::Markup => "a page of HTML or XML",
             }),

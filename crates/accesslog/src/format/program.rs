@@ -140,10 +140,14 @@ impl FieldPart {
         }
     }
 
+    /// True if the part is the time of the request.
+    pub(crate) fn is_time(&self) -> bool {
+        matches!(self, FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_))
+    }
+
     /// True if every line has something there, if only a `-`.
     pub(crate) fn is_never_empty(&self) -> bool {
-        let is_time = matches!(self, FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_));
-        is_time
+        self.is_time()
             || matches!(
                 self,
                 FieldPart::Client | FieldPart::Status | FieldPart::Bytes | FieldPart::RequestTime(_) | FieldPart::UpstreamTime(_)

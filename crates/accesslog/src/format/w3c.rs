@@ -89,6 +89,11 @@ impl W3cDirectives {
     }
 }
 
+/// True if a line says something about the log.
+pub(crate) fn is_directive(line: &[u8]) -> bool {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"#")
+}
+
 impl W3cServer {
     /// The server that a `#Software:` line names.
     fn of_line(line: &[u8]) -> Option<W3cServer> {
@@ -197,12 +202,20 @@ impl W3cColumns {
     }
 
     /// The columns of the first line of a sample that says them, with the server that a line before
-    /// it names.
+    /// it names, or one between it and the first record.
     pub(crate) fn of_sample(lines: &[&[u8]]) -> Option<W3cColumns> {
         let said = lines.iter().position(|line| W3cColumns::of_line(line).is_some())?;
+        let is_more = |line: &&&[u8]| is_directive(line) && W3cColumns::of_line(line).is_none();
+        let more = lines[said + 1..].iter().take_while(is_more).count();
         let mut directives = W3cDirectives::default();
-        lines[..=said].iter().for_each(|line| directives.read(line));
+        lines[..=said + more].iter().for_each(|line| directives.read(line));
         directives.after(&W3cColumns::unknown())
+    }
+
+    /// True if a column is one that only requests have: firewalls and mail servers write other
+    /// events in this format.
+    pub(crate) fn are_of_requests(&self) -> bool {
+        self.fields() & (Field::Method.bit() | Field::Path.bit() | Field::Status.bit()) != 0
     }
 
     /// The lines that say them; `w3c` where none did.

@@ -32,8 +32,11 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
         // Only where one blank at a time does not do: a variable may be empty, with a blank on
         // either side.
-        if let (padded @ LineOutcome::Parsed(_), false) = read(program, clock, line, Leniency::Padded) {
-            return padded;
+        match read(program, clock, line, Leniency::Padded) {
+            (padded @ LineOutcome::Parsed(_), false) => return padded,
+            // A field that never is empty was: by single blanks, values stand in others' fields.
+            (padded @ LineOutcome::Repaired(..), false) if has_gap => return padded,
+            _ => {}
         }
     }
     outcome
@@ -206,8 +209,12 @@ impl<'a> LineReader<'_, 'a> {
                 return self.draft.note(flaw);
             }
             let text = if self.padded && op.is_bare { cut.text.trim_ascii_end() } else { cut.text };
-            self.has_gap |= op.is_bare && text.is_empty() && op.part.is_never_empty();
+            let is_gap = op.is_bare && text.is_empty() && op.part.is_never_empty();
+            self.has_gap |= is_gap;
             match self.read_part(op, text) {
+                // Nothing at all, where even an absent one is a dash: it stands elsewhere.
+                Ok(()) if is_gap && op.part.is_time() => self.draft.note(LineFlaw::NotTime),
+                Ok(()) if is_gap && op.part == FieldPart::Status => self.draft.note(LineFlaw::NotNumber(Field::Status)),
                 Ok(()) => self.draft.sound |= op.part.fields(),
                 Err(flaw) => self.read_first_word(op, text, flaw),
             }

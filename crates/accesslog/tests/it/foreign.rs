@@ -52,6 +52,21 @@ fn cpio_member(name: &str, mode: u32, content: &[u8]) -> Vec<u8> {
     member
 }
 
+/// Windows' firewall and Exchange have the same lines before theirs as IIS.
+#[test]
+fn logs_in_w3cs_format_without_requests_are_no_access_logs() {
+    let firewall = "#Version: 1.5\n#Software: Microsoft Windows Firewall\n#Time Format: Local\n\
+        #Fields: date time action protocol src-ip dst-ip src-port dst-port size\n\n\
+        2024-11-22 10:11:12 DROP UDP 203.0.113.9 203.0.113.8 137 137 78\n";
+    let exchange = "#Software: Microsoft Exchange Server\n#Fields: date-time,client-ip,client-hostname\n\
+        2024-11-22T10:11:12.000Z,203.0.113.9,a.example\n";
+    for log in [firewall, exchange] {
+        assert_eq!(found(log.as_bytes()), Some(ForeignContent::Text(TextKind::W3cEvents)), "{log}");
+    }
+    let little = "#Fields: date c-ip cs-uri-stem cs-bytes\n2003-11-18 203.0.113.9 /Default.htm 100\n";
+    assert_eq!(detect(little.as_bytes(), &[]).expect("a log").format.name(), "w3c");
+}
+
 #[test]
 fn cpio_and_ar_are_no_logs_and_their_members_are_named() {
     let log = LINE.repeat(50);

@@ -306,6 +306,22 @@ fn columns_filled_up_with_blanks() {
     }
 }
 
+/// The flaw of a line whose columns are filled up is said; the line is not read by single blanks
+/// instead, without its client.
+#[test]
+fn a_flaw_in_columns_filled_up_with_blanks() {
+    let mut parser = LogParser::new(&LogFormat::named("squid").expect("known"));
+    let line = "1576177221.686   1241 2001:db8:2ce:1 TCP_MISS/401 10309 GET http://a.example/ - HIER_NONE/- text/plain";
+    let LineOutcome::Repaired(record, flaw) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+    assert_eq!(flaw.to_string(), "client is neither an address nor a name");
+    assert_eq!((record.client, record.status, record.bytes), (&b""[..], 401, Some(10_309)));
+    assert_eq!(record.request_time_us, Some(1_241_000));
+    // Nor is the time taken for one that a collector put before lines without one.
+    let log = [line, &line.replace("2001:db8:2ce:1", "203.0.113.1")].join("\n") + "\n";
+    let found = detect(log.as_bytes(), &[]).expect("a known format");
+    assert_eq!((found.format.name(), found.lines, found.sound), ("squid", 2, 1));
+}
+
 /// The format of lines after `before`, and the client and the source of the first.
 fn after(before: &str) -> (String, String, String) {
     let sample = format!("{before}{COMBINED}\n{before}{}\n", COMBINED.replace("1.2.3.4 - -", "host.example - frank"));

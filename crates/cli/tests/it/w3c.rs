@@ -63,6 +63,21 @@ fn columns_that_change_in_the_middle_are_those_of_every_worker() {
     truth.check(&piped);
 }
 
+/// IIS writes `#Software:` first, and collectors that sort the lines do not.
+#[test]
+fn a_server_that_is_named_after_the_columns_is_no_change_of_them() {
+    let folder = TestFolder::new();
+    let log = "#Date: 2021-04-01 00:00:21\n#Fields: date time c-ip cs-method cs-uri-stem sc-status time-taken\n\
+        #Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n\
+        2021-04-01 00:00:21 203.0.113.9 GET /a 200 65\n";
+    let file = folder.file("iis.log", log.as_bytes());
+    let rows = rorqual(&["convert", "--from", "log", "--to", "ndjson", "-o", "-", &file]).run().exits(0).stdout;
+    let row: Value = serde_json::from_slice(&rows).expect("a row");
+    assert_eq!((&row["path"], &row["status"], &row["request_time"]), (&json!("/a"), &json!(200), &json!(0.065)));
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    assert_eq!((&report["lines"]["parsed"], &report["sources"][0]["guess"]["unread"]), (&json!(1), &Value::Null));
+}
+
 #[test]
 fn an_upload_in_pieces_knows_the_last_columns() {
     let (text, truth) = log(12_000);
