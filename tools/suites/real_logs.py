@@ -110,6 +110,26 @@ combined        log2timeline/plaso 4ea03ef9a48dad5284c371ac9b537a184b3eea9c test
 combined        netdata/netdata 04b1cf54270c4e21c02e322e577e7e96d547c9ee src/collectors/log2journal/tests.d/nginx-combined.log
 combined        netdata/netdata 04b1cf54270c4e21c02e322e577e7e96d547c9ee src/go/plugin/go.d/collector/weblog/testdata/common.log
 combined        3c905/ngx-lua-waf 87538cdc31419f47fecdf98f75c54d319b5f076f access.log
+ltsv            tkuchiki/alp d91a23dc2d71521c5a9e166faf92f68d082fb85f example/logs/ltsv_access.log
+json            tkuchiki/alp d91a23dc2d71521c5a9e166faf92f68d082fb85f example/logs/json_access.log
+combined        tkuchiki/alp d91a23dc2d71521c5a9e166faf92f68d082fb85f example/logs/combined_access.log
+cloudfront      dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/cloudfront-multiple.log
+cloudfront      dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/cloudfront-multiple.log.gz
+cloudfront      dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/cloudfront_entry.csv
+cloudfront      dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/cloudfront_entry_cookie_with_encoding.csv
+elb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/classic_loadbalancer_http_entry.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_cloudfront_forward_h2.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_cloudfront_forward_refused.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_http2_entry_auth_error.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_https_entry.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_lambda_failed_entry.csv
+alb             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/loadbalancer_secured_websockets_entry.csv
+waf             dpetzold/aws-log-parser 127bed2976c270d7839e5b5f113ccbbcf3b6c447 test/data/waf_log.json
+lighttpd        google/mtail 4c7e0e1174ac1ead032efe28d86428bbbe0ae145 internal/mtail/testdata/lighttpd_access.log
+combined        google/mtail 4c7e0e1174ac1ead032efe28d86428bbbe0ae145 internal/mtail/testdata/apache-combined.log
+combined        google/mtail 4c7e0e1174ac1ead032efe28d86428bbbe0ae145 internal/mtail/testdata/apache-common.log
+haproxy         gforcada/haproxy_log_analysis db7e1c2100e7eab9696515b918afb68403e48ad5 tests/files/2_ok_1_invalid.log
+haproxy         gforcada/haproxy_log_analysis db7e1c2100e7eab9696515b918afb68403e48ad5 tests/files/small.log
 """
 
 OWN = "a format of the site's or the program's own; refused until --format gives it"
@@ -133,6 +153,7 @@ REASONS = {
     "combined: log2timeline/*": "common, combined and vhost_combined in one file; the host before the client is told apart, and the doubt is said",
     "combined: netdata/*": NO_ADDRESS,
     "combined: 3c905/*": NO_ADDRESS,
+    "lighttpd: google/*": "lighttpd's default with three more numbers, of which nothing tells that its second word is the host; the doubt is said",
     "squid: netdata/*": NO_ADDRESS,
 }
 
@@ -292,6 +313,38 @@ def cloudfront_2012(lines):
         yield {"time": utc(" ".join(columns[:2]), "%Y-%m-%d %H:%M:%S"), "client": columns[4], "bytes": int(columns[3]), "method": columns[5], "status": columns[8]}
 
 
+def cloudfront(lines):
+    """Tabs between columns, of which the first twelve are the same in all years."""
+    for line in lines:
+        columns = line.split("\t")
+        if len(columns) >= 12:
+            yield {
+                "time": utc(" ".join(columns[:2]), "%Y-%m-%d %H:%M:%S"),
+                "bytes": int(columns[3]),
+                "client": columns[4],
+                "method": columns[5],
+                "target": columns[7] + (f"?{columns[11]}" if columns[11] != "-" else ""),
+                "status": columns[8],
+            }
+
+
+def keyed(values):
+    """The keys and labels that alp proposes for nginx."""
+    return {
+        "time": iso(values["time"]),
+        "client": values.get("host"),
+        "status": str(values["status"]),
+        "bytes": int(values.get("body_bytes") or values["size"]),
+        "method": values["method"],
+        "target": values["uri"],
+    }
+
+
+def ltsv(lines):
+    for line in filter(None, lines):
+        yield keyed(dict(member.partition(":")[::2] for member in line.split("\t")))
+
+
 def nothing(lines):
     return ()
 
@@ -368,6 +421,7 @@ REFEREES = {
     "bitbucket": bitbucket,
     "caddy_2015": by_match(CADDY_2015),
     "caddy_console": objects(caddy_console),
+    "cloudfront": cloudfront,
     "cloudfront_2012": cloudfront_2012,
     "combined": by_match(COMBINED),
     "compose": nothing,
@@ -383,7 +437,9 @@ REFEREES = {
     "hue": by_match(HUE, whole=False),
     "icecast": by_match(COMBINED),
     "iis": iis,
+    "json": objects(keyed),
     "lighttpd": by_match(LIGHTTPD),
+    "ltsv": ltsv,
     "ltsv_blanks": nothing,
     "nginx_json": objects(nginx_json),
     "squid": squid,
@@ -394,6 +450,7 @@ REFEREES = {
     "uwsgi": by_match(UWSGI, lambda text: utc(text, "%a %b %d %H:%M:%S %Y"), whole=False),
     "vhost": by_match(VHOST),
     "w3c": w3c,
+    "waf": nothing,
 }
 
 

@@ -44,6 +44,8 @@ pub(crate) enum JsonWriterKind {
     Gateway,
     /// Servers that write seconds: Caddy, and nginx by the names of its variables.
     Seconds,
+    /// nginx by the keys that alp, a reader of logs, proposes: its `host` is the client.
+    Alp,
     /// Any program: messages with a level. Some servers write their requests so.
     Application,
 }
@@ -54,7 +56,7 @@ impl JsonWriterKind {
         match self {
             JsonWriterKind::Envoy | JsonWriterKind::Lograge | JsonWriterKind::Gateway => Some(Unit::Millis),
             JsonWriterKind::Seconds => Some(Unit::Seconds),
-            JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode | JsonWriterKind::Application => None,
+            JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode | JsonWriterKind::Alp | JsonWriterKind::Application => None,
         }
     }
 
@@ -65,6 +67,7 @@ impl JsonWriterKind {
             (JsonWriterKind::EnvoyCode, JsonWriterKind::EnvoyStart) => JsonWriterKind::Envoy,
             (JsonWriterKind::Application, other) => other,
             (known, JsonWriterKind::Application) => known,
+            (JsonWriterKind::Alp, other) | (other, JsonWriterKind::Alp) => other,
             (JsonWriterKind::EnvoyStart | JsonWriterKind::EnvoyCode, other) => other,
             // A gateway may be made of nginx.
             (JsonWriterKind::Seconds, other) if other.unit().is_some() => other,
@@ -74,7 +77,7 @@ impl JsonWriterKind {
 }
 
 /// Keys by which a writer is known, by its documentation.
-const WRITERS: [(&str, JsonWriterKind); 35] = [
+const WRITERS: [(&str, JsonWriterKind); 36] = [
     ("response_flags", JsonWriterKind::Envoy),
     ("response_code_details", JsonWriterKind::Envoy),
     ("upstream_cluster", JsonWriterKind::Envoy),
@@ -107,6 +110,7 @@ const WRITERS: [(&str, JsonWriterKind); 35] = [
     ("properties.sslClientVerify", JsonWriterKind::Seconds),
     ("properties.trackingReference", JsonWriterKind::Seconds),
     ("properties.timeToFirstByte", JsonWriterKind::Seconds),
+    ("body_bytes", JsonWriterKind::Alp),
     ("level", JsonWriterKind::Application),
     ("severity", JsonWriterKind::Application),
     ("msg", JsonWriterKind::Application),
@@ -328,7 +332,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("response_code", FieldPart::Status, 1), ("response.status", FieldPart::Status, 1), ("http.response.status_code", FieldPart::Status, 1),
     ("http_status", FieldPart::Status, 1), ("http.status_code", FieldPart::Status, 1), ("httpRequest.status", FieldPart::Status, 1),
     ("response", FieldPart::Status, 2), ("code", FieldPart::Status, 3), ("OriginStatus", FieldPart::Status, 4),
-    ("body_bytes_sent", FieldPart::Bytes, 0), ("size", FieldPart::Bytes, 1), ("DownstreamContentSize", FieldPart::Bytes, 1),
+    ("body_bytes_sent", FieldPart::Bytes, 0), ("body_bytes", FieldPart::Bytes, 1), ("size", FieldPart::Bytes, 1), ("DownstreamContentSize", FieldPart::Bytes, 1),
     ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("written_bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
     ("response_length", FieldPart::Bytes, 3), ("response_body_size", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
     ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),

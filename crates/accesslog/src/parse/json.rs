@@ -426,6 +426,10 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
                 Err(flaw) => self.draft.note(flaw),
             }
         }
+        let record = &mut self.draft.record;
+        if self.writer == Some(JsonWriterKind::Alp) && record.client.is_empty() && address::is_address(record.host) {
+            record.client = address::unmapped(std::mem::take(&mut record.host));
+        }
     }
 
     /// The part that a slot is, in this line; `None` of a time that nothing tells the unit of.

@@ -386,6 +386,20 @@ fn times_that_nothing_tells_the_unit_of() {
 }
 
 /// Keys of Kong's log plugins, of GitLab's workhorse and of Pomerium, by their documentation.
+/// The keys of nginx's `log_format` in the README of alp, where `host` is `$remote_addr`.
+#[test]
+fn the_host_of_alps_keys_is_the_client() {
+    let alp = r#"{"time":"2023-11-25T10:00:00+09:00","host":"203.0.113.9","port":"51000","method":"GET","uri":"/a?b","status":"200","body_bytes":"120","referer":"","ua":"curl/8","request_time":"0.010","response_time":"0.009"}"#;
+    let mut parser = json_parser();
+    let LineOutcome::Parsed(record) = parser.parse(alp.as_bytes()) else { panic!("{alp}") };
+    assert_eq!((record.client, record.host, record.path, record.query), (&b"203.0.113.9"[..], &b""[..], &b"/a"[..], &b"b"[..]));
+    assert_eq!((record.status, record.bytes, record.request_time_us), (200, Some(120), Some(10_000)));
+    // Of others a host is one, even where it is an address.
+    let other = r#"{"time":"2023-11-25T10:00:00+09:00","host":"203.0.113.9","method":"GET","uri":"/a","status":200,"size":120}"#;
+    let LineOutcome::Parsed(record) = parser.parse(other.as_bytes()) else { panic!("{other}") };
+    assert_eq!((record.client, record.host, record.bytes), (&b""[..], &b"203.0.113.9"[..], Some(120)));
+}
+
 #[test]
 fn keys_of_other_gateways() {
     let kong = r#"{"response":{"size":9982,"status":200},"client_ip":"203.0.113.9","request":{"size":98,"uri":"/a?b","method":"GET","url":"http://a.example:8000/a?b","headers":{"user-agent":"curl/8","host":"a.example:8000"}},"latencies":{"request":515,"kong":58,"proxy":457},"started_at":1646861401000}"#;
