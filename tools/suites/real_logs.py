@@ -130,6 +130,18 @@ combined        google/mtail 4c7e0e1174ac1ead032efe28d86428bbbe0ae145 internal/m
 combined        google/mtail 4c7e0e1174ac1ead032efe28d86428bbbe0ae145 internal/mtail/testdata/apache-common.log
 haproxy         gforcada/haproxy_log_analysis db7e1c2100e7eab9696515b918afb68403e48ad5 tests/files/2_ok_1_invalid.log
 haproxy         gforcada/haproxy_log_analysis db7e1c2100e7eab9696515b918afb68403e48ad5 tests/files/small.log
+json            Kazuhiro-Mimaki/private-isu 046342d1ed18266d78be0d5cb711e7bffc0704d3 webapp/logs/nginx/access.log
+json            c0ridrew/isucon-practice fecee3c71cb0fce0639e7e033398b7e8e4348e35 webapp/logs/nginx/access.log
+json            okb97/web-performance-tuning-from-isucon aa44febbecc6593b2f6c36baf9da62fc69a77521 webapp/logs/nginx/access.log
+json            isucon-2023-11-25-ajax-joins-react/private-isu-docker c7268fb8ea56436819a4f4ad8658e6cfbb1766ce webapp/logs/nginx/access.log
+combined        yoshiyoshiharu/isucon10-qualify 25a9720baa7ed43dd084a33603b4f4e0cf3ac06b webapp/logs/nginx/access.log
+werkzeug        MicrosoftTCE/civic-graph-API fc8b4e826e5f285ae0ee528b3f41cdd5c037205c werkzeug.log
+werkzeug        Akshit-joshi-weboccult/Flask-Starter-code fa10581e769d1782a9b56e295f72ae236f42e6f4 werkzeug.log
+morgan          regharris/ecommerceapp 0229ea55e65ecab7bc9610e0a83da639976b8d02 morgan.log
+morgan          mohasadaq/remittence 272fe703549539a1159808207a93cdac8e8c80e0 morgan.log
+combined        qinezh/votehub 5e0061ac7d89a76b5989f1dd0142d7c09ec9e771 morgan.log
+traefik_json    CodeTrickz/ansible 4a5f6c1b76ec0ecb9254511aecf9ec42c11ad6fb logs/access.json
+ltsv            tmtk75/fig-td-agent-sample d668487cadc086fa9f4bb1716a83dc7722ee3087 access.ltsv
 """
 
 OWN = "a format of the site's or the program's own; refused until --format gives it"
@@ -154,6 +166,7 @@ REASONS = {
     "combined: netdata/*": NO_ADDRESS,
     "combined: 3c905/*": NO_ADDRESS,
     "lighttpd: google/*": "lighttpd's default with three more numbers, of which nothing tells that its second word is the host; the doubt is said",
+    "morgan:*": "lines of a program under development, with neither a time nor a client; refused",
     "squid: netdata/*": NO_ADDRESS,
 }
 
@@ -189,6 +202,8 @@ CADDY_2015 = re.compile(r"(?P<client>\S+) \S+ " + CLF)
 ATLASSIAN = re.compile(r"\[(?P<time>[^\]]+)\] (?:\S+ )?\S+ \S+ (?P<client>\S+) (?P<request>\S+ \S+ HTTP/\S+) (?P<status>\d+) \d+ms (?P<bytes>\d+|-) ")
 REQUEST = re.compile(r"(?P<method>[A-Za-z_]+) (?P<target>\S+) HTTP/\d(?:\.\d)?")
 HUE = re.compile(r'\[[^\]]+\] [A-Z]+ +(?P<client>\S+) \S+ - "(?P<request>[^"]*)"')
+# Its formats tiny and dev, the latter in colours.
+MORGAN = re.compile(r"(?P<method>[A-Z]+) (?P<target>\S+) \S*?(?P<status>\d{3}) ")
 HEROKU = re.compile(r"(?P<time>\S+) heroku\[router\]: (?P<values>.*)")
 
 
@@ -202,7 +217,8 @@ def utc(text, form):
 
 
 def iso(text):
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return (time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
 def record(values, time=clf_time):
@@ -329,14 +345,14 @@ def cloudfront(lines):
 
 
 def keyed(values):
-    """The keys and labels that alp proposes for nginx."""
+    """The keys and labels that alp proposes for nginx, and nearly so."""
     return {
-        "time": iso(values["time"]),
-        "client": values.get("host"),
+        "time": clf_time(values["time"]) if "/" in values["time"] else iso(values["time"]),
+        "client": values.get("remote_addr") or values.get("host"),
         "status": str(values["status"]),
         "bytes": int(values.get("body_bytes") or values["size"]),
         "method": values["method"],
-        "target": values["uri"],
+        "target": values.get("uri") or values.get("path"),
     }
 
 
@@ -441,6 +457,7 @@ REFEREES = {
     "lighttpd": by_match(LIGHTTPD),
     "ltsv": ltsv,
     "ltsv_blanks": nothing,
+    "morgan": by_match(MORGAN, whole=False),
     "nginx_json": objects(nginx_json),
     "squid": squid,
     "ssl_request": by_match(SSL_REQUEST),
@@ -450,6 +467,7 @@ REFEREES = {
     "uwsgi": by_match(UWSGI, lambda text: utc(text, "%a %b %d %H:%M:%S %Y"), whole=False),
     "vhost": by_match(VHOST),
     "w3c": w3c,
+    "werkzeug": by_match(COMBINED, lambda text: utc(text, "%d/%b/%Y %H:%M:%S")),
     "waf": nothing,
 }
 

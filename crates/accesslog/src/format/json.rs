@@ -189,6 +189,11 @@ impl JsonKeys {
         self.written.push((path.to_owned(), part));
     }
 
+    /// The same keys, with lines written as by others.
+    pub(super) fn written_as(self, other: JsonKeys) -> JsonKeys {
+        JsonKeys { written: other.written, ..self }
+    }
+
     fn add_object(&mut self, path: Vec<u8>) {
         if !self.objects.contains(&path) && self.objects.len() < OBJECTS_MAX {
             self.objects.push(path);

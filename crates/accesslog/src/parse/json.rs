@@ -147,7 +147,9 @@ pub(crate) fn parse_labels<'a>(
     let mut scan = LineScan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
     scan.labels();
     let held = scan.held;
-    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
+    let has = |kind: usize| held[kind].is_some();
+    // Much else that is logged has a path.
+    let is_access = has(STATUS) || has(METHOD) || has(REQUEST) || (has(TARGET) && has(CLIENT));
     if !is_access || memchr::memchr(b'\t', line).is_none() {
         return LineOutcome::Rejected(LineFlaw::NoLabels);
     }

@@ -386,6 +386,26 @@ fn times_that_nothing_tells_the_unit_of() {
 }
 
 /// Keys of Kong's log plugins, of GitLab's workhorse and of Pomerium, by their documentation.
+/// The names of nginx's variables are labels as well as those that ltsv.org recommends.
+#[test]
+fn labels_of_ltsv_that_are_nginx_variables() {
+    let mut parser = LogParser::new(&LogFormat::named("ltsv").expect("known"));
+    let line = "time_local:22/Nov/2024:10:11:12 +0900\tremote_addr:203.0.113.9\thost:a.example\trequest_method:GET\t\
+        request_uri:/a?b\turi:/index.html\tstatus:200\tbody_bytes_sent:12\trequest_time:0.25\tupstream_response_time:0.125\t\
+        http_user_agent:curl/8\thttp_referer:-";
+    let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+    assert_eq!((record.client, record.method), (&b"203.0.113.9"[..], &b"GET"[..]));
+    assert_eq!((record.path, record.query, record.agent), (&b"/a"[..], &b"b"[..], &b"curl/8"[..]));
+    assert_eq!((record.status, record.bytes), (200, Some(12)));
+    assert_eq!((record.request_time_us, record.upstream_time_us), (Some(250_000), Some(125_000)));
+    assert_eq!(record.time_us, Some(1_732_237_872_000_000));
+    let short = "time:2015-09-26T17:26:33\tstatus:200\tsize:135\tmethod:GET\tpath:/a\tquery:b=c";
+    let LineOutcome::Parsed(record) = parser.parse(short.as_bytes()) else { panic!("{short}") };
+    assert_eq!((record.path, record.query, record.bytes), (&b"/a"[..], &b"b=c"[..], Some(135)));
+    let other = "time:2015-09-26T17:26:33\tpath:/var/lib\tlevel:info";
+    assert!(matches!(parser.parse(other.as_bytes()), LineOutcome::Rejected(_)), "{other}");
+}
+
 /// The keys of nginx's `log_format` in the README of alp, where `host` is `$remote_addr`.
 #[test]
 fn the_host_of_alps_keys_is_the_client() {
