@@ -91,7 +91,8 @@ pub(crate) struct FromArgs {
     #[arg(long)]
     pub(crate) exact_numbers: bool,
     /// Longest record; every worker holds a few of them in memory [default: a 128th of --memory, at
-    /// most 8MiB; 2MiB with the default --memory]
+    /// most 8MiB; 2MiB with the default --memory; halved until as many threads as --threads says
+    /// fit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
     /// Fields with values of several types: widen them (integer to number to text; containers to

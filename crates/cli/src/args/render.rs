@@ -76,7 +76,7 @@ pub(crate) struct RowsArgs {
     #[arg(long, value_name = "BOOL", requires = "rows")]
     pub(crate) header: Option<bool>,
     /// Longest row in the input [default: a 128th of --memory, at most 8MiB; 2MiB with the default
-    /// --memory]
+    /// --memory; halved until as many threads as --threads says fit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
 }

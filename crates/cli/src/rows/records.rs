@@ -143,8 +143,8 @@ impl RecordRows {
     }
 
     /// Memory that nobody has while the rows are read.
-    pub(crate) fn rest_bytes(&self, from: &FromArgs) -> u64 {
-        rest_bytes(from, std::slice::from_ref(&self.source), self.memory_bytes, self.threads)
+    pub(crate) fn rest_bytes(&self) -> u64 {
+        rest_bytes(self.scan.record_bytes_max, std::slice::from_ref(&self.source), self.memory_bytes, self.threads)
     }
 
     /// Hands batches on until `take` has enough. Bad records before that are left out, and that is

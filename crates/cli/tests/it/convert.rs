@@ -1,14 +1,12 @@
 //! `rorqual convert` and `rorqual schema`: the same values come out that went in, on every path,
 //! and bad input is told.
 
-use crate::common::{TestFolder, advised, line, listens, rorqual};
+use crate::common::{GIB, MIB, TestFolder, advised, line, listens, rorqual};
 use rorqual_testkit::generate::{EventLines, GeneratedLines, write_array};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::fd::AsFd;
-
-const MIB: u64 = 1 << 20;
 
 /// So many events, a line each.
 fn events(count: usize) -> Vec<u8> {
@@ -537,6 +535,33 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
         memory = advised(&ran.stderr);
     }
     panic!("never enough: {memory}");
+}
+
+#[test]
+fn as_many_threads_as_are_asked_for_have_room_with_shorter_records() {
+    let folder = TestFolder::new();
+    // One record of 3 MiB among short ones.
+    let long = format!("{{\"text\":\"{}\"}}\n", "x".repeat(3 << 20));
+    let file = folder.file("events.ndjson", [events(20_000), long.into_bytes(), events(20_000)].concat());
+    let target = folder.text("a.parquet");
+    let convert = |memory: &str, more: &[&str]| {
+        rorqual(&["convert", &file, "--force", "-o", &target, "--threads", "8", "--stats", "--memory", memory]).args(more).run()
+    };
+    let ran = convert("1GiB", &[]).exits(0);
+    ran.within(GIB).says(&["\"threads\":8"]);
+    let written = rorqual(&["summary", &target, "--json"]).run().exits(0).json();
+    assert_eq!(written["rows"]["total"], 40_001);
+    // Less memory takes shorter records yet, and says so.
+    convert("600MiB", &[]).exits(2).says(&["a record of 3145740 bytes, more than --record-max", "starts"]);
+    convert("600MiB", &["--bad", "skip"]).exits(0).within(600 * MIB);
+    // What was asked for is never less.
+    convert("1GiB", &["--record-max", "8MiB"]).exits(2).says(&[
+        "--memory 1.00 GiB is too little",
+        "--record-max",
+        "or --threads 5",
+    ]);
+    // Without room for the shortest records it is refused.
+    convert("200MiB", &[]).exits(2).says(&["--memory 200 MiB is too little", "or --threads"]);
 }
 
 /// So many lines that more than the start of the input is needed, and then one more.

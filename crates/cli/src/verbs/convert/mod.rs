@@ -21,6 +21,7 @@ use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BufferPool, Control, escaped_path};
 pub(crate) use schema::run as run_schema;
+use source::RecordLimit;
 pub(crate) use source::{InputContent, KnownInput, given};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +57,7 @@ struct Convert<'a> {
     memory_bytes: u64,
     threads: usize,
     are_threads_given: bool,
+    limit: RecordLimit,
     scan: ScanSettings,
 }
 
@@ -69,10 +71,11 @@ impl<'a> Convert<'a> {
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
         // The columns come on top; here they are those of any schema.
         let none: SchemaRef = Arc::new(Schema::empty());
-        let (threads, scan) =
-            scan(common, &args.from, &args.files, memory_bytes, |bytes, threads| output.settings(bytes).bytes(&none, threads))?;
+        let writer_bytes = |bytes, threads| output.settings(bytes).bytes(&none, threads);
+        let (threads, limit) = limits_that_fit(common, &args.from, &args.files, memory_bytes, writer_bytes)?;
+        let scan = settings(common, limit, memory_bytes, threads);
         let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.process.threads.is_some());
-        Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, scan })
+        Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, limit, scan })
     }
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
@@ -104,16 +107,24 @@ impl<'a> Convert<'a> {
         message::note(&format!("{} is not written{advice}", self.output.name()));
     }
 
-    /// Gives up threads for which there is no memory, now that the columns are known.
+    /// Gives up threads for which there is no memory, now that the columns are known; those that
+    /// were asked for stay, with shorter records.
     fn fit(&mut self, schema: &SchemaRef, sources: &[KnownInput]) -> Result<(), String> {
         let held = HeldInputs::of(sources);
-        let sum = |threads| self.budget(schema, &held, threads);
-        let fitting = || (1..=self.threads).rev().find(|threads| sum(*threads).check().is_ok()).unwrap_or(1);
-        let threads = if self.are_threads_given { self.threads } else { fitting() };
-        Budget::check_threads(threads, sum).map_err(|error| error.to_string())?;
-        if threads < self.threads {
-            self.threads = threads;
-            self.scan.pool = pool(self.scan.record_bytes_max, threads);
+        let sum = |limit, threads| self.budget(limit, schema, &held, threads);
+        let fits = |limit, threads| sum(limit, threads).check().is_ok();
+        let (mut threads, mut limit) = (self.threads, self.limit);
+        if self.are_threads_given {
+            limit = limit.fitting(self.memory_bytes, |limit| fits(limit, threads));
+        } else {
+            threads = (1..=threads).rev().find(|threads| fits(limit, *threads)).unwrap_or(1);
+        }
+        Budget::check_threads(threads, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
+        let record_bytes_max = limit.bytes(self.memory_bytes);
+        if (threads, record_bytes_max) != (self.threads, self.scan.record_bytes_max) {
+            (self.threads, self.limit) = (threads, limit);
+            self.scan.record_bytes_max = record_bytes_max;
+            self.scan.pool = pool(record_bytes_max, threads);
         }
         Ok(())
     }
@@ -162,18 +173,18 @@ impl<'a> Convert<'a> {
     }
 
     /// Sum of the memory, for columns of that schema.
-    fn budget(&self, schema: &SchemaRef, held: &HeldInputs, threads: usize) -> Budget {
+    fn budget(&self, limit: RecordLimit, schema: &SchemaRef, held: &HeldInputs, threads: usize) -> Budget {
         let columns = schema.flattened_fields().len();
         fitting::least(self.memory_bytes, |memory_bytes| {
             let writer_bytes = self.output.settings(memory_bytes).bytes(schema, threads);
             let writer = (format!("writer of {columns} columns (--row-group)"), writer_bytes);
-            terms(&self.args.from, held, (self.memory_bytes, memory_bytes), threads, writer)
+            terms(limit, held, (self.memory_bytes, memory_bytes), threads, writer)
         })
     }
 
     fn footers_fit(&self, sources: &[KnownInput]) -> Result<(), String> {
         let held = HeldInputs::of(sources);
-        let sum = |bytes| terms(&self.args.from, &held, (self.memory_bytes, bytes), 1, (String::new(), 0));
+        let sum = |bytes| terms(self.limit, &held, (self.memory_bytes, bytes), 1, (String::new(), 0));
         if held.tables == 0 {
             return Ok(());
         }
@@ -308,43 +319,73 @@ pub(crate) fn scan(
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
 ) -> Result<(usize, ScanSettings), String> {
-    let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
+    let (threads, limit) = limits_that_fit(common, args, files, memory_bytes, writer)?;
+    Ok((threads, settings(common, limit, memory_bytes, threads)))
+}
+
+/// The number of threads, and the longest record, for which there is memory. Without `--threads`
+/// there are as few as need be. With it records are shorter where they may be, so that a record
+/// that is too long never depends on the cores of a machine.
+fn limits_that_fit(
+    common: &Common,
+    args: &FromArgs,
+    files: &[impl AsRef<Path>],
+    memory_bytes: u64,
+    writer: impl Fn(u64, usize) -> u64,
+) -> Result<(usize, RecordLimit), String> {
     let held = HeldInputs::expected(files);
-    let sum = |threads| {
+    let sum = |limit, threads| {
         fitting::least(memory_bytes, |bytes| {
             let writer = ("writer (--row-group)".to_owned(), writer(bytes, threads));
-            terms(args, &held, (memory_bytes, bytes), threads, writer)
+            terms(limit, &held, (memory_bytes, bytes), threads, writer)
         })
     };
-    let threads = fitting::threads(&common.process, sum).map_err(|error| error.to_string())?;
+    let usual = RecordLimit::of(args)?;
+    let limit = common.process.threads.map_or(usual, |_| {
+        let threads = common.process.threads_or(usize::MAX);
+        usual.fitting(memory_bytes, |limit| sum(limit, threads).check().is_ok())
+    });
+    let threads = fitting::threads(&common.process, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
+    Ok((threads, limit))
+}
+
+fn settings(common: &Common, limit: RecordLimit, memory_bytes: u64, threads: usize) -> ScanSettings {
+    let record_bytes_max = limit.bytes(memory_bytes);
     let pool = pool(record_bytes_max, threads);
     let control = Control::with_rate_limit(common.limit_rate);
-    Ok((threads, ScanSettings { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
+    ScanSettings { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }
 }
 
 fn pool(record_bytes_max: usize, threads: usize) -> BufferPool {
     BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
 }
 
-/// Memory that the reading of inputs leaves.
-pub(crate) fn rest_bytes(args: &FromArgs, sources: &[KnownInput], memory_bytes: u64, threads: usize) -> u64 {
-    terms(args, &HeldInputs::of(sources), (memory_bytes, memory_bytes), threads, (String::new(), 0)).rest_bytes()
+/// Memory that the reading of inputs leaves, with records of so many bytes.
+pub(crate) fn rest_bytes(record_bytes_max: usize, sources: &[KnownInput], memory_bytes: u64, threads: usize) -> u64 {
+    terms(
+        RecordLimit::fixed(record_bytes_max),
+        &HeldInputs::of(sources),
+        (memory_bytes, memory_bytes),
+        threads,
+        (String::new(), 0),
+    )
+    .rest_bytes()
 }
 
 /// Memory that the reading of a file of columns leaves.
-pub(crate) fn rest_bytes_of_table(args: &FromArgs, table: &TableFile, memory_bytes: u64, threads: usize) -> u64 {
+pub(crate) fn rest_bytes_of_table(table: &TableFile, memory_bytes: u64, threads: usize) -> u64 {
     let held = HeldInputs {
         tables: 1,
         large_page_bytes: table.large_page_bytes(),
         footer_bytes: table.footer_bytes(),
         ..HeldInputs::default()
     };
-    terms(args, &held, (memory_bytes, memory_bytes), threads, (String::new(), 0)).rest_bytes()
+    terms(RecordLimit::fixed(0), &held, (memory_bytes, memory_bytes), threads, (String::new(), 0)).rest_bytes()
 }
 
 /// Sum of the memory, of which `given_bytes` was given and `memory_bytes` is shared out.
 fn terms(
-    args: &FromArgs,
+    limit: RecordLimit,
     held: &HeldInputs,
     (given_bytes, memory_bytes): (u64, u64),
     threads: usize,
@@ -354,7 +395,7 @@ fn terms(
     budget.reserve("program", limits::PROGRAM_BYTES);
     budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
     if held.records > 0 {
-        reserve_records(&mut budget, args, held, memory_bytes, threads);
+        reserve_records(&mut budget, limit, held, memory_bytes, threads);
     }
     if held.tables > 0 {
         budget.reserve(format!("footers of {} files of columns", held.tables), held.footer_bytes);
@@ -369,8 +410,8 @@ fn terms(
     budget
 }
 
-fn reserve_records(budget: &mut Budget, args: &FromArgs, held: &HeldInputs, memory_bytes: u64, threads: usize) {
-    let record_bytes_max = source::record_bytes_max(args, memory_bytes).unwrap_or_default();
+fn reserve_records(budget: &mut Budget, limit: RecordLimit, held: &HeldInputs, memory_bytes: u64, threads: usize) {
+    let record_bytes_max = limit.bytes(memory_bytes);
     let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
     budget.reserve(
         format!("{buffers} blocks, each with room for one record (--record-max)"),

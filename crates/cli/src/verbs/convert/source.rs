@@ -143,11 +143,47 @@ pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
     Ok(FormatHints { kind, rows, log, delimiter, quote, header: args.header, rules })
 }
 
-/// The longest record, which must leave room for short ones and must not be absurd.
-pub(crate) fn record_bytes_max(args: &FromArgs, memory_bytes: u64) -> Result<usize, String> {
-    let usual = (memory_bytes / RECORD_SHARE).clamp(RECORD_BYTES_MIN, RECORD_BYTES_MAX_DEFAULT);
-    match args.record_max.unwrap_or(usual) {
-        bytes @ RECORD_BYTES_MIN..=RECORD_BYTES_MAX => Ok(bytes as usize),
-        _ => Err("--record-max must be between 256KiB and 1GiB".to_owned()),
+/// The longest record that is taken, for any memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordLimit {
+    given: Option<u64>,
+    /// The usual one is halved so often, to make room for more threads.
+    halvings: u32,
+}
+
+impl RecordLimit {
+    /// The limit as it was given, or the usual one.
+    ///
+    /// # Errors
+    /// Where that has no room for short records, or is absurd.
+    pub(crate) fn of(args: &FromArgs) -> Result<Self, String> {
+        match args.record_max {
+            None | Some(RECORD_BYTES_MIN..=RECORD_BYTES_MAX) => Ok(Self { given: args.record_max, halvings: 0 }),
+            Some(_) => Err("--record-max must be between 256KiB and 1GiB".to_owned()),
+        }
+    }
+
+    /// A limit of so many bytes, whatever the memory.
+    pub(crate) fn fixed(bytes: usize) -> Self {
+        Self { given: Some(bytes as u64), halvings: 0 }
+    }
+
+    /// The longest record in so much memory.
+    pub(crate) fn bytes(self, memory_bytes: u64) -> usize {
+        let usual = || (memory_bytes / RECORD_SHARE).clamp(RECORD_BYTES_MIN, RECORD_BYTES_MAX_DEFAULT) >> self.halvings;
+        self.given.unwrap_or_else(|| usual().max(RECORD_BYTES_MIN)) as usize
+    }
+
+    /// The longest of this and its halves with which `fits` is true, or else the shortest.
+    pub(crate) fn fitting(self, memory_bytes: u64, fits: impl Fn(Self) -> bool) -> Self {
+        let mut limit = self;
+        while !fits(limit) {
+            let half = Self { halvings: limit.halvings + 1, ..limit };
+            if half.bytes(memory_bytes) == limit.bytes(memory_bytes) {
+                break;
+            }
+            limit = half;
+        }
+        limit
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(common: &Common, args: &SummaryArgs) -> ExitStatus {
     let summed = match open(common, &args.from, &shown, &args.file, (beside, SampleExtent::Whole)) {
         Ok(OpenedRows::Table(table, control)) => of_table(common, args, &table, &control, begun),
         Ok(OpenedRows::Records(mut records)) => {
-            let (rest_bytes, threads) = (records.rest_bytes(&args.from), records.threads());
+            let (rest_bytes, threads) = (records.rest_bytes(), records.threads());
             let control = records.control().clone();
             let opened = SummarizedFile::new(args, records.schema(), (common.process.memory_bytes(), rest_bytes), threads);
             opened.and_then(|mut summary| {
@@ -64,7 +64,7 @@ fn of_table(
     let memory_bytes = common.process.memory_bytes();
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let threads = common.process.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let rest_bytes = rest_bytes_of_table(&args.from, table, memory_bytes, threads);
+    let rest_bytes = rest_bytes_of_table(table, memory_bytes, threads);
     let mut summary = SummarizedFile::new(args, table.schema(), (memory_bytes, rest_bytes), threads)?;
     let mut exit = ExitStatus::Done;
     for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
