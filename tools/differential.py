@@ -38,7 +38,7 @@ FLAGS = [
     (["-v"], "gr", 5), (["-i"], "gr", 5), (["-x"], "gr", 6), (["-w"], "gr", 6), (["-n"], "gr", 3), (["-b"], "gr", 5), (["-c"], "gr", 8), (["-l"], "gr", 14),
     (["-L"], "g", 14), (["-q"], "gr", 16), (["-m", "1"], "gr", 12), (["-m", "3"], "gr", 12), (["-A", "1"], "gr", 9), (["-B", "2"], "gr", 9), (["-C", "1"], "gr", 9),
     (["-A0"], "g", 30), (["-2"], "g", 20), (["-o"], "gr", 6), (["-H"], "gr", 6), (["-h"], "g", 12), (["-z"], "g", 10), (["-Z"], "g", 12), (["-s"], "g", 20), (["-I"], "g", 20),
-    (["-U"], "r", 3), (["--multiline-dotall"], "r", 12), (["-T"], "g", 12), (["-m", "0"], "g", 30), (["-m", "-1"], "g", 30),
+    (["-U"], "r", 3), (["-U", "-z"], "r", 10), (["--multiline-dotall"], "r", 12), (["-T"], "g", 12), (["-m", "0"], "g", 30), (["-m", "-1"], "g", 30),
     (["--crlf"], "r", 12), (["--column"], "r", 12), (["-H", "-h"], "g", 40), (["-i", "--no-ignore-case"], "g", 40), (["-l", "-L"], "g", 40),
 ]
 
@@ -94,9 +94,9 @@ class Case:
         if self.peer == "g" and ["-z"] in chosen:
             # Of lines that end with a NUL, GNU grep goes by bytes that are not UTF-8.
             chosen = [flags for flags in chosen if flags != ["-I"]]
-        if ["-U"] in chosen:
-            # It does not go with it.
-            chosen = [flags for flags in chosen if flags[0] != "-z"]
+        if ["-U", "-z"] in chosen:
+            # ripgrep takes the last of -z and --crlf, and ends a count and the -- between groups with a NUL.
+            chosen = [flags for flags in chosen if flags not in (["--crlf"], ["-c"]) and flags[0] not in CONTEXT]
         if self.peer == "r" and ["-c"] in chosen:
             # ripgrep counts matches with -o, and prints counts instead of names with -l.
             chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]
@@ -144,7 +144,15 @@ class Case:
 
     def may_be_empty(self):
         """Whether a pattern matches where there is nothing."""
-        return any(pattern == b"" if self.fixed else re.fullmatch(pattern, b"") for pattern in self.patterns)
+        return any(pattern == b"" if self.fixed else matches_nothing(pattern) for pattern in self.patterns)
+
+
+def matches_nothing(pattern):
+    """Whether a pattern matches where there is nothing; of one that Python has no syntax for, that it may."""
+    try:
+        return re.fullmatch(pattern, b"") is not None
+    except re.error:
+        return True
 
 
 class Answers:
@@ -414,6 +422,8 @@ EXPLAINED = [
          in_case(add_end)),
     Rule("ripgrep prints a column of lines around with -v, and of those after the last one of -m",
          lambda a: a.case.peer == "r" and a.case.has("--column") and a.case.has("-v", "-m"), drop("--column")),
+    Rule("with -U and -z ripgrep takes the start of the line after a match for the start of a text, where the pattern can match no NUL",
+         lambda a: a.case.peer == "r" and a.case.has("-z") and (a.case.has("-x") or any(b"^" in pattern for pattern in a.case.patterns)), drop("-z")),
     Rule("after a match over lines ripgrep goes on as if a line began there, though not with -o and -c",
          lambda a: a.case.peer == "r" and a.case.has("-U") and not a.case.has("-o", "-c") and any(b"^" in pattern for pattern in a.case.patterns),
          in_case(without_starts)),

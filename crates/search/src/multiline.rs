@@ -145,6 +145,11 @@ struct TextSearch<'a, S> {
 }
 
 impl<S: LineSink> TextSearch<'_, S> {
+    /// The byte at the end of each line.
+    fn end(&self) -> u8 {
+        self.searcher.terminator
+    }
+
     fn run(mut self) -> Result<Summary, Error> {
         let mut passed = 0;
         while let Some(block) = self.next_block() {
@@ -178,7 +183,7 @@ impl<S: LineSink> TextSearch<'_, S> {
                 continue;
             }
             let from = self.open.end;
-            let start = memrchr(b'\n', &self.text[from..found.start]).map_or(from, |newline| from + newline + 1);
+            let start = memrchr(self.end(), &self.text[from..found.start]).map_or(from, |end| from + end + 1);
             let end = self.end_of_line(start, found.end);
             if self.open.end >= start {
                 self.open.end = end;
@@ -195,10 +200,10 @@ impl<S: LineSink> TextSearch<'_, S> {
 
     /// End of the line of the last byte of a match, or of the place of an empty one.
     fn end_of_line(&self, start: usize, end: usize) -> usize {
-        if end > start && self.text[end - 1] == b'\n' {
+        if end > start && self.text[end - 1] == self.end() {
             return end;
         }
-        memchr(b'\n', &self.text[end..]).map_or(self.text.len(), |newline| end + newline + 1)
+        memchr(self.end(), &self.text[end..]).map_or(self.text.len(), |length| end + length + 1)
     }
 
     fn next_match(&mut self) -> Option<Range<usize>> {
@@ -210,8 +215,8 @@ impl<S: LineSink> TextSearch<'_, S> {
             self.at = self.text.len();
             return None;
         };
-        // After the last newline there is no line.
-        let is_last = found.start() == self.text.len() && self.text.last() == Some(&b'\n');
+        // After the end of the last line there is none.
+        let is_last = found.start() == self.text.len() && self.text.last() == Some(&self.end());
         self.found += u64::from(!is_last);
         self.at = found.end() + usize::from(found.is_empty());
         (!is_last).then(|| found.start()..found.end())
@@ -222,7 +227,7 @@ impl<S: LineSink> TextSearch<'_, S> {
         if self.searcher.mode == SearchMode::Count {
             let block = MatchedBlock { text: self.text, range, number: 0, base: self.base };
             let matches = block.matches(&self.searcher.matcher).take_while(|_| !self.control.stopped()).count();
-            // An empty match at the end of a last line without a newline is after its bytes.
+            // An empty match at the end of a last line without its end is after its bytes.
             self.summary.selected += matches.max(1) as u64;
             return Ok(());
         }
@@ -237,13 +242,13 @@ impl<S: LineSink> TextSearch<'_, S> {
     fn lines_without_match(&mut self, mut range: Range<usize>) -> Result<(), Error> {
         let room = usize::try_from(self.settings.selected_max - self.summary.selected).unwrap_or(usize::MAX);
         if room < range.len() {
-            range.end = range.start + lines_forward(&self.text[range.clone()], room, b'\n').0;
+            range.end = range.start + lines_forward(&self.text[range.clone()], room, self.end()).0;
         }
         if range.is_empty() {
             return Ok(());
         }
         self.summary.selected_end = self.base + range.end as u64;
-        let lines = count_lines(&self.text[range.clone()], b'\n');
+        let lines = count_lines(&self.text[range.clone()], self.end());
         if self.searcher.mode == SearchMode::Count {
             self.summary.selected += lines;
             return Ok(());
@@ -265,7 +270,7 @@ impl<S: LineSink> TextSearch<'_, S> {
             return Ok(());
         }
         self.show_after(start)?;
-        let (length, _) = lines_backward(&self.text[self.shown_to..start], self.settings.before, b'\n');
+        let (length, _) = lines_backward(&self.text[self.shown_to..start], self.settings.before, self.end());
         let from = start - length;
         if self.shown_any && from > self.shown_to {
             self.sink.gap()?;
@@ -278,7 +283,7 @@ impl<S: LineSink> TextSearch<'_, S> {
         if self.after_left == 0 || start >= limit {
             return Ok(());
         }
-        let (length, lines) = lines_forward(&self.text[start..limit], self.after_left, b'\n');
+        let (length, lines) = lines_forward(&self.text[start..limit], self.after_left, self.end());
         self.part(start..start + length, false)?;
         self.after_left -= lines;
         self.shown_to = start + length;
@@ -294,7 +299,7 @@ impl<S: LineSink> TextSearch<'_, S> {
     /// Number of the line at `start`, which is at or after the one asked for before.
     fn number(&mut self, start: usize) -> u64 {
         if self.searcher.numbered {
-            self.lines += memchr_iter(b'\n', &self.text[self.counted_to..start]).count() as u64;
+            self.lines += memchr_iter(self.end(), &self.text[self.counted_to..start]).count() as u64;
             self.counted_to = start;
         }
         self.lines + 1

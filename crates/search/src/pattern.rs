@@ -51,7 +51,7 @@ pub struct SearchPattern {
     pub whole_line: bool,
     /// End of a line.
     pub line_end: LineEnd,
-    /// Matches may go on over the ends of lines, of which a newline is the only one.
+    /// Matches may go on over the ends of lines.
     pub multiline: bool,
     /// A dot matches a newline, where matches may have one.
     pub dot_newline: bool,
@@ -96,8 +96,9 @@ impl Expression {
         let mut syntax = Syntax::new(pattern)?;
         let mut matcher = syntax.matcher()?;
         // Where no match has a newline, or depends on one, lines are searched one by one: they need
-        // not be held together.
-        if syntax.multiline && matcher.non_matching_bytes().is_some_and(|bytes| bytes.contains(b'\n')) {
+        // not be held together. Where a NUL ends lines, `^` means another place in one by itself.
+        let by_lines = syntax.multiline && syntax.line_end != LineEnd::Nul;
+        if by_lines && matcher.non_matching_bytes().is_some_and(|bytes| bytes.contains(b'\n')) {
             syntax.multiline = false;
             matcher = syntax.matcher()?;
         }
@@ -175,7 +176,7 @@ impl Syntax {
         let SearchPattern { patterns, fixed, case, word, whole_line, line_end, multiline, dot_newline, bytes_max } = pattern;
         // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written
         // around each pattern.
-        let borders = whole_line && line_end == LineEnd::Nul;
+        let borders = whole_line && line_end == LineEnd::Nul && !multiline;
         let as_text = fixed && !borders && patterns.iter().all(|pattern| std::str::from_utf8(pattern).is_ok());
         let mut letters = Letters::default();
         let texts = patterns.into_iter().enumerate().map(|(index, bytes)| {
@@ -222,7 +223,8 @@ impl Syntax {
             .size_limit(size)
             .dfa_size_limit(size);
         match self.line_end {
-            LineEnd::Newline if self.multiline => {
+            // `^`, `$` and a dot look at newlines also where NULs end lines, as ripgrep has it.
+            LineEnd::Newline | LineEnd::Nul if self.multiline => {
                 builder.line_terminator(None).dot_matches_new_line(self.dot_newline);
             }
             LineEnd::Newline => {}

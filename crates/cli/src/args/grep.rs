@@ -5,6 +5,12 @@ use clap::{ArgAction, Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The pattern is an operand like the files: clap would write both as one name in brackets.
+pub(crate) const USAGE: &str = "\
+rorqual grep [OPTIONS] PATTERN [FILE]...
+       rorqual grep [OPTIONS] -e PATTERN [FILE]...
+       rorqual grep [OPTIONS] -f FILE [FILE]...";
+
 const EXAMPLES: &str = "\
 Examples:
   rorqual grep ' 404 ' access.log
@@ -18,7 +24,7 @@ Examples:
 /// Compressed files and UTF-16 are recognised and decoded. Each file is searched by all cores, and
 /// printed in order. Exit code 0: a line was selected; 1: none was; 2: something went wrong.
 #[derive(Debug, Clone, Args)]
-#[command(disable_help_flag = true, args_override_self = true, after_help = EXAMPLES)]
+#[command(disable_help_flag = true, args_override_self = true, override_usage = USAGE, after_help = EXAMPLES)]
 pub(crate) struct GrepArgs {
     /// A pattern; may be given again, and then any may match
     #[arg(short = 'e', long = "regexp", value_name = "PATTERN", allow_hyphen_values = true)]
@@ -164,7 +170,7 @@ pub(crate) struct GrepArgs {
     /// A match may go on over the ends of lines; a dot matches none of them. A pattern that can
     /// match a newline is searched for in the whole text, which half of --memory holds or the file
     /// is refused. -c and -m count matches then
-    #[arg(short = 'U', long, conflicts_with = "null_data")]
+    #[arg(short = 'U', long)]
     pub(crate) multiline: bool,
     /// With -U, a dot matches the end of a line too
     #[arg(long)]

@@ -21,7 +21,7 @@ pub(crate) use convert::{BadRecordPolicy, ConvertArgs, ConvertConflicts, FromArg
 pub(crate) use count::{CountArgs, TotalWhen};
 pub(crate) use explore::{ExploreArgs, RateBy};
 pub(crate) use fetch::FetchArgs;
-pub(crate) use grep::{GrepArgs, Sort};
+pub(crate) use grep::{GrepArgs, Sort, USAGE as GREP_USAGE};
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use name_globs::{NameGlob, NameGlobs};

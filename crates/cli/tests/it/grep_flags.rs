@@ -299,7 +299,6 @@ fn a_bare_colour_and_its_values() {
 fn what_is_not_here_is_said_with_the_way_on() {
     let said = refused(&["-P", "a(?=b)", "file"]);
     assert!(said.contains("leave -P out") && said.contains("look-around"), "{said}");
-    assert!(refused(&["-U", "-z", "a", "file"]).contains("cannot be used with"));
 }
 
 #[test]

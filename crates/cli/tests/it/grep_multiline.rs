@@ -48,6 +48,34 @@ fn lines_of_windows_may_be_matched_over_their_ends() {
     prints(&["--crlf", "--multiline-dotall", "b..c"], text, "a b\r\nc\r\n");
 }
 
+/// Answers of ripgrep 15, but for `^`: after a line that it has found it takes the next one's start
+/// for a text's. The text has the lines `a b`, `b c` and `d last b`, with newlines for the
+/// first spaces.
+#[test]
+fn lines_that_end_with_nuls_may_be_matched_over_their_ends() {
+    let text = "a\nb\0b\nc\0d\nlast b\0";
+    prints(&["-z", "-n", r"b\x00b"], text, "1:a\nb\x002:b\nc\0");
+    prints(&["-z", "-n", "^b"], text, "1:a\nb\0");
+    prints(&["-z", "-n", "a$"], text, "1:a\nb\0");
+    prints(&["-z", "-nv", "b."], text, "2:b\nc\0");
+    prints(&["-z", "-c", "b."], text, "2\n");
+    prints(&["-z", "-o", r"b\x00b"], text, "b\0b\0");
+    prints(&["-z", "-ob", "[bc]"], text, "2:b\x004:b\x006:c\x0015:b\0");
+    prints(&["-z", "-n", "--multiline-dotall", "b.b"], text, "1:a\nb\x002:b\nc\0");
+    prints(&["-z", "(?s)c.d"], text, "b\nc\0d\nlast b\0");
+    prints(&["-z", "-nA1", "c"], text, "2:b\nc\x003-d\nlast b\0");
+    prints(&["-z", "-w", "last"], text, "d\nlast b\0");
+    prints(&["-z", "-m1", "-n", "b"], text, "1:a\nb\0");
+    prints(&["-z", "-x", "b"], text, "");
+    prints(&["-z", "-x", "a"], text, "a\nb\0");
+    let ran = rorqual(&["grep", "-Uz", "--json", r"c\x00d"]).stdin(text).run().exits(0);
+    let found: Vec<Value> = ran.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(found[1]["data"]["lines"]["text"], "b\nc\0d\nlast b\0");
+    let place = json!([{"match": {"text": "c\0d"}, "start": 2, "end": 5}]);
+    assert_eq!((&found[1]["data"]["submatches"], &found[1]["data"]["line_number"]), (&place, &json!(2)));
+    assert_eq!(found[2]["data"]["stats"]["matched_lines"], 2);
+}
+
 #[test]
 fn a_dot_matches_a_newline_where_that_is_asked_for() {
     prints(&["a.b"], TEXT, "a b\n");

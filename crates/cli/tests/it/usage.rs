@@ -38,6 +38,25 @@ fn wrong_usage_is_told_and_is_exit_2() {
     rorqual(&["logs", "--line-max", "10"]).run().exits(2).says(&["--line-max", "1KiB and 1GiB"]);
 }
 
+/// An operand that is a pattern or a file is one to clap, which would write them in one bracket.
+#[test]
+fn the_usage_of_grep_has_its_operands() {
+    let lines = [
+        "Usage: rorqual grep [OPTIONS] PATTERN [FILE]...",
+        "       rorqual grep [OPTIONS] -e PATTERN [FILE]...",
+        "       rorqual grep [OPTIONS] -f FILE [FILE]...",
+    ];
+    for args in [&["grep", "--help"][..], &["grep", "-h"], &["help", "grep"], &["grep", "--bogus"], &["grep", "-C", "x", "a"]] {
+        let ran = rorqual(args).run();
+        let said = format!("{}{}", ran.text(), ran.stderr);
+        if said.contains("Usage") {
+            assert!(said.contains(&lines.join("\n")), "{args:?}: {said}");
+        }
+        assert!(!said.contains("<PATTERN]"), "{args:?}: {said}");
+    }
+    rorqual(&["grep"]).run().exits(2).says(&["a pattern is missing", &lines.join("\n"), "--help"]);
+}
+
 #[test]
 fn bash_reads_the_completions() {
     let script = rorqual(&["completions", "bash"]).run().exits(0).stdout;

@@ -85,11 +85,13 @@ impl GrepOutput {
 
 pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
     let start = Instant::now();
-    let (search, mut results) = match SearchPlan::new(common, args) {
+    let control = Control::with_rate_limit(common.limit_rate);
+    interrupt::stop_on_interrupt(&control);
+    let (search, mut results) = match SearchPlan::new(common, args, &control) {
         Ok(made) => made,
+        Err(_) if control.stopped() => return interrupt::exit_of_nothing(&control, ExitStatus::Done),
         Err(error) => return message::error(&error),
     };
-    interrupt::stop_on_interrupt(&search.control);
     let printed = search.all(&mut results);
     if common.process.stats {
         crate::stats::print(start, search.memory_bytes, search.threads, &search.control, &search.pool);
@@ -125,11 +127,11 @@ struct SearchPlan {
 }
 
 impl SearchPlan {
-    fn new(common: &Common, args: &GrepArgs) -> Result<(Self, Results), String> {
+    fn new(common: &Common, args: &GrepArgs, control: &Control) -> Result<(Self, Results), String> {
         let output = GrepOutput::of(args);
         let memory_bytes = common.process.memory_bytes();
         refuse(args)?;
-        let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR)?;
+        let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR, control)?;
         let selection = SelectionFlags::new(args, memory_bytes)?;
         let mode = output.mode_of(args, &operands);
         let around = output.mode() == SearchMode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
@@ -158,9 +160,7 @@ impl SearchPlan {
         let pool = BufferPool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
         let many = operands.paths.len() > 1 || selection.recursive && operands.paths.iter().any(|path| path.is_dir());
         let names = !args.no_filename && (args.with_filename || many);
-        let control = Control::with_rate_limit(common.limit_rate);
-        let printer =
-            MatchPrinter::new(output, args, &expression, (&pool, &control), names).map_err(|error| error.to_string())?;
+        let printer = MatchPrinter::new(output, args, &expression, (&pool, control), names).map_err(|error| error.to_string())?;
         let selected_max = args.max_count.unwrap_or(u64::MAX).min(if output.is_yes_or_no() { 1 } else { u64::MAX });
         let framing = if args.null_data { Framing::NulLines { line_bytes_max } } else { Framing::Lines { line_bytes_max } };
         let search = Self {
@@ -185,7 +185,7 @@ impl SearchPlan {
             threads,
             plan: RunPlan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
-            control,
+            control: control.clone(),
         };
         let null = args.null;
         let no_messages = args.no_messages;

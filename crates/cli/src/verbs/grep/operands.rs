@@ -1,12 +1,12 @@
 //! Operands: the pattern, and the files.
 
-use crate::args::GrepArgs;
-use rorqual_pipe::escaped_path;
+use crate::args::{GREP_USAGE as USAGE, GrepArgs};
+use rorqual_pipe::{Control, Input, escaped_path};
+use rustix::fs::FileType;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Patterns, and paths to search.
 pub(crate) struct Operands {
@@ -19,18 +19,19 @@ pub(crate) struct Operands {
 }
 
 impl Operands {
-    /// Reads what was typed. Files of patterns may have `text_bytes_max` bytes together.
-    pub(crate) fn read(args: &GrepArgs, text_bytes_max: u64) -> Result<Self, String> {
+    /// Reads what was typed. Files of patterns may have `text_bytes_max` bytes together; a stop
+    /// ends the wait for one that stalls.
+    pub(crate) fn read(args: &GrepArgs, text_bytes_max: u64, control: &Control) -> Result<Self, String> {
         let mut operands = args.operands.iter();
         let mut patterns: Vec<Vec<u8>> = args.patterns.iter().flat_map(|pattern| typed(pattern, args)).collect();
         let mut sources = Vec::new();
         let mut left = text_bytes_max;
         for file in &args.pattern_files {
             sources.push((patterns.len(), file.clone()));
-            add_file(file, &mut left, &mut patterns)?;
+            add_file(file, &mut left, &mut patterns, control)?;
         }
         if args.patterns.is_empty() && args.pattern_files.is_empty() {
-            patterns.extend(typed(operands.next().ok_or("a pattern is missing; see rorqual grep --help")?, args));
+            patterns.extend(typed(operands.next().ok_or_else(missing)?, args));
         }
         let mut paths: Vec<PathBuf> = operands.map(PathBuf::from).collect();
         let implied = paths.is_empty();
@@ -47,18 +48,24 @@ impl Operands {
     }
 }
 
+fn missing() -> String {
+    format!("a pattern is missing\n\nUsage: {USAGE}\n\nFor more information, try 'rorqual grep --help'.")
+}
+
 /// Splits a pattern of several lines into several patterns, as grep does, unless a match may have
 /// several.
 fn typed(pattern: &OsStr, args: &GrepArgs) -> impl Iterator<Item = Vec<u8>> {
     pattern.as_bytes().split(|byte| *byte == b'\n' && !args.multiline).map(<[u8]>::to_vec)
 }
 
-fn add_file(path: &PathBuf, left: &mut u64, patterns: &mut Vec<Vec<u8>>) -> Result<(), String> {
+fn add_file(path: &Path, left: &mut u64, patterns: &mut Vec<Vec<u8>>, control: &Control) -> Result<(), String> {
     let failed = |cause| format!("{}: cannot read the patterns: {cause}", escaped_path(path));
-    let source: Box<dyn Read> =
-        if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
+    let source = pattern_source(path, control)?;
     let mut text = Vec::new();
     let read = source.take(*left + 1).read_to_end(&mut text).map_err(failed)? as u64;
+    if control.stopped() {
+        return Err(format!("{}: not all patterns were read", escaped_path(path)));
+    }
     *left = left.checked_sub(read).ok_or_else(|| {
         format!("{}: more patterns than the memory has room to compile (a larger --memory moves the limit)", escaped_path(path))
     })?;
@@ -67,4 +74,15 @@ fn add_file(path: &PathBuf, left: &mut u64, patterns: &mut Vec<Vec<u8>>) -> Resu
     // As ripgrep: a list that was made on Windows is the same list.
     patterns.extend(lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()));
     Ok(())
+}
+
+/// Patterns as they are stored. Standard input that is a file is read from the place which is
+/// shared with who reads it next: as a file to search it has no more.
+fn pattern_source(path: &Path, control: &Control) -> Result<Box<dyn Read>, String> {
+    let is_file = || rustix::fs::fstat(std::io::stdin()).is_ok_and(|data| FileType::from_raw_mode(data.st_mode).is_file());
+    if path.as_os_str() == "-" && is_file() {
+        return Ok(Box::new(std::io::stdin()));
+    }
+    let reader = Input::open_stored(path).and_then(|input| input.into_reader(control));
+    reader.map(|reader| reader as Box<dyn Read>).map_err(|error| format!("-f {error}"))
 }
