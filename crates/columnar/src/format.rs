@@ -5,7 +5,7 @@ use crate::limits::row_bytes_max;
 use crate::scan::ScanHead;
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
-use rorqual_accesslog::format::{ForeignContent, LogFormat, detect as detect_log};
+use rorqual_accesslog::format::{Detection, ForeignContent, LogFormat, detect as detect_log};
 use rorqual_pipe::{Framing, Splitter};
 use std::path::Path;
 
@@ -137,12 +137,15 @@ impl RecordFormat {
     }
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
-        let log = |format| Recognised { format: Self::Log(format), notes: Vec::new() };
         if let Some(format) = &given.log {
-            return Ok(log(format.clone()));
+            return Ok(Recognised { format: Self::Log(format.clone()), notes: Vec::new() });
         }
         let detection = detect_log(&head.bytes, &[]);
-        detection.map(|detection| log(detection.format)).map_err(|unknown| match unknown.foreign {
+        let recognised = |detection: Detection| {
+            let notes = detection.unread_note().into_iter().collect();
+            Recognised { format: Self::Log(detection.format), notes }
+        };
+        detection.map(recognised).map_err(|unknown| match unknown.foreign {
             Some(foreign) => format!("this is {foreign}, and no access log. {}", foreign.way_on("", "convert")),
             None => "this is in none of the known log formats".to_owned(),
         })

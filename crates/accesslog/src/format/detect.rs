@@ -10,6 +10,7 @@ use super::w3c::{W3cColumns, is_directive};
 use super::{Field, LineSyntax, LogFormat, tail};
 use crate::aggregate::NoteReason;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
+use rorqual_pipe::escaped;
 
 /// Lines of a sample that are looked at, at most, where the first do not tell a format.
 pub const SAMPLE_LINES_MAX: usize = 2_000;
@@ -41,6 +42,22 @@ pub struct Detection {
     /// Text after the agent that the format steps over, as the first line has it; the key of a
     /// time in JSON that nothing tells the unit of.
     pub unread: Option<String>,
+}
+
+impl Detection {
+    /// A sentence about the part of each line that the format leaves: it may be a time or a size,
+    /// and nothing in the line says which.
+    #[must_use]
+    pub fn unread_note(&self) -> Option<String> {
+        let unread = escaped(self.unread.as_deref()?);
+        Some(if self.format.source().starts_with('#') {
+            format!("this of each line is not read, as no column tells its unit or its date: {unread}")
+        } else {
+            format!(
+                "this of each line is not read, as nothing tells its unit: {unread}. A --format that names it reads it, such as one that ends in %D or $request_time"
+            )
+        })
+    }
 }
 
 /// No known format reads any line of the sample.

@@ -558,7 +558,7 @@ fn as_many_threads_as_are_asked_for_have_room_with_shorter_records() {
     convert("1GiB", &["--record-max", "8MiB"]).exits(2).says(&[
         "--memory 1.00 GiB is too little",
         "--record-max",
-        "or --threads 5",
+        "or --threads 4",
     ]);
     // Without room for the shortest records it is refused.
     convert("200MiB", &[]).exits(2).says(&["--memory 200 MiB is too little", "or --threads"]);
@@ -788,4 +788,21 @@ fn a_csv_of_one_column_is_read_as_it_was_written() {
         // An object has no keys of nulls.
         assert_eq!(again.text(), text.replace("{\"a\":null}", "{}"));
     }
+}
+
+/// Nothing tells whether a number after the agent is a time or a size; `logs` says it so.
+#[test]
+fn what_is_not_read_of_the_lines_of_a_log_is_said_once() {
+    let folder = TestFolder::new();
+    let lines: String = (0..300).map(|number| format!("{} 1234\n", line(number))).collect();
+    let file = folder.file("access.log", lines);
+    let said = "this of each line is not read, as nothing tells its unit: 1234. A --format that names it reads it";
+    let target = folder.text("a.parquet");
+    for args in [&["logs"][..], &["convert", "--from", "log", "-o", &target], &["head"], &["sample"], &["schema"], &["summary"]] {
+        let ran = rorqual(args).arg(&file).run().exits(0);
+        assert_eq!(ran.stderr.matches(said).count(), 1, "{args:?}: {}", ran.stderr);
+    }
+    let format = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D"#;
+    let read = rorqual(&["convert", "--force", "--format", format, "-o", &target, &file]).run().exits(0);
+    assert!(!read.stderr.contains("is not read"), "{}", read.stderr);
 }

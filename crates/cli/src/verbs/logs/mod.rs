@@ -347,18 +347,10 @@ fn say_if_timeless(path: &Path, detection: &Detection, analyzer: &Analyzer) {
     }
 }
 
-/// Tells the part of each line that the guessed format leaves: it may be a time or a size, and
-/// nothing in the line says which.
+/// Tells the part of each line that the guessed format leaves.
 fn say_if_unread(path: &Path, detection: &Detection) {
-    if let Some(unread) = &detection.unread {
-        let (name, unread) = (escaped_path(path), escaped(unread));
-        message::note(&if detection.format.source().starts_with('#') {
-            format!("{name}: this of each line is not read, as no column tells its unit or its date: {unread}")
-        } else {
-            format!(
-                "{name}: this of each line is not read, as nothing tells its unit: {unread}. A --format that names it reads it, such as one that ends in %D or $request_time"
-            )
-        });
+    if let Some(unread) = detection.unread_note() {
+        message::note(&format!("{}: {unread}", escaped_path(path)));
     }
 }
 
