@@ -70,7 +70,7 @@ pub(super) fn in_capitals(column: TextColumn, word: &str) -> Option<String> {
 
 /// A client as records have it: an IPv4 address in IPv6's form is the IPv4 address.
 pub(super) fn unmapped(client: &str) -> String {
-    String::from_utf8_lossy(crate::parse::address::unmapped(client.as_bytes())).into_owned()
+    crate::parse::address::mapped(client.as_bytes()).map_or_else(|| client.to_owned(), |address| address.to_string())
 }
 
 /// True if there is such a kind of content.

@@ -82,11 +82,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     // with `log-micros`.
     (
         "uwsgi",
-        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_ms msecs ($server_protocol $status) $headers",
+        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_ms msecs$via ($server_protocol $status) $headers",
     ),
     (
         "uwsgi_micros",
-        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_us micros ($server_protocol $status) $headers",
+        "[pid: $process] $remote_addr ($remote_user) {$vars} [$time_ctime] $request_method $request_uri => generated $body_bytes_sent bytes in $request_time_us micros$via ($server_protocol $status) $headers",
     ),
     // Heroku's router, as `heroku logs` prints it and as its drains pass it on. Its times end in
     // their unit; newer lines have the protocol, others end before it.

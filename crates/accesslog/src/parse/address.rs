@@ -1,22 +1,29 @@
 //! Addresses of clients as logs write them: with a port, in brackets, several in a list.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 /// The client of a field: of a list the first that is one, without its port and the brackets around
-/// it, and an IPv4 address in IPv6's form as the IPv4 address that it is.
+/// it.
 ///
 /// A text that is no list and has none of these is given as it is.
 pub(crate) fn client(text: &[u8]) -> &[u8] {
-    unmapped(match memchr::memchr(b',', text) {
+    match memchr::memchr(b',', text) {
         None => without_port(text),
         Some(_) => first_of_list(text),
-    })
+    }
 }
 
-/// `1.2.3.4` of `::ffff:1.2.3.4`, as servers write it that listen on both.
-pub(crate) fn unmapped(text: &[u8]) -> &[u8] {
-    match text.split_at_checked(7) {
-        Some((mapped, address)) if mapped.eq_ignore_ascii_case(b"::ffff:") && is_ipv4(address) => address,
-        _ => text,
-    }
+/// The IPv4 address that is written in IPv6's form, in any of its ways: `::ffff:1.2.3.4`, as
+/// servers write it that listen on both, or `::ffff:102:304`.
+#[inline]
+pub(crate) fn mapped(text: &[u8]) -> Option<Ipv4Addr> {
+    // Only the five groups of zeros before it, or what stands for them, begin so.
+    if matches!(text.first(), Some(b':' | b'0')) { read_mapped(text) } else { None }
+}
+
+#[cold]
+fn read_mapped(text: &[u8]) -> Option<Ipv4Addr> {
+    str::from_utf8(text).ok()?.parse::<Ipv6Addr>().ok()?.to_ipv4_mapped()
 }
 
 fn first_of_list(text: &[u8]) -> &[u8] {
@@ -121,7 +128,7 @@ fn is_ipv4(text: &[u8]) -> bool {
 
 fn is_ipv6(text: &[u8]) -> bool {
     let without_zone = text.split(|byte| *byte == b'%').next().unwrap_or_default();
-    str::from_utf8(without_zone).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+    str::from_utf8(without_zone).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
 #[cfg(test)]
@@ -150,8 +157,12 @@ mod tests {
 
     #[test]
     fn an_ipv4_address_is_one_client_in_either_form() {
-        for text in ["::ffff:10.0.0.1", "[::ffff:10.0.0.1]:80", "::FFFF:10.0.0.1", "-, ::ffff:10.0.0.1, 192.0.2.1"] {
-            assert_eq!(client(text.as_bytes()), b"10.0.0.1", "{text}");
+        let forms = ["::ffff:10.0.0.1", "::FFFF:10.0.0.1", "::ffff:a00:1", "::ffff:0a00:0001", "0:0:0:0:0:ffff:10.0.0.1"];
+        for text in forms.into_iter().chain(["0000:0000:0000:0000:0000:FFFF:0A00:0001"]) {
+            assert_eq!(mapped(text.as_bytes()), Some(Ipv4Addr::new(10, 0, 0, 1)), "{text}");
+        }
+        for other in ["10.0.0.1", "::10.0.0.1", "::ffff:10.0.0", "::ffff:0:a00:1", "64:ff9b::a00:1", "::1", "0.0.0.0", ""] {
+            assert_eq!(mapped(other.as_bytes()), None, "{other}");
         }
     }
 

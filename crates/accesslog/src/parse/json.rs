@@ -430,7 +430,7 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         }
         let record = &mut self.draft.record;
         if self.writer == Some(JsonWriterKind::Alp) && record.client.is_empty() && address::is_address(record.host) {
-            record.client = address::unmapped(std::mem::take(&mut record.host));
+            record.client = std::mem::take(&mut record.host);
         }
     }
 

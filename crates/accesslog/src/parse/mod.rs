@@ -29,6 +29,7 @@ use crate::format::w3c::W3cColumns;
 use crate::format::{Field, LineSyntax, LogFormat};
 use docker::EnvelopeState;
 use json::JsonState;
+use std::fmt::Write;
 use std::sync::Arc;
 use time::ClfClock;
 use w3c::W3cState;
@@ -48,6 +49,8 @@ pub struct LogParser {
     unwrapping: Option<Box<EnvelopeState>>,
     /// Nobody wants more of a record than its time, status and number of bytes.
     numbers_only: bool,
+    /// Client of the last line whose log has an IPv4 address in IPv6's form.
+    unmapped: String,
 }
 
 impl LogParser {
@@ -61,7 +64,16 @@ impl LogParser {
         };
         let inner =
             if let LineSyntax::Prefixed(_, format) = format.kind() { Some(Box::new(LogParser::new(format))) } else { None };
-        LogParser { format: format.clone(), clock: ClfClock::default(), json, inner, w3c, unwrapping, numbers_only: false }
+        LogParser {
+            format: format.clone(),
+            clock: ClfClock::default(),
+            json,
+            inner,
+            w3c,
+            unwrapping,
+            numbers_only: false,
+            unmapped: String::new(),
+        }
     }
 
     /// The same for lines of which others are read elsewhere at the same time, where a line that
@@ -101,7 +113,7 @@ impl LogParser {
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = if line.first() == Some(&0) { after_nuls(line) } else { line };
-        match self.format.kind() {
+        let mut outcome = match self.format.kind() {
             LineSyntax::Text(program) => parse_text(program, &mut self.clock, self.numbers_only, line),
             LineSyntax::Json(keys) => {
                 let state = self.json.get_or_insert_with(JsonState::new);
@@ -117,7 +129,9 @@ impl LogParser {
                 unwrapping.parse(line)
             }
             LineSyntax::W3c(columns) => w3c::parse(self.w3c.get_or_insert_with(|| W3cState::new(columns)), line),
-        }
+        };
+        unmap(&mut outcome, &mut self.unmapped);
+        outcome
     }
 
     /// The same as [`LogParser::parse`], but never by a specialised function: for tests that hold
@@ -126,11 +140,27 @@ impl LogParser {
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         match self.format.kind() {
             LineSyntax::Text(program) => {
-                general::parse(program, &mut self.clock, after_nuls(line.strip_suffix(b"\r").unwrap_or(line)))
+                let line = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
+                let mut outcome = general::parse(program, &mut self.clock, line);
+                unmap(&mut outcome, &mut self.unmapped);
+                outcome
             }
             LineSyntax::Json(_) | LineSyntax::Labels(_) | LineSyntax::W3c(_) | LineSyntax::Docker(_) => self.parse(line),
             LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), line, LogParser::parse_slow),
         }
+    }
+}
+
+/// Gives the client of a record that is an IPv4 address in IPv6's form as the IPv4 address.
+#[inline]
+fn unmap<'a>(outcome: &mut LineOutcome<'a>, room: &'a mut String) {
+    if let LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) = outcome
+        && let Some(address) = address::mapped(record.client)
+    {
+        room.clear();
+        // A text takes all that is written to it.
+        let _ = write!(room, "{address}");
+        record.client = room.as_bytes();
     }
 }
 

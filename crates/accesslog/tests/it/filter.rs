@@ -109,6 +109,7 @@ fn sites_and_clients_are_met_in_any_form() {
         "site contains Example and site ~ \"^WWW[.]Exam\"",
         "referrer contains WWW and not referrer contains www",
         "client = ::ffff:10.1.2.3 and client = ::FFFF:10.1.2.3",
+        "client = ::ffff:a01:203 and client in (192.0.2.1, 0:0:0:0:0:ffff:0a01:0203)",
     ] {
         assert!(meets(filter, subject), "{filter}");
     }

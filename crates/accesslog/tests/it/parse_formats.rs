@@ -47,6 +47,30 @@ fn apaches_own_examples() {
     assert_parsed("vhost_combined", &format!("[2001:db8::1]:443 {combined}"), LogRecord { host: b"[2001:db8::1]", ..expected });
 }
 
+/// One client, whichever way the writer has of an IPv4 address in IPv6's form: the same address by
+/// Python's `ipaddress`, whose `str` is the second.
+#[test]
+fn a_mapped_address_is_the_ipv4_one() {
+    let clients = ["::ffff:127.0.0.1", "::ffff:7f00:1", "::FFFF:7F00:0001", "[::ffff:7f00:1]:80", "0:0:0:0:0:ffff:7f00:1"];
+    for client in clients.into_iter().chain(["-, ::ffff:7f00:1"]) {
+        let rest = r#"- frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#;
+        let combined = LogRecord { referrer: b"", agent: b"x", ..october() };
+        if !client.contains(' ') {
+            assert_parsed("common", &format!("{client} {rest}"), october());
+            assert_parsed("combined", &format!("{client} {rest} \"-\" \"x\""), combined);
+        }
+        let json = format!(
+            r#"{{"time":"2000-10-10T13:55:36-07:00","remote_addr":"{client}","request":"GET /apache_pb.gif HTTP/1.0","status":200}}"#
+        );
+        let format = detect(format!("{json}\n").as_bytes(), &[]).expect("a format").format;
+        let mut parser = LogParser::new(&format);
+        let LineOutcome::Parsed(record) = parser.parse(json.as_bytes()) else { panic!("{json}") };
+        assert_eq!(record.client, b"127.0.0.1", "{client}");
+    }
+    let other = r#"::1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#;
+    assert_parsed("common", other, LogRecord { client: b"::1", ..october() });
+}
+
 #[test]
 fn apache_directives() {
     let expected = LogRecord { query: b"a=1&b=2", host: b"example.com", user: b"", request_time_us: Some(1_234), ..october() };
