@@ -790,6 +790,50 @@ fn a_csv_of_one_column_is_read_as_it_was_written() {
     }
 }
 
+/// The doubles by Python's float(); the first of the integers is one.
+#[test]
+fn integers_past_64_bits_are_doubles_beside_numbers_with_a_point() {
+    let integers = ["18446744073709551616", "123456789012345678901234567890", "-9223372036854775809"];
+    let doubles = [18_446_744_073_709_551_616.0, 1.234_567_890_123_456_8e29, -9_223_372_036_854_775_808.0];
+    let lines = |values: &[&str], from: &str| match from {
+        "csv" => format!("a\n{}\n", values.join("\n")),
+        _ => values.iter().map(|value| format!("{{\"a\":{value}}}\n")).collect(),
+    };
+    let folder = TestFolder::new();
+    for from in ["json", "csv"] {
+        let alone = converted(lines(&integers, from), &["--from", from]).exits(0);
+        alone.says(&["3 x a number that 64 bits or a double would change, which stays text"]);
+        assert_eq!(rows(&alone.stdout), integers.map(|value| json!({"a": value})), "{from}");
+        for mixed in [["0.5"].iter().chain(&integers).copied().collect::<Vec<_>>(), [&integers[..], &["0.5"]].concat()] {
+            let ran = converted(lines(&mixed, from), &["--from", from]).exits(0);
+            ran.says(&["2 x a number of more digits than a double has"]);
+            let found: Vec<_> = rows(&ran.stdout).iter().map(|row| row["a"].as_f64()).collect();
+            let integers_first = mixed[0] != "0.5";
+            let expected: Vec<_> = match integers_first {
+                true => doubles.into_iter().chain([0.5]).map(Some).collect(),
+                false => [0.5].into_iter().chain(doubles).map(Some).collect(),
+            };
+            assert_eq!(found, expected, "{from}");
+            let exact = converted(lines(&mixed, from), &["--from", from, "--exact-numbers"]).exits(0);
+            assert_eq!(rows(&exact.stdout)[usize::from(!integers_first)], json!({"a": integers[0]}), "{from}");
+        }
+        // A point that comes when the columns are known by the start.
+        let mut values = vec![integers[0]; 300_000];
+        for (last, expected) in [("7", "text"), ("0.5", "float64")] {
+            values.push(last);
+            let file = folder.file(&format!("late-{last}.{from}"), lines(&values, from));
+            let target = folder.text("late.parquet");
+            let _ = rorqual(&["convert", "--force", "--from", from, &file, "-o", &target]).run().exits(0);
+            assert_eq!(rorqual(&["schema", &target]).run().exits(0).json(), json!({"a": expected}), "{from} {last}");
+            assert_eq!(
+                rorqual(&["schema", "--from", from, &file]).run().exits(0).json(),
+                json!({"a": expected}),
+                "{from} {last}"
+            );
+        }
+    }
+}
+
 /// Nothing tells whether a number after the agent is a time or a size; `logs` says it so.
 #[test]
 fn what_is_not_read_of_the_lines_of_a_log_is_said_once() {

@@ -82,7 +82,11 @@ impl CsvCell {
     }
 
     pub(super) fn is_changed(self) -> bool {
-        matches!(self, Self::Number(Number::Changed))
+        matches!(self, Self::Number(number) if number.is_text_among_integers())
+    }
+
+    pub(super) fn is_float(self) -> bool {
+        matches!(self, Self::Number(Number::Float(_) | Number::Rounded(_)))
     }
 
     /// In units of which a second has ten to the power of `digits`.

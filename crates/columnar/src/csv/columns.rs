@@ -5,7 +5,7 @@ use super::cell::CsvCell;
 use super::scan::{CsvFields, CsvRecords};
 use crate::decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX};
-use crate::shape::{Kinds, Shape, is_json, is_open, is_rest};
+use crate::shape::{Kinds, Shape, is_integer_text, is_json, is_open, is_rest};
 use crate::text::UncheckedTexts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use arrow_array::types::{
@@ -125,13 +125,17 @@ impl CsvDecoder {
         for (index, field) in CsvFields::new(record, self.dialect.marks()).enumerate() {
             self.bytes += field.text.len() + size_of::<u64>();
             let place = self.places.get(index).copied().flatten();
-            let is_text = place.is_some_and(|place| matches!(self.columns[place], CsvColumn::Text(_)));
+            let is_text = place.is_some_and(|place| matches!(self.columns[place], CsvColumn::Text(_) | CsvColumn::Integers(_)));
             let cell = match self.places.len() {
                 1 if !is_text && CsvCell::is_null_alone(&field) => CsvCell::Null,
                 _ => CsvCell::of(&field, &self.dialect.rules),
             };
             let fits =
                 place.map_or(!self.keep || matches!(cell, CsvCell::Null), |place| self.columns[place].push(&cell, &field.text));
+            // It makes doubles of integers that were kept as text, where that can still be changed.
+            let is_first_float = self.rest.is_none() && self.keep && cell.is_float();
+            let fits =
+                fits && !(is_first_float && place.is_some_and(|place| matches!(self.columns[place], CsvColumn::Integers(_))));
             if fits && cell.is_changed() {
                 notes.add(DecodeNote::NumberAsText, offset);
             }
@@ -214,6 +218,8 @@ enum CsvColumn {
     Nanoseconds(PrimitiveBuilder<TimestampNanosecondType>),
     Date(PrimitiveBuilder<Date32Type>),
     Text(UncheckedTexts),
+    /// Integers that no type of 64 bits has room for.
+    Integers(UncheckedTexts),
     /// JSON text; fields are texts in it.
     Json(UncheckedTexts),
     /// Nulls.
@@ -234,6 +240,7 @@ impl CsvColumn {
             DataType::Date32 => Self::Date(PrimitiveBuilder::new()),
             _ if is_open(field) => Self::Open(UncheckedTexts::default()),
             _ if is_json(field) => Self::Json(UncheckedTexts::default()),
+            _ if is_integer_text(field) => Self::Integers(UncheckedTexts::default()),
             _ => Self::Text(UncheckedTexts::default()),
         }
     }
@@ -253,9 +260,13 @@ impl CsvColumn {
             Self::Microseconds(values) => return push(values, cell, |cell| cell.to_moment(6)),
             Self::Nanoseconds(values) => return push(values, cell, |cell| cell.to_moment(9)),
             Self::Date(values) => return push(values, cell, CsvCell::to_date),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) if matches!(cell, CsvCell::Null) => texts.push_null(),
+            Self::Text(texts) | Self::Integers(texts) | Self::Json(texts) | Self::Open(texts)
+                if matches!(cell, CsvCell::Null) =>
+            {
+                texts.push_null();
+            }
             Self::Open(_) => return false,
-            Self::Text(texts) => texts.push(text),
+            Self::Text(texts) | Self::Integers(texts) => texts.push(text),
             Self::Json(_) => self.push_json(&String::from_utf8_lossy(text).into()),
         }
         true
@@ -278,7 +289,7 @@ impl CsvColumn {
             Self::Microseconds(values) => values.len(),
             Self::Nanoseconds(values) => values.len(),
             Self::Date(values) => values.len(),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.len(),
+            Self::Text(texts) | Self::Integers(texts) | Self::Json(texts) | Self::Open(texts) => texts.len(),
         }
     }
 
@@ -292,7 +303,7 @@ impl CsvColumn {
             Self::Microseconds(values) => Arc::new(values.finish()),
             Self::Nanoseconds(values) => Arc::new(values.finish()),
             Self::Date(values) => Arc::new(values.finish()),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(),
+            Self::Text(texts) | Self::Integers(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(),
         }
     }
 }

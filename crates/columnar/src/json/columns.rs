@@ -6,7 +6,7 @@
 
 use super::records::RecordStop;
 use crate::limits::NESTING_MAX;
-use crate::shape::{Order, is_json, is_open};
+use crate::shape::{Order, is_integer_text, is_json, is_open};
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StructArray};
@@ -27,6 +27,8 @@ pub(super) enum JsonColumn {
     /// Days since 1970.
     Date(CellBuilder<i32>),
     Text(TextBuilder),
+    /// Integers that no type of 64 bits has room for.
+    Integers(TextBuilder),
     Json(TextBuilder),
     /// Nulls, empty lists and empty objects, as JSON.
     Open(TextBuilder),
@@ -344,6 +346,7 @@ impl JsonColumn {
             DataType::Date32 => Self::Date(CellBuilder::new()),
             DataType::Utf8 if is_open(field) => Self::Open(TextBuilder::new()),
             DataType::Utf8 if is_json(field) => Self::Json(TextBuilder::new()),
+            DataType::Utf8 if is_integer_text(field) => Self::Integers(TextBuilder::new()),
             DataType::Utf8 => Self::Text(TextBuilder::new()),
             DataType::List(item) if level <= NESTING_MAX => Self::List(Box::new(Self::list(item, level)?)),
             DataType::Struct(fields) if level <= NESTING_MAX => Self::Struct(Box::new(Struct::new(fields, level)?)),
@@ -361,7 +364,7 @@ impl JsonColumn {
         match self {
             Self::Bool(_) => 2,
             Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Moment(..) => 9,
-            Self::Date(_) | Self::Text(_) | Self::Json(_) | Self::Open(_) | Self::List(_) => 5,
+            Self::Date(_) | Self::Text(_) | Self::Integers(_) | Self::Json(_) | Self::Open(_) | Self::List(_) => 5,
             Self::Struct(columns) => columns.width(),
         }
     }
@@ -374,7 +377,9 @@ impl JsonColumn {
             Self::UInt(cells) => cells.begin(row).map(|()| cells.push(None)),
             Self::Float(cells) => cells.begin(row).map(|()| cells.push(None)),
             Self::Date(cells) => cells.begin(row).map(|()| cells.push(None)),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.begin(row).map(|()| texts.push_null()),
+            Self::Text(texts) | Self::Integers(texts) | Self::Json(texts) | Self::Open(texts) => {
+                texts.begin(row).map(|()| texts.push_null())
+            }
             Self::List(list) => list.begin(row).map(|()| list.push(false)),
             Self::Struct(columns) => columns.begin(row).map(|()| columns.push(false)),
         }
@@ -392,7 +397,7 @@ impl JsonColumn {
             Self::Float(cells) => Arc::new(cells.finish::<Float64Type>(rows)),
             Self::Moment(cells, digits) => moments(cells, *digits, rows),
             Self::Date(cells) => Arc::new(cells.finish::<Date32Type>(rows)),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(rows),
+            Self::Text(texts) | Self::Integers(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(rows),
             Self::List(list) => list.finish(rows)?,
             Self::Struct(columns) => columns.finish(rows)?,
         })

@@ -358,6 +358,7 @@ impl<'t> RecordReader<'_, 't> {
                     _ => None,
                 })
             }
+            JsonColumn::Integers(texts) => self.integer_text(texts, row, path),
             JsonColumn::Json(texts) => self.json(texts, row),
             JsonColumn::Open(texts) => self.open(texts, row),
         }
@@ -440,7 +441,7 @@ impl<'t> RecordReader<'_, 't> {
         }
         match self.take()? {
             JsonValue::Number(literal) => {
-                if self.rules.number(literal) == Number::Changed {
+                if self.rules.number(literal).is_text_among_integers() {
                     self.notes.push((DecodeNote::NumberAsText, self.offset + start as u64));
                 }
                 texts.push(literal);
@@ -453,6 +454,18 @@ impl<'t> RecordReader<'_, 't> {
             }
         }
         Ok(())
+    }
+
+    /// A number with a point makes doubles of integers that were kept as text, where that can still
+    /// be changed.
+    fn integer_text(&mut self, texts: &mut TextBuilder, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
+        let start = self.cursor.at();
+        self.text(texts, row, path)?;
+        let text = &self.cursor.text()[start..self.cursor.at()];
+        let known = self.rest_column.is_some() || self.unplaced == Unplaced::Ignore;
+        let is_float = || matches!(self.rules.number(text.trim_ascii()), Number::Float(_) | Number::Rounded(_));
+        let is_number = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        if !known && is_number && is_float() { Err(RecordStop::Misfit) } else { Ok(()) }
     }
 
     fn escaped_text(&mut self, texts: &mut TextBuilder, raw: RawString<'_>, path: &RestPath<'_>) -> Result<(), RecordStop> {

@@ -15,7 +15,9 @@ pub(crate) enum Number {
     /// An integer of 64 bits above those that are all doubles, where numbers stay as they are
     /// written.
     Whole(i128),
-    /// An integer past 64 bits, or a number past the range of doubles.
+    /// An integer past 64 bits: the nearest double, and whether that is another number.
+    Huge(f64, bool),
+    /// A number past the range of doubles, or one that would not be written the same again.
     Changed,
 }
 
@@ -23,7 +25,7 @@ impl Number {
     /// Kind of a number literal.
     pub(crate) fn of(literal: &str) -> Self {
         if literal != "-0" && literal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-            let unsigned = || literal.parse().map_or(Self::Changed, Self::UInt);
+            let unsigned = || literal.parse().map_or_else(|_| huge(literal), Self::UInt);
             return literal.parse().map_or_else(|_| unsigned(), Self::Int);
         }
         float(literal)
@@ -33,7 +35,7 @@ impl Number {
     /// [`Self::Changed`].
     pub(crate) fn exact(literal: &str) -> Self {
         match Self::of(literal) {
-            Self::Rounded(_) => Self::Changed,
+            Self::Rounded(_) | Self::Huge(..) => Self::Changed,
             Self::Float(value) if !is_shortest(literal, value) => Self::Changed,
             Self::Int(value) if value.unsigned_abs() > FLOAT_INTEGER_MAX => Self::Whole(value.into()),
             Self::UInt(value) => Self::Whole(value.into()),
@@ -66,14 +68,20 @@ impl Number {
         match self {
             Self::Int(value) => Some(value as f64),
             Self::UInt(value) => Some(value as f64),
-            Self::Float(value) | Self::Rounded(value) => Some(value),
+            Self::Float(value) | Self::Rounded(value) | Self::Huge(value, _) => Some(value),
             Self::Whole(_) | Self::Changed => None,
         }
     }
 
+    /// True if it has no place in a column of integers, and in a text is kept as it is written.
+    pub(crate) fn is_text_among_integers(self) -> bool {
+        matches!(self, Self::Huge(..) | Self::Changed)
+    }
+
     /// True if the double for it is another number.
     pub(crate) fn is_rounded_by_float(self) -> bool {
-        matches!(self, Self::Rounded(_)) || self.to_integer().is_some_and(|value| (value as f64) as i128 != value)
+        matches!(self, Self::Rounded(_) | Self::Huge(_, true))
+            || self.to_integer().is_some_and(|value| (value as f64) as i128 != value)
     }
 }
 
@@ -118,6 +126,16 @@ pub(super) fn short_integer(bytes: &[u8]) -> Option<(i64, usize)> {
         && (bytes[start] != b'0' || (at == 1 && !negative))
         && matches!(bytes.get(at), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r'));
     sound.then_some((if negative { -value } else { value }, at))
+}
+
+/// An integer past 64 bits.
+#[cold]
+fn huge(literal: &str) -> Number {
+    match float(literal) {
+        Number::Float(value) => Number::Huge(value, false),
+        Number::Rounded(value) => Number::Huge(value, true),
+        other => other,
+    }
 }
 
 /// The nearest double to a literal: the one that was written, where a program wrote a double, be it

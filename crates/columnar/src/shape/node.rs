@@ -26,7 +26,7 @@ impl Kinds {
     /// One above those that are all doubles, where numbers stay as they are written.
     pub(crate) const BIG: Self = Self(1 << 5);
     pub(crate) const FLOAT: Self = Self(1 << 6);
-    /// An integer past 64 bits, or a number past the range of doubles.
+    /// A number past the range of doubles, or one that would not be written the same again.
     pub(crate) const CHANGED: Self = Self(1 << 7);
     pub(crate) const TEXT: Self = Self(1 << 8);
     /// Moments with up to 3, 6, 9 digits after the second's point.
@@ -43,8 +43,11 @@ impl Kinds {
     pub(crate) const JSON: Self = Self(1 << 16);
     /// `true` or `false` in a format whose values are texts: with other ones it is a text.
     pub(crate) const WORD: Self = Self(1 << 17);
+    /// An integer past 64 bits.
+    pub(crate) const HUGE: Self = Self(1 << 18);
 
-    const NUMBER: Self = Self(Self::INT.0 | Self::NEGATIVE.0 | Self::UINT.0 | Self::BIG.0 | Self::FLOAT.0 | Self::CHANGED.0);
+    const INTEGER: Self = Self(Self::INT.0 | Self::NEGATIVE.0 | Self::UINT.0 | Self::BIG.0 | Self::HUGE.0);
+    const NUMBER: Self = Self(Self::INTEGER.0 | Self::FLOAT.0 | Self::CHANGED.0);
     const TIME: Self = Self(Self::TIME_3.0 | Self::TIME_6.0 | Self::TIME_9.0 | Self::TIME_FAR.0 | Self::DATE.0);
     const SCALAR: Self = Self(Self::BOOL.0 | Self::WORD.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::TIME.0);
 
@@ -67,6 +70,7 @@ impl Kinds {
                 Self::INT | Self::BIG | negative | unsigned
             }
             Number::Float(_) | Number::Rounded(_) => Self::FLOAT,
+            Number::Huge(..) => Self::HUGE,
             Number::Changed => Self::CHANGED,
         }
     }
@@ -289,6 +293,12 @@ impl ShapeNode {
         }
     }
 
+    /// Integers that no type of 64 bits has room for were met, and no other values: a number with a
+    /// point among them makes all of them doubles.
+    pub(super) fn is_integer_text(&self) -> bool {
+        self.kinds.only(Kinds::INTEGER) && matches!(self.to_type(), Type::Text)
+    }
+
     /// Conflicts under this node, which is at `path`.
     pub(super) fn conflicts(&self, path: &mut String, found: &mut Vec<Conflict>) {
         let met = || Kinds::GROUPS.iter().zip(self.first).filter(|((group, _), _)| self.kinds.has(*group));
@@ -321,7 +331,7 @@ fn number(kinds: Kinds) -> Type<'static> {
     let changed = kinds.has(Kinds::CHANGED)
         || (kinds.has(Kinds::FLOAT) && kinds.has(Kinds::BIG))
         || (!kinds.has(Kinds::FLOAT) && kinds.has(Kinds::UINT) && kinds.has(Kinds::NEGATIVE));
-    if changed {
+    if changed || (!kinds.has(Kinds::FLOAT) && kinds.has(Kinds::HUGE)) {
         Type::Text
     } else if kinds.has(Kinds::FLOAT) {
         Type::Float64

@@ -14,6 +14,8 @@ pub(super) const VALUE: &str = "value";
 const WHOLE_KEY: &str = "rorqual:record";
 /// Metadata of a column of which nothing is known.
 const OPEN_KEY: &str = "rorqual:open";
+/// Metadata of a text column that has integers alone.
+const INTEGERS_KEY: &str = "rorqual:integers";
 const JSON: &str = "arrow.json";
 
 impl Shape {
@@ -79,6 +81,11 @@ pub(crate) fn is_open(field: &Field) -> bool {
     is_json(field) && field.metadata().contains_key(OPEN_KEY)
 }
 
+/// The column has integers as text, as no type of 64 bits has room for all of them.
+pub(crate) fn is_integer_text(field: &Field) -> bool {
+    *field.data_type() == DataType::Utf8 && field.metadata().contains_key(INTEGERS_KEY)
+}
+
 /// The column has JSON text.
 pub(crate) fn is_json(field: &Field) -> bool {
     *field.data_type() == DataType::Utf8 && field.extension_type_name() == Some(JSON)
@@ -96,6 +103,11 @@ fn open(name: &str) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(OPEN_KEY.into(), "open".into());
     field.with_metadata(metadata)
+}
+
+/// A column of integers as text.
+fn integer_text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true).with_metadata([(INTEGERS_KEY.into(), "text".into())].into())
 }
 
 /// The same column, as the one that has whole records.
@@ -118,6 +130,7 @@ fn field(name: &str, node: &ShapeNode) -> Field {
         Type::Float64 => DataType::Float64,
         Type::Timestamp(unit) => timestamp(unit),
         Type::Date => DataType::Date32,
+        Type::Text if node.is_integer_text() => return integer_text(name),
         Type::Text => DataType::Utf8,
         Type::Json if node.is_json() => return json(name),
         Type::Json => return open(name),
@@ -139,6 +152,7 @@ fn node(field: &Field, level: usize, count: &mut NodeCount) -> ShapeNode {
         DataType::Int64 => ShapeNode::of(Kinds::INT),
         DataType::UInt64 => ShapeNode::of(Kinds::INT | Kinds::UINT),
         DataType::Float64 => ShapeNode::of(Kinds::FLOAT),
+        DataType::Utf8 if is_integer_text(field) => ShapeNode::of(Kinds::HUGE),
         DataType::Utf8 => ShapeNode::of(Kinds::TEXT),
         DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => ShapeNode::of(Kinds::TIME_3),
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => ShapeNode::of(Kinds::TIME_6),
