@@ -154,7 +154,6 @@ REASONS = {
     "caddy_2015:*": OLD,
     "caddy_console:*": "JSON in the middle of a line for people, as Caddy prints it on a console; refused",
     "cloudfront_2012:*": "blanks that someone put for the tabs of CloudFront, which has no blanks; refused",
-    "elb: atombrenner/*": OLD,
     "haproxy: doitintl/*": "three formats by turns: one is read, lines of the others are rejected or repaired, and the doubt is said",
     "haproxy_json:*": OWN,
     "haproxy_own:*": OWN,

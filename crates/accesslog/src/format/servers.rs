@@ -13,6 +13,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "aws_elb",
         r#"$time_iso8601 $elb $remote_addr $backend $request_processing_time $upstream_response_time $response_processing_time $status $backend_status $received_bytes $bytes_sent "$absolute_request" "$http_user_agent" $ssl_cipher $ssl_protocol"#,
     ),
+    // Until 2015 lines ended with the request.
+    (
+        "aws_elb_short",
+        r#"$time_iso8601 $elb $remote_addr $backend $request_processing_time $upstream_response_time $response_processing_time $status $backend_status $received_bytes $bytes_sent "$absolute_request""#,
+    ),
     // Amazon S3: its total time is milliseconds. Fields are added at the end as years go by.
     (
         "aws_s3",

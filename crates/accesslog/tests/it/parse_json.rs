@@ -89,6 +89,7 @@ fn golden_samples() {
     for name in [
         "aws_alb",
         "aws_elb",
+        "aws_elb_short",
         "aws_s3",
         "haproxy",
         "envoy",
