@@ -115,7 +115,7 @@ impl<'a> Convert<'a> {
         let fits = |limit, threads| sum(limit, threads).check().is_ok();
         let (mut threads, mut limit) = (self.threads, self.limit);
         if self.are_threads_given {
-            limit = limit.fitting(self.memory_bytes, |limit| fits(limit, threads));
+            limit = limit.fitting(|limit| fits(limit, threads));
         } else {
             threads = (1..=threads).rev().find(|threads| fits(limit, *threads)).unwrap_or(1);
         }
@@ -343,7 +343,7 @@ fn limits_that_fit(
     let usual = RecordLimit::of(args)?;
     let limit = common.process.threads.map_or(usual, |_| {
         let threads = common.process.threads_or(usize::MAX);
-        usual.fitting(memory_bytes, |limit| sum(limit, threads).check().is_ok())
+        usual.fitting(|limit| sum(limit, threads).check().is_ok())
     });
     let threads = fitting::threads(&common.process, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
     Ok((threads, limit))

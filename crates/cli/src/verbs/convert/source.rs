@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 const RECORD_BYTES_MIN: u64 = BLOCK_BYTES as u64;
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
+/// After so many halvings the longest usual record is the shortest `--record-max`.
+const HALVINGS_MAX: u32 = (RECORD_BYTES_MAX_DEFAULT / RECORD_BYTES_MIN).ilog2();
+
 /// An input of a known format.
 pub(crate) struct KnownInput {
     pub(crate) path: PathBuf,
@@ -175,15 +178,8 @@ impl RecordLimit {
     }
 
     /// The longest of this and its halves with which `fits` is true, or else the shortest.
-    pub(crate) fn fitting(self, memory_bytes: u64, fits: impl Fn(Self) -> bool) -> Self {
-        let mut limit = self;
-        while !fits(limit) {
-            let half = Self { halvings: limit.halvings + 1, ..limit };
-            if half.bytes(memory_bytes) == limit.bytes(memory_bytes) {
-                break;
-            }
-            limit = half;
-        }
-        limit
+    pub(crate) fn fitting(self, fits: impl Fn(Self) -> bool) -> Self {
+        let halved = |halvings| Self { halvings, ..self };
+        (0..HALVINGS_MAX).map(halved).find(|limit| fits(*limit)).unwrap_or_else(|| halved(HALVINGS_MAX))
     }
 }
