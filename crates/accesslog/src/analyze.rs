@@ -204,7 +204,8 @@ impl AnalysisShares {
     }
 }
 
-/// Reason for which an input could not be analysed at all.
+/// Reason for which an input could not be analysed at all. The way to give a format is the caller's
+/// to say, in a line after it.
 #[derive(Debug)]
 pub enum AnalyzeError {
     /// Nobody knows its format.
@@ -227,15 +228,8 @@ impl fmt::Display for AnalyzeError {
         if unknown.lines.is_empty() {
             return write!(f, "{name}: there are blank lines and nothing else");
         }
-        writeln!(f, "{name}: this is in none of the known log formats. It starts with:")?;
-        for line in &unknown.lines {
-            writeln!(f, "  {line}")?;
-        }
-        write!(
-            f,
-            "Give its format: --format '$remote_addr - $remote_user [$time_local] \"$request\" $status …' (nginx log_format), \
-             --format '%h %l %u %t \"%r\" %>s %b' (Apache LogFormat), or --format-file nginx.conf"
-        )
+        write!(f, "{name}: this is in none of the known log formats. It starts with:")?;
+        unknown.lines.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

@@ -70,6 +70,14 @@ pub struct Unknown {
     pub foreign: Option<ForeignContent>,
 }
 
+impl Unknown {
+    /// True for text that a format which is given may read.
+    #[must_use]
+    pub fn lacks_format(&self) -> bool {
+        self.foreign.is_none() && !self.lines.is_empty()
+    }
+}
+
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lines.first() {

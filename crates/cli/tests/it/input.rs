@@ -246,7 +246,14 @@ fn an_unknown_format_shows_its_first_lines_and_what_to_do() {
     let folder = TestFolder::new();
     let file = folder.file("poem", b"Call me Ishmael.\nSome years ago\n\x1b[31mnever mind\n");
     let ran = rorqual(&["logs", &file]).run().exits(2);
-    ran.says(&[&file, "none of the known log formats", "  Call me Ishmael.", "  Some years ago", "--format '", "--format-file"]);
+    ran.says(&[
+        &file,
+        "none of the known log formats",
+        "  Call me Ishmael.",
+        "  Some years ago",
+        "\nGive its format: --format '",
+        "--format-file",
+    ]);
     assert!(ran.stdout.is_empty() && !ran.stderr.contains('\x1b'));
 }
 

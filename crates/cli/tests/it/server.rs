@@ -246,6 +246,12 @@ fn an_unknown_format_shows_the_first_lines() {
     let error = server.put(&id, 0, body).refused(422, "unknown_format");
     assert_eq!(error["lines"][0], "Call me Ishmael.");
     assert_eq!(error["lines"][2], "<script>alert(1)</script>");
+    // A sender has fields, and no flags.
+    let message = error["message"].as_str().expect("a message");
+    let shown =
+        "known log formats. It starts with:\n  Call me Ishmael.\n  Some years ago\n  <script>alert(1)</script>\nSend it anew";
+    assert!(message.contains(shown) && message.contains("?format=") && message.contains("\"format\""), "{message}");
+    assert!(!message.contains("--"), "{message}");
     let live = server.live(&id);
     assert_eq!((&live["session"]["state"], &live["session"]["error"]["code"]), (&"failed".into(), &"unknown_format".into()));
     assert!(live["report"].is_null());

@@ -7,6 +7,11 @@ use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::report::InputReport;
 use std::sync::{Arc, MutexGuard};
 
+/// The way on for a text in no known format: both ways to make a session take one.
+const GIVE_FORMAT: &str = "Send it anew with its format, as \"format\" of the session or ?format= of the upload: the name of one, \
+     an nginx log_format such as '$remote_addr - $remote_user [$time_local] \"$request\" $status …', or an Apache LogFormat such as \
+     '%h %l %u %t \"%r\" %>s %b'";
+
 impl Session {
     /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
@@ -17,7 +22,8 @@ impl Session {
 
     pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
-        let failure = Failure::UnknownFormat { message: error.to_string(), lines: unknown.lines.clone() };
+        let message = if unknown.lacks_format() { format!("{error}\n{GIVE_FORMAT}") } else { error.to_string() };
+        let failure = Failure::UnknownFormat { message, lines: unknown.lines.clone() };
         self.end(Some(failure), Vec::new());
     }
 

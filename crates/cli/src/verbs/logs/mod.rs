@@ -34,8 +34,10 @@ use std::time::Instant;
 /// The gather sink of `--rejects` holds one buffer.
 const REJECT_BUFFERS: usize = 1;
 
-/// The way on for a text that is no access log.
-const NO_LOG: &str = ". If it is a table, such as CSV, rorqual summary shows its columns";
+/// The way on for a text in no known format.
+const GIVE_FORMAT: &str = "Give its format: --format '$remote_addr - $remote_user [$time_local] \"$request\" $status …' (nginx log_format), \
+     --format '%h %l %u %t \"%r\" %>s %b' (Apache LogFormat), or --format-file nginx.conf. \
+     If it is a table, such as CSV, rorqual summary shows its columns";
 
 /// Lines shown when a format was guessed and does not fit well.
 const PREVIEW_LINES: usize = 2;
@@ -287,8 +289,7 @@ fn run_file(
         }
         Err(error) => {
             let AnalyzeError::UnknownFormat { unknown, .. } = &error;
-            let is_text = unknown.foreign.is_none() && !unknown.lines.is_empty();
-            failed(format!("{error}{}", if is_text { NO_LOG } else { "" }))
+            failed(if unknown.lacks_format() { format!("{error}\n{GIVE_FORMAT}") } else { error.to_string() })
         }
     }
 }
