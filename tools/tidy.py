@@ -35,6 +35,9 @@ DEPENDENCIES = [
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
 ]
 
+# Libraries whose texts name no flag: their callers word a setting, the program as a flag, the server as a field.
+FLAGLESS = ("crossfilter", "digest", "render", "search")
+
 PROSE_COLUMNS_MAX = 110
 
 # Documents that stay short: their lines, and the words of a paragraph, at most.
@@ -56,7 +59,7 @@ BLOBS = {"samples/apache_combined.log"}
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *circles(paths), *documents(paths), *query_flags()]
+    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *circles(paths), *documents(paths), *query_flags(), *flags_of_libraries(paths)]
     problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
@@ -199,6 +202,21 @@ def query_flags():
     told = {flag for row in re.findall(r"^\| (`-.*?) \|", table, re.MULTILINE) for flag in re.findall(r"--[a-z-]+", row)}
     for flag in sorted(flags ^ told):
         yield f"docs/query.md: {flag} is in {'its table' if flag in told else 'crates/query/src/args.rs'} alone"
+
+
+def flags_of_libraries(paths):
+    """Texts of libraries name no flag, tests aside."""
+    starts = tuple(f"crates/{crate}/src/" for crate in FLAGLESS)
+    for path in paths:
+        if not path.startswith(starts) or not path.endswith(".rs") or path.endswith("_tests.rs"):
+            continue
+        code = re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", (TOP / path).read_text())[0]
+        # Comments go first, as long as they are lines of their own; a literal may have several lines.
+        code = re.sub(r"^\s*//.*$", "", code, flags=re.MULTILINE)
+        for literal in re.finditer(r"""'\\?"'|\br(#*)".*?"\1|"(?:[^"\\]|\\.)*\"""", code, re.DOTALL):
+            flag = re.search(r"(?<![\w-])--[a-z][a-z-]+", literal[0])
+            if flag:
+                yield f"{path}: a text names {flag[0]}: take the setting's name from the caller, or let the caller say it"
 
 
 def prose(text):

@@ -374,6 +374,7 @@ mod tests {
             multiline: false,
             dot_newline: false,
             bytes_max: 1 << 20,
+            memory_setting: "memory",
         })
         .unwrap()
     }

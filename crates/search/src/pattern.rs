@@ -57,6 +57,8 @@ pub struct SearchPattern {
     pub dot_newline: bool,
     /// Most memory of the compiled patterns, and of each automaton made from them, in bytes.
     pub bytes_max: u64,
+    /// The setting with which `bytes_max` grows, as the caller's user knows it.
+    pub memory_setting: &'static str,
 }
 
 /// Reason for which patterns can't be compiled.
@@ -169,11 +171,23 @@ pub(crate) struct Syntax {
     multiline: bool,
     dot_newline: bool,
     bytes_max: u64,
+    memory_setting: &'static str,
 }
 
 impl Syntax {
     fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
-        let SearchPattern { patterns, fixed, case, word, whole_line, line_end, multiline, dot_newline, bytes_max } = pattern;
+        let SearchPattern {
+            patterns,
+            fixed,
+            case,
+            word,
+            whole_line,
+            line_end,
+            multiline,
+            dot_newline,
+            bytes_max,
+            memory_setting,
+        } = pattern;
         // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written
         // around each pattern.
         let borders = whole_line && line_end == LineEnd::Nul && !multiline;
@@ -193,7 +207,18 @@ impl Syntax {
             CaseMatching::Smart => letters.any && !letters.upper,
         };
         let whole_line = whole_line && !borders;
-        Ok(Self { patterns, fixed: as_text, insensitive, word, whole_line, line_end, multiline, dot_newline, bytes_max })
+        Ok(Self {
+            patterns,
+            fixed: as_text,
+            insensitive,
+            word,
+            whole_line,
+            line_end,
+            multiline,
+            dot_newline,
+            bytes_max,
+            memory_setting,
+        })
     }
 
     fn matcher(&self) -> Result<RegexMatcher, PatternError> {
@@ -283,10 +308,10 @@ impl Syntax {
     }
 
     fn explain(&self, cause: &str) -> PatternError {
-        let megabytes = self.bytes_max >> 20;
+        let (megabytes, setting) = (self.bytes_max >> 20, self.memory_setting);
         let text = match &self.patterns[..] {
             _ if is_of_size(cause) => format!(
-                "the compiled pattern is larger than {megabytes} MiB, and there is no memory for more (a larger --memory moves the limit)"
+                "the compiled pattern is larger than {megabytes} MiB, and there is no memory for more (a larger {setting} moves the limit)"
             ),
             [pattern] => return bad_pattern(0, pattern.as_bytes(), cause),
             _ => format!("the patterns can't be used together: {}", reason(cause)),

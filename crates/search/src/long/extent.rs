@@ -142,7 +142,7 @@ mod tests {
             for pattern in PATTERNS {
                 let pattern = SearchPattern {
                     patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: CaseMatching::Sensitive, word, whole_line: false,
-                    line_end: LineEnd::Newline, multiline: false, dot_newline: false, bytes_max: 1 << 20,
+                    line_end: LineEnd::Newline, multiline: false, dot_newline: false, bytes_max: 1 << 20, memory_setting: "memory",
                 };
                 let expression = Expression::new(pattern).unwrap();
                 let (mut extent, matcher) = (expression.syntax().extent().unwrap(), expression.matcher());

@@ -16,6 +16,7 @@ fn expression(pattern: &str) -> Expression {
         multiline: false,
         dot_newline: false,
         bytes_max: 1 << 20,
+        memory_setting: "memory",
     };
     Expression::new(plain).expect("a regular expression")
 }

@@ -474,6 +474,7 @@ fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Search
         multiline: args.multiline,
         dot_newline: args.multiline_dotall,
         bytes_max: pattern_bytes_max(memory_bytes),
+        memory_setting: "--memory",
     }
 }
 

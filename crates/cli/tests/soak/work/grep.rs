@@ -63,6 +63,7 @@ fn pattern(text: &str) -> SearchPattern {
         multiline: false,
         dot_newline: false,
         bytes_max: 16 << 20,
+        memory_setting: "--memory",
     }
 }
 
