@@ -180,7 +180,7 @@ static TABLE: LazyLock<Schema> = LazyLock::new(|| {
     let units = [NumberUnit::Bytes, NumberUnit::Seconds, NumberUnit::Integer, NumberUnit::Float, NumberUnit::Moment];
     let texts = ["a", "A", "in", "b c"].map(|name| OwnColumn { name: name.to_owned(), unit: None });
     let number = |unit| OwnColumn { name: format!("{unit:?}"), unit: Some(unit) };
-    Schema::table(texts.into_iter().chain(units.map(number)).collect())
+    Schema::table(texts.into_iter().chain(units.map(number)).collect(), true)
 });
 
 /// A filter is written so that it reads as the same, and can be asked of any line.

@@ -51,6 +51,19 @@ export const send = (page, file) => page.locator('#file').setInputFiles(file)
 /** What the page shows is the view of its address. */
 export const settled = (page) => page.locator('[data-testid=filter][data-settled=true]').waitFor()
 
+/** The view is that of the address, and counts so many lines. */
+export async function expectMatching(page, wanted, about) {
+  await page
+    .waitForFunction(
+      (wanted) =>
+        document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
+        Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) === wanted,
+      wanted,
+    )
+    .catch(() => {})
+  assert.equal(digits(await at(page, 'matching').textContent()), wanted, about)
+}
+
 /** No session is left. */
 export async function clear(page) {
   await page.evaluate(async () => {

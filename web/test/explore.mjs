@@ -49,19 +49,9 @@ const panel = (page, field) => at(page, `panel-${field}`)
 const value = (page, field, name) => panel(page, field).getByRole('button', { name, exact: true })
 const terms = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).getAll('f'))
 
-/** The view is that of the address, and counts as many lines as are counted here. */
-async function expectMatching(page, meets, span) {
-  const wanted = matching(meets, span)
-  await page
-    .waitForFunction(
-      (wanted) =>
-        document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
-        Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) === wanted,
-      wanted,
-    )
-    .catch(() => {})
-  assert.equal(digits(await at(page, 'matching').textContent()), wanted, String(meets))
-}
+/** The view counts as many lines as are counted here. */
+const expectMatching = (page, meets, span) =>
+  chromium.expectMatching(page, matching(meets, span), String(meets))
 
 async function clearView(page) {
   await page.evaluate(() => {

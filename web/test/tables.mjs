@@ -47,17 +47,9 @@ const panel = (field) => at(page, `panel-${field}`)
 const value = (field, name) => panel(field).getByRole('button', { name, exact: true })
 const terms = () => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).getAll('f'))
 
-async function expectMatching(wanted) {
+const expectMatching = async (wanted) => {
   await settled(page)
-  await page
-    .waitForFunction(
-      (wanted) =>
-        document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
-        Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) === wanted,
-      wanted,
-    )
-    .catch(() => {})
-  assert.equal(digits(await at(page, 'matching').textContent()), wanted)
+  await chromium.expectMatching(page, wanted)
 }
 
 /** The session of a file, without a filter. */

@@ -9,7 +9,14 @@ const ERA_DAYS: i64 = 146_097;
 #[inline]
 #[must_use]
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || !(0..=9999).contains(&year) {
+    if (0..=9999).contains(&year) { days_from_any_civil(year, month, day) } else { None }
+}
+
+/// Days from 1970-01-01 to a date of any year of up to six digits; `None` where there is no such
+/// date.
+#[inline]
+pub(crate) fn days_from_any_civil(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
     }
     let shifted = if month <= 2 { year - 1 } else { year };

@@ -243,7 +243,7 @@ struct NumberEntry {
     unit: NumberUnit,
 }
 
-static ACCESS_LOG: LazyLock<Schema> = LazyLock::new(|| Schema::new(true, Vec::new()));
+static ACCESS_LOG: LazyLock<Schema> = LazyLock::new(|| Schema::new(true, true, Vec::new()));
 
 impl Schema {
     /// The columns of access logs.
@@ -252,21 +252,18 @@ impl Schema {
         &ACCESS_LOG
     }
 
-    /// The columns of access logs and those `own` ones that a format has beside them.
+    /// The columns of a table: `own`, beside the flaws of its rows and the hours of their times
+    /// where it has no such names itself. Without times there are no hours.
     #[must_use]
-    pub fn access_log_with(own: Vec<OwnColumn>) -> Self {
-        Self::new(true, own)
+    pub fn table(own: Vec<OwnColumn>, has_times: bool) -> Self {
+        Self::new(false, has_times, own)
     }
 
-    /// The columns of a table: `own`, beside the flaws of its rows and the hours of their times.
-    #[must_use]
-    pub fn table(own: Vec<OwnColumn>) -> Self {
-        Self::new(false, own)
-    }
-
-    fn new(is_access_log: bool, own: Vec<OwnColumn>) -> Self {
-        let of_tables = |name: &str| ["flaw", "hour", "weekday"].contains(&name);
-        let has = |name: &str| (is_access_log || of_tables(name)) && own.iter().all(|own| own.name != name);
+    fn new(is_access_log: bool, has_times: bool, own: Vec<OwnColumn>) -> Self {
+        let of_tables = |name: &str| name == "flaw" || (has_times && ["hour", "weekday"].contains(&name));
+        // What is derived gives way to a file's own column, in whatever case.
+        let is_own = |name: &str| own.iter().any(|own| own.name.eq_ignore_ascii_case(name));
+        let has = |name: &str| (is_access_log || of_tables(name)) && !is_own(name);
         let text = |(name, title): (&'static str, Option<&'static str>)| {
             has(name).then(|| TextEntry { name: name.into(), title: title.unwrap_or(name).into() })
         };

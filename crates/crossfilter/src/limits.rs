@@ -84,12 +84,22 @@ pub const fn table_segment_rows(memory_bytes: u64, texts: usize, numbers: usize)
     rows
 }
 
-/// Memory of each thread of a view of such a table: that of any view, sums of its texts, and
-/// distributions of its numbers.
+/// Memory of each thread of a view of such a table: that of any view, the distributions of its
+/// numbers, and what grows with its columns.
 #[must_use]
 pub const fn table_thread_bytes(texts: usize, numbers: usize) -> u64 {
-    let spreads = if numbers == 0 { 0 } else { (4 << 20) + 8 * 1024 * numbers as u64 };
-    THREAD_BYTES + 16 * (SUMMED_VALUES * texts) as u64 + spreads
+    THREAD_BYTES + TABLE_NUMBERS_BYTES + table_columns_bytes(texts, numbers)
+}
+
+/// Memory of the distributions of a table's numbers in each thread of a view, whose buckets its
+/// columns share.
+pub const TABLE_NUMBERS_BYTES: u64 = 4 << 20;
+
+/// Memory of each thread of a view that grows with a table's columns: sums of its texts, and the
+/// least buckets of its numbers.
+#[must_use]
+pub const fn table_columns_bytes(texts: usize, numbers: usize) -> u64 {
+    (16 * SUMMED_VALUES * texts + 8 * 1024 * numbers) as u64
 }
 
 /// Most memory of a recorder: 15.8 MiB.

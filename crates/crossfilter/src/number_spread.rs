@@ -2,7 +2,7 @@
 
 use crate::codes::{ColumnCode, with_codes};
 use crate::numbers::CodedNumbers;
-use crate::page::OwnValue;
+use crate::page::{OwnValue, finite_or_text};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, float_step};
 use serde::Serialize;
@@ -49,17 +49,22 @@ pub struct NumberSummary {
     /// Quantiles; of moments there are none.
     pub quantiles: Option<NumberQuantiles>,
     /// Part of an exact quantile by which one may be beside it; a whole number, by a half in any
-    /// case.
+    /// case. Infinity, the text `inf`, where it may be beside it by any part.
+    #[serde(serialize_with = "finite_or_text")]
     pub quantile_error: f64,
 }
 
-/// Quantiles of numbers.
+/// Quantiles of numbers; an infinity is the text `inf` or `-inf`.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 #[allow(missing_docs)]
 pub struct NumberQuantiles {
+    #[serde(serialize_with = "finite_or_text")]
     pub p50: f64,
+    #[serde(serialize_with = "finite_or_text")]
     pub p90: f64,
+    #[serde(serialize_with = "finite_or_text")]
     pub p95: f64,
+    #[serde(serialize_with = "finite_or_text")]
     pub p99: f64,
 }
 
@@ -67,10 +72,25 @@ fn bucket(number: f64, joined: u32) -> u32 {
     (float_step(number) >> (u64::BITS - BUCKET_BITS + joined)) as u32
 }
 
+/// Bits of a step that are the mantissa's in a bucket's number.
+const MANTISSA_BITS: u32 = BUCKET_BITS - 12;
+
+/// Part of a number by which the middle of its bucket is beside it at most, after so many joins.
+fn error(joined: u32) -> f64 {
+    match joined.checked_sub(MANTISSA_BITS) {
+        // A part of a power of two.
+        None | Some(0) => f64::from(1 << joined) / f64::from(1 << MANTISSA_BITS),
+        // So many powers of two, whose middle is the middle one.
+        Some(powers) => f64::from(1 << (powers - 1)).exp2(),
+    }
+}
+
 /// The number in the middle of a bucket, as its unit has numbers.
 fn middle(bucket: u32, joined: u32, unit: NumberUnit) -> f64 {
     let first = u64::from(bucket) << (u64::BITS - BUCKET_BITS + joined);
-    let number = float_of(first | 1 << (u64::BITS - BUCKET_BITS + joined - 1));
+    // Of the steps in the bucket of an infinity all others are no number's.
+    let (least, most) = (float_step(f64::NEG_INFINITY), float_step(f64::INFINITY));
+    let number = float_of((first | 1 << (u64::BITS - BUCKET_BITS + joined - 1)).clamp(least, most));
     // The buckets around 0 have no numbers that anybody would tell from it.
     let is_whole = !matches!(unit, NumberUnit::Float | NumberUnit::Seconds);
     if number.abs() < f64::MIN_POSITIVE {
@@ -157,8 +177,66 @@ impl NumberSpread {
             p95: quantile(95),
             p99: quantile(99),
         });
-        let quantile_error = f64::from(1 << self.joined.min(BUCKET_BITS)) / 64.0;
+        // Joined with others, an infinity is beside them by any part.
+        let has_infinity = [min, max].iter().any(|number| number.is_infinite());
+        let quantile_error = if has_infinity && self.joined > MANTISSA_BITS { f64::INFINITY } else { error(self.joined) };
         let [min, max] = [least, most].map(|step| OwnValue::number(unit, Some(step)));
         Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The spread of numbers, its buckets joined so many times.
+    fn spread(numbers: &[f64], joined: u32) -> NumberSpread {
+        let mut spread = NumberSpread::default();
+        for number in numbers {
+            spread.widen(float_step(*number), float_step(*number));
+            *spread.buckets.entry(bucket(*number, 0)).or_default() += 1;
+        }
+        spread.join(joined);
+        spread
+    }
+
+    fn summary(spread: &NumberSpread) -> NumberSummary {
+        spread.summary("f".into(), NumberUnit::Float).unwrap()
+    }
+
+    #[test]
+    fn infinities_are_quantiles_of_themselves() {
+        let numbers = [f64::NEG_INFINITY, 1.0, 1.0, f64::INFINITY, f64::INFINITY, f64::INFINITY];
+        let found = summary(&spread(&numbers, 0));
+        let quantiles = found.quantiles.unwrap();
+        assert!((quantiles.p50 - 1.0).abs() <= 1.0 / 64.0, "{quantiles:?}");
+        assert_eq!(quantiles.p90, f64::INFINITY);
+        let json = serde_json::to_value(&found).unwrap();
+        assert_eq!(json["min"], "-inf");
+        assert_eq!(json["max"], "inf");
+        assert_eq!(json["quantiles"]["p99"], "inf");
+        assert_eq!(summary(&spread(&[f64::NEG_INFINITY; 3], 0)).quantiles.unwrap().p50, f64::NEG_INFINITY);
+        assert_eq!(summary(&spread(&numbers, 7)).quantile_error, f64::INFINITY);
+    }
+
+    #[test]
+    fn quantiles_are_within_their_stated_error_however_often_buckets_were_joined() {
+        // 1, 2, 4, … to 2^100, so that the p-th quantile is the power of its rank.
+        let numbers: Vec<f64> = (0..101).map(f64::from).map(f64::exp2).collect();
+        for joined in 0..=11 {
+            let found = summary(&spread(&numbers, joined));
+            let quantiles = found.quantiles.unwrap();
+            for (quantile, percent) in [(quantiles.p50, 50), (quantiles.p90, 90), (quantiles.p95, 95), (quantiles.p99, 99)] {
+                let rank = (101_u32 * percent).div_ceil(100);
+                let exact = f64::from(rank - 1).exp2();
+                let beside = (quantile - exact).abs() / exact;
+                assert!(
+                    beside <= found.quantile_error,
+                    "{joined} joins: {quantile} for {exact}, within {}",
+                    found.quantile_error
+                );
+            }
+            assert_eq!(found.hits, 101);
+        }
     }
 }

@@ -91,8 +91,13 @@ pub enum OwnValue {
     Integer(i64),
     /// A whole number from 0 on.
     Natural(u64),
-    /// A number, or Unix seconds.
-    Float(f64),
+    /// A number, or Unix seconds; an infinity is the text `inf` or `-inf`, as filters read it.
+    Float(#[serde(serialize_with = "finite_or_text")] f64),
+}
+
+/// Writes a number, and as a text one that JSON has not.
+pub(crate) fn finite_or_text<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if number.is_finite() { serializer.serialize_f64(*number) } else { serializer.collect_str(number) }
 }
 
 fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Result<S::Ok, S::Error> {

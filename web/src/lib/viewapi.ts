@@ -84,11 +84,11 @@ export interface NumberSummary {
   field: string
   unit: string
   hits: number
-  /** Texts where a double would be another number. */
+  /** Texts where a double would be another number, and of infinities. */
   min: number | string | null
   max: number | string | null
-  quantiles: { p50: number; p90: number; p95: number; p99: number } | null
-  quantile_error: number
+  quantiles: Record<'p50' | 'p90' | 'p95' | 'p99', number | string> | null
+  quantile_error: number | string
 }
 
 /** A row's columns, of a table. */

@@ -47,7 +47,14 @@ fn beginnings(schema: &Schema) -> String {
         || schema.texts().map(|column| schema.text_name(column)).chain(schema.numbers().map(|column| schema.number_name(column)));
     let names: Vec<_> = all().take(NAMED_MAX).collect();
     let more = if all().nth(NAMED_MAX).is_some() { ", …" } else { "" };
-    format!("a column ({}{more}), bot, rejected, repaired, 'not' or '('", names.join(", "))
+    let flags = flags(schema).iter().map(|flag| format!(", {}", flag.name())).collect::<String>();
+    format!("a column ({}{more}){flags}, 'not' or '('", names.join(", "))
+}
+
+/// The properties that rows of `schema` may have: those of a table are repaired by nobody, and
+/// have no agent.
+fn flags(schema: &Schema) -> &'static [Flag] {
+    if schema.is_table() { &[Flag::Rejected] } else { &Flag::ALL }
 }
 
 /// The values that the column of networks may be compared with, for errors.
@@ -66,7 +73,7 @@ fn nearest(name: &str, schema: &Schema) -> Option<String> {
     let numbers = schema.numbers().map(|column| schema.number_name(column));
     let likeness = texts
         .chain(numbers)
-        .chain(Flag::ALL.into_iter().map(|flag| flag.name().into()))
+        .chain(flags(schema).iter().map(|flag| flag.name().into()))
         .map(|known| (strsim::jaro_winkler(&name, &known.to_ascii_lowercase()), known));
     let like = likeness.filter(|(like, _)| *like >= LIKE_MIN);
     like.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known.into_owned())
@@ -181,7 +188,7 @@ impl FilterParser<'_> {
             return Err(FilterError::message(self.text, self.at(), message));
         }
         let (number, text) = (self.schema.number(&name), self.schema.text(&name));
-        let flag = Flag::ALL.into_iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
+        let flag = flags(self.schema).iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
         if number.is_none() && text.is_none() && flag.is_none() {
             let near = nearest(&name, self.schema).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
             let FilterError { column, message } = self.expected(&beginnings(self.schema));
@@ -189,8 +196,8 @@ impl FilterParser<'_> {
         }
         self.step();
         match (flag, text, number) {
-            (Some(flag), None, None) => Ok(Filter::Is(flag)),
-            (Some(flag), ..) if !self.compares() => Ok(Filter::Is(flag)),
+            (Some(flag), None, None) => Ok(Filter::Is(*flag)),
+            (Some(flag), ..) if !self.compares() => Ok(Filter::Is(*flag)),
             (_, Some(column), _) => self.text_condition(column),
             (_, _, Some(column)) => self.number_condition(column),
             (None, None, None) => Err(self.expected(&beginnings(self.schema))),

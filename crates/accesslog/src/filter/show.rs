@@ -94,7 +94,7 @@ impl<'a> WrittenFilter<'a> {
             ([(first, last)], false) if first == last || status_class(unit, *first, *last).is_some() => {
                 write!(f, " {} {}", if negated { "!=" } else { "=" }, range(unit, *first, *last))
             }
-            ([(0, last)], false) if !negated => {
+            ([(0, last)], false) if !negated && *last < u64::MAX => {
                 f.write_str(&shorter(("<=", show(*last)), ("<", show(last.saturating_add(1))), unit))
             }
             ([(first, u64::MAX)], false) if !negated => {
@@ -122,7 +122,7 @@ fn is_open(test: &NumberTest) -> bool {
 /// A comparison with a number, or of floats the one with the number beside it where that has fewer
 /// digits: `> 1` and not `>= 1.0000000000000002`.
 fn shorter((or_equal, number): (&str, String), (strictly, beside): (&str, String), unit: NumberUnit) -> String {
-    let is_number = beside.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
+    let is_number = beside.bytes().all(|byte| byte.is_ascii_digit() || b"-.e".contains(&byte));
     if unit == NumberUnit::Float && is_number && beside.len() < number.len() {
         format!(" {strictly} {beside}")
     } else {

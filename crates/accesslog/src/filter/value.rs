@@ -3,7 +3,7 @@
 use super::lex::Operator;
 use super::{CLASSES, NumberTest, WEEKDAYS};
 use crate::ABSENT as NO_NUMBER;
-use crate::calendar::{civil_from_days, days_from_civil};
+use crate::calendar::{civil_from_days, days_from_any_civil};
 use crate::schema::{NumberUnit, float_of, float_step, integer_of, integer_step};
 use rorqual_pipe::parse_size;
 
@@ -144,6 +144,7 @@ fn span(unit: NumberUnit) -> (u64, u64) {
         NumberUnit::Class => (0, CLASSES.len() as u64 - 1),
         NumberUnit::Hour => (0, 23),
         NumberUnit::Weekday => (1, WEEKDAYS.len() as u64),
+        NumberUnit::Float => (float_step(f64::NEG_INFINITY), float_step(f64::INFINITY)),
         _ => (0, u64::MAX),
     }
 }
@@ -158,10 +159,17 @@ pub(super) fn written(unit: NumberUnit, number: u64) -> String {
         }
         NumberUnit::Seconds => seconds(number),
         NumberUnit::Integer => integer_of(number).to_string(),
-        NumberUnit::Float => float_of(number).to_string(),
+        NumberUnit::Float => float(float_of(number)),
         NumberUnit::Moment => moment(integer_of(number)),
         _ => number.to_string(),
     }
+}
+
+/// The digits of a number, with an exponent where they would be many.
+fn float(number: f64) -> String {
+    const DIGITS_MAX: usize = 24;
+    let digits = number.to_string();
+    if digits.len() > DIGITS_MAX { format!("{number:e}") } else { digits }
 }
 
 fn seconds(time_us: u64) -> String {
@@ -169,24 +177,39 @@ fn seconds(time_us: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A date of the years 0 to 9999 and maybe a time of day in UTC, in Unix microseconds.
+/// A date and maybe a time of day in UTC, in Unix microseconds. A year beyond 0 to 9999 has a sign
+/// and six digits (ISO 8601).
 fn moment_us(text: &str) -> Option<i64> {
     let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "0:0"));
-    let part = |text: &str| {
-        let is_number = !text.is_empty() && text.len() <= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| text.parse::<i64>().ok()).flatten()
+    let (sign, date) = match date.split_at_checked(1)? {
+        ("-", date) => (Some(-1), date),
+        ("+", date) => (Some(1), date),
+        _ => (None, date),
     };
-    let mut parts = date.splitn(3, '-').map(part);
-    let days = days_from_civil(parts.next()??, parts.next()??, parts.next()??)?;
+    let (year, day) = date.split_once('-')?;
+    let year = match sign {
+        Some(sign) if year.len() == 6 && year.bytes().all(|byte| byte.is_ascii_digit()) => sign * year.parse::<i64>().ok()?,
+        Some(_) => return None,
+        None => part(year)?,
+    };
+    let (month, day) = day.split_once('-')?;
+    let days = days_from_any_civil(year, part(month)?, part(day)?)?;
     let mut parts = time.strip_suffix(['Z', 'z']).unwrap_or(time).splitn(3, ':');
     let (hour, minute) = (part(parts.next()?)?, part(parts.next()?)?);
     let second_us = time_us(parts.next().unwrap_or("0"))?;
     let is_time = hour < 24 && minute < 60 && second_us < 61_000_000;
     let minutes = (days * 24 + hour) * 60 + minute;
-    is_time.then(|| minutes * 60_000_000 + second_us.cast_signed())
+    let moment_us = i128::from(minutes) * 60_000_000 + i128::from(second_us);
+    i64::try_from(moment_us).ok().filter(|_| is_time)
 }
 
-/// The moment as [`moment_us`] reads it; beyond the years 0 to 9999, microseconds.
+/// A number of up to four digits.
+fn part(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.len() <= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+/// The moment as [`moment_us`] reads it.
 fn moment(time_us: i64) -> String {
     let (seconds, us) = (time_us.div_euclid(1_000_000), time_us.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -194,5 +217,6 @@ fn moment(time_us: i64) -> String {
     let fraction = format!(".{us:06}");
     let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+    let year = if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+07}") };
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }

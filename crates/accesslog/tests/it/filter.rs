@@ -417,7 +417,7 @@ fn table() -> Schema {
         ("took", Some(NumberUnit::Seconds)),
         ("id", Some(NumberUnit::Natural)),
     ];
-    Schema::table(columns.into_iter().map(own).collect())
+    Schema::table(columns.into_iter().map(own).collect(), true)
 }
 
 #[test]
@@ -436,6 +436,24 @@ fn a_table_has_its_own_columns() {
         let error = table.filter(other).expect_err(other);
         assert!(error.message.contains("a column (flaw, level, user agent, Level, and, hour, "), "{other}: {error}");
     }
+}
+
+#[test]
+fn what_is_derived_gives_way_to_a_column_in_any_case() {
+    let own = |name: &str| OwnColumn { name: name.to_owned(), unit: None };
+    let table = Schema::table(vec![own("Hour"), own("FLAW"), own("bot")], true);
+    let texts: Vec<_> = table.texts().map(|column| table.text_name(column)).collect();
+    let numbers: Vec<_> = table.numbers().map(|column| table.number_name(column)).collect();
+    assert_eq!((texts, numbers), (vec!["Hour".into(), "FLAW".into(), "bot".into()], vec!["weekday".into()]));
+    assert_eq!(table.text("hour"), Some(TextColumn::own(0)));
+    // A table's rows have no agent: its `bot` is a column, and what it lacks is no property.
+    let bot = Filter::Text(TextColumn::own(2), TextTest::OneOf(vec![TextValue::Text("x".to_owned())]));
+    assert_eq!(table.filter("bot = x"), Ok(bot));
+    assert!(table.filter("bot").is_err());
+    assert!(table.filter("repaired").is_err());
+    assert_eq!(table.filter("rejected"), Ok(Filter::Is(Flag::Rejected)));
+    let untimed = Schema::table(vec![own("level")], false);
+    assert_eq!(untimed.numbers().count(), 0, "there are no hours without times");
 }
 
 #[test]
@@ -467,9 +485,28 @@ fn numbers_of_a_table_are_read_as_they_are_written() {
         assert_eq!(test.ranges, [range], "{text}");
         assert_eq!(table.filter(&table.written(&filter)).as_ref(), Ok(&filter), "{text} is written {}", table.written(&filter));
     }
-    for text in ["share > 1", "share < 0.1", "share >= -inf", "share <= inf", "share > -2.5", "share >= 1"] {
+    let same = [
+        "share > 1",
+        "share < 0.1",
+        "share >= -inf",
+        "share <= inf",
+        "share > -2.5",
+        "share >= 1",
+        "share > 1e300",
+        "share < -1e308",
+        "share >= inf",
+        "share > 1e-300",
+        "id >= 0",
+        "created <= -000001-12-31T23:59:59.999999Z",
+        "created >= +010000-01-01T00:00:00Z",
+    ];
+    for text in same {
         let filter = table.filter(text).expect("a filter");
         assert_eq!(table.written(&filter), text);
+    }
+    assert_eq!(table.filter("created < 0000-01-01"), table.filter("created <= -000001-12-31T23:59:59.999999Z"));
+    for nothing in ["share > 1e400", "share < -inf", "created < 10000-01-01", "created = +999999-01-01"] {
+        assert!(table.filter(nothing).is_err(), "{nothing}");
     }
     for text in ["count = 1.5", "share = nan", "created = 2026-02-30", "created = 2026-01-27T25:00", "count ~ 5", "count = 5x"] {
         assert!(table.filter(text).is_err(), "{text}");
@@ -490,13 +527,23 @@ proptest! {
 
     #[test]
     fn what_is_written_of_a_table_reads_as_the_same(
-        column in 0usize..4, text in text(), number in 0usize..6, range in (any::<i64>(), any::<i64>()), absent in any::<bool>()
+        column in 0usize..4, text in text(), number in 0usize..6, steps in (any::<u64>(), any::<u64>()),
+        floats in (any::<f64>(), any::<f64>()), shape in 0..4, absent in any::<bool>()
     ) {
         let table = table();
-        // Moments of the years 0 to 9999, and numbers that are no NaN.
-        let within = |number: i64| (number % 62_135_596_800_000_000).cast_unsigned() ^ (1 << 63);
-        let (a, b) = (within(range.0), within(range.1));
-        let ranges = vec![(a.min(b), a.max(b))];
+        prop_assume!(!floats.0.is_nan() && !floats.1.is_nan());
+        let is_float = number == 1;
+        let step = |step: u64, float: f64| if is_float { float_step(float) } else { step.min(u64::MAX - 1) };
+        let (a, b) = (step(steps.0, floats.0), step(steps.1, floats.1));
+        let range = match shape {
+            0 => (a, a),
+            1 => (0, a),
+            2 => (a, u64::MAX),
+            _ => (a.min(b), a.max(b)),
+        };
+        // A list has no comparisons in it, and no number of floats is below all.
+        let absent = absent && matches!(shape, 0 | 3);
+        let ranges = vec![range];
         let filter = Filter::All(vec![
             Filter::Text(TextColumn::own(column), TextTest::OneOf(vec![TextValue::Text(text)])),
             Filter::Number(NumberColumn::own(number), NumberTest { ranges, absent }),

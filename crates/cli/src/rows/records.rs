@@ -181,6 +181,9 @@ impl RecordRows {
         let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
+                if decoded.misfit.is_some() {
+                    return Err(misfit(&name, self.unplaced));
+                }
                 let mut rows = 0;
                 for batch in decoded.batches {
                     rows += batch.num_rows() as u64;
@@ -224,6 +227,17 @@ impl RecordRows {
             crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
         }
     }
+}
+
+/// The error of a value that has no place in the columns.
+fn misfit(name: &str, unplaced: Unplaced) -> Error {
+    let reason = match unplaced {
+        Unplaced::Ignore => {
+            "a value does not fit its column, which is as the start of the input has it; without --columns it is kept"
+        }
+        Unplaced::Keep => "it was changed while it was read: its columns are others now",
+    };
+    Error::new(ErrorClass::Corrupt, name, reason)
 }
 
 /// Fault of a record of which only the head is there.

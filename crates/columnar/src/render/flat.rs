@@ -2,11 +2,13 @@
 //!
 //! A member of an object is a column named by its path (`actor.login`); lists, maps and bytes are
 //! texts, as CSV has them. Whole numbers, floats and moments are numbers in the steps of their
-//! [`NumberUnit`]; a decimal is the nearest double, a moment is in microseconds, and NaN is absent.
+//! [`NumberUnit`]. A decimal and a float of single precision are the doubles nearest to the digits
+//! that are shown of them, so that `f = 0.1` means what a reader sees. A moment is in microseconds,
+//! rounded down, and at the end of their range where it lies beyond it. NaN is absent.
 
 use super::Csv;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
@@ -80,16 +82,20 @@ impl FlatTexts {
 }
 
 impl FlatColumns {
-    /// The columns of a schema. Where two would have one name, the later has its number after it.
+    /// The columns of a schema. Where two would have one name, the later has a number after it.
     #[must_use]
     pub fn new(schema: &Schema) -> Self {
         let mut leaves = Vec::new();
         add_leaves(schema.fields(), "", &[], &mut leaves);
-        let mut names = HashSet::new();
-        for (number, leaf) in leaves.iter_mut().enumerate() {
-            if !names.insert(leaf.name.clone()) {
-                leaf.name = format!("{}#{}", leaf.name, number + 1);
+        // A name with a number may be another column's own.
+        let mut names: HashSet<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+        let mut taken = HashSet::new();
+        for leaf in &mut leaves {
+            if !taken.insert(leaf.name.clone()) {
+                let free = (2..).map(|number| format!("{}#{number}", leaf.name)).find(|name| !names.contains(name));
+                leaf.name = free.unwrap_or_default();
                 names.insert(leaf.name.clone());
+                taken.insert(leaf.name.clone());
             }
         }
         let rank = |leaf: &FlatColumn| {
@@ -124,16 +130,14 @@ impl FlatColumns {
             match leaf.unit {
                 None => flat.texts.push(texts(&leaf.field, &array, nulls.as_ref())?),
                 Some(NumberUnit::Moment) => {
-                    let moments = moments(&array)?;
-                    let is_known = |row: usize| moments.is_valid(row) && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-                    let number = |row: usize| if is_known(row) { integer_step(moments.value(row)) } else { ABSENT };
-                    flat.numbers.push((0..flat.rows).map(number).collect());
+                    let moments = moments_us(&array, nulls.as_ref())?;
+                    flat.numbers.push(moments.iter().map(|moment| moment.map_or(ABSENT, integer_step)).collect());
                     if self.time == Some(place) {
-                        let time = |row: usize| if is_known(row) { moments.value(row) } else { NO_TIME };
-                        flat.times_us = (0..flat.rows).map(time).collect();
+                        let time = |moment: &Option<i64>| moment.map_or(NO_TIME, |moment| moment.max(NO_TIME + 1));
+                        flat.times_us = moments.iter().map(time).collect();
                     }
                 }
-                Some(unit) => flat.numbers.push(numbers(unit, &array, nulls.as_ref())?),
+                Some(unit) => flat.numbers.push(numbers(unit, &leaf.field, &array, nulls.as_ref())?),
             }
         }
         Ok(flat)
@@ -141,7 +145,7 @@ impl FlatColumns {
 }
 
 impl FlatColumn {
-    /// Its values, and the rows in which an object around it is null.
+    /// Its values, and the rows in which one, or an object around it, is null.
     fn of(&self, batch: &RecordBatch) -> (ArrayRef, Option<NullBuffer>) {
         let mut array = Arc::clone(batch.column(self.path[0]));
         let mut nulls: Option<NullBuffer> = None;
@@ -150,6 +154,7 @@ impl FlatColumn {
             let inner = Arc::clone(array.as_struct().column(*member));
             array = inner;
         }
+        nulls = NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref());
         (array, nulls)
     }
 }
@@ -170,8 +175,17 @@ fn unit(data_type: &DataType) -> Option<NumberUnit> {
         data_type if data_type.is_unsigned_integer() => Some(NumberUnit::Natural),
         data_type if data_type.is_floating() || data_type.is_decimal() => Some(NumberUnit::Float),
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(NumberUnit::Moment),
+        DataType::Dictionary(_, values) => unit(values),
         _ => None,
     }
+}
+
+/// Of each row what `value` makes of it, and `absent` where it is null.
+fn known<V>(rows: usize, nulls: Option<&NullBuffer>, absent: V, value: impl Fn(usize) -> V) -> Vec<V>
+where
+    V: Copy,
+{
+    (0..rows).map(|row| if nulls.is_none_or(|nulls| nulls.is_valid(row)) { value(row) } else { absent }).collect()
 }
 
 fn texts(field: &Field, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<FlatTexts, ArrowError> {
@@ -188,28 +202,45 @@ fn texts(field: &Field, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<
     Ok(texts)
 }
 
-fn moments(array: &ArrayRef) -> Result<arrow_array::TimestampMicrosecondArray, ArrowError> {
-    // Without its zone: a moment is one in UTC already.
-    let moments = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
-    Ok(moments.as_primitive::<TimestampMicrosecondType>().clone())
+fn moments_us(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Vec<Option<i64>>, ArrowError> {
+    let data_type = match array.data_type() {
+        DataType::Dictionary(_, values) => values,
+        data_type => data_type,
+    };
+    let (factor, divisor) = match data_type {
+        DataType::Date32 => (86_400_000_000, 1),
+        DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => (1_000, 1),
+        DataType::Timestamp(TimeUnit::Second, _) => (1_000_000, 1),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => (1, 1_000),
+        _ => (1, 1),
+    };
+    let units = cast(&cast(array, data_type)?, &DataType::Int64)?;
+    let units = units.as_primitive::<Int64Type>();
+    Ok(known(array.len(), nulls, None, |row| Some(units.value(row).saturating_mul(factor).div_euclid(divisor))))
 }
 
-fn numbers(unit: NumberUnit, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Vec<u64>, ArrowError> {
-    let steps: Box<dyn Fn(usize) -> u64> = match unit {
+fn numbers(unit: NumberUnit, field: &Field, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Vec<u64>, ArrowError> {
+    let step = |number: f64| if number.is_nan() { ABSENT } else { float_step(number) };
+    Ok(match unit {
         NumberUnit::Natural => {
-            let numbers = cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone();
-            Box::new(move |row| if numbers.is_valid(row) { numbers.value(row).min(ABSENT - 1) } else { ABSENT })
+            let numbers = cast(array, &DataType::UInt64)?;
+            let numbers = numbers.as_primitive::<UInt64Type>();
+            known(array.len(), nulls, ABSENT, |row| numbers.value(row).min(ABSENT - 1))
         }
         NumberUnit::Integer => {
-            let numbers = cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone();
-            Box::new(move |row| if numbers.is_valid(row) { integer_step(numbers.value(row)) } else { ABSENT })
+            let numbers = cast(array, &DataType::Int64)?;
+            let numbers = numbers.as_primitive::<Int64Type>();
+            known(array.len(), nulls, ABSENT, |row| integer_step(numbers.value(row)))
+        }
+        _ if *array.data_type() == DataType::Float64 => {
+            let numbers = array.as_primitive::<Float64Type>();
+            known(array.len(), nulls, ABSENT, |row| step(numbers.value(row)))
         }
         _ => {
-            let numbers = cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone();
-            let is_number = move |row: usize| numbers.is_valid(row).then(|| numbers.value(row)).filter(|number| !number.is_nan());
-            Box::new(move |row| is_number(row).map_or(ABSENT, float_step))
+            // A cast divides a decimal by a power of ten, which rounds twice.
+            let texts = texts(field, array, nulls)?;
+            let number = |row| std::str::from_utf8(texts.text(row)).ok().and_then(|text| text.parse().ok());
+            known(array.len(), nulls, ABSENT, |row| number(row).map_or(ABSENT, step))
         }
-    };
-    let is_there = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
-    Ok((0..array.len()).map(|row| if is_there(row) { steps(row) } else { ABSENT }).collect())
+    })
 }

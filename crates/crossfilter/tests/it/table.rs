@@ -46,7 +46,7 @@ fn schema() -> Schema {
     let own = |(name, unit): (&str, Option<NumberUnit>)| OwnColumn { name: name.to_owned(), unit };
     let columns =
         [("level", None), ("count", Some(NumberUnit::Integer)), ("message text", None), ("share", Some(NumberUnit::Float))];
-    Schema::table(columns.into_iter().map(own).collect())
+    Schema::table(columns.into_iter().map(own).collect(), true)
 }
 
 fn settings(memory_bytes: u64) -> RowStoreSettings {
@@ -224,7 +224,7 @@ fn rows_are_shown_with_their_own_columns() {
 #[test]
 fn whole_numbers_keep_all_their_digits() {
     let own = |name: &str, unit| OwnColumn { name: name.to_owned(), unit: Some(unit) };
-    let schema = Schema::table(vec![own("id", NumberUnit::Integer), own("key", NumberUnit::Natural)]);
+    let schema = Schema::table(vec![own("id", NumberUnit::Integer), own("key", NumberUnit::Natural)], true);
     let store = RowStore::new(RowStoreSettings { schema: Arc::new(schema), ..settings(8 << 20) }).expect("no file is needed");
     let ids = [-9_007_199_254_740_993, 1_234_567_890_123_456_789].map(integer_step);
     let keys = [9_007_199_254_740_993, 18_446_744_073_709_551_613];

@@ -15,8 +15,8 @@ use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::limits::{
-    RECORDER_BYTES, STORE_BYTES_MIN, THREAD_BYTES, table_recorder_bytes, table_segment_bytes, table_segment_rows,
-    table_thread_bytes,
+    RECORDER_BYTES, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, table_columns_bytes, table_recorder_bytes, table_segment_bytes,
+    table_segment_rows,
 };
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
 use rorqual_pipe::{format_size, reason};
@@ -243,24 +243,33 @@ impl Sessions {
 
     /// An empty store for the rows of a table, in the share of a session.
     pub(crate) fn table_store(&self, schema: Schema) -> Result<Arc<RowStore>, String> {
-        let (texts, numbers, threads) = (schema.own_texts(), schema.own_numbers(), self.shares.threads);
-        let segment_rows = self.segment_rows.min(table_segment_rows(self.shares.tables_bytes, texts, numbers));
-        // Beside the shares there is room for a recorder, and for questions about a log.
-        let recorder_bytes = table_recorder_bytes(segment_rows, texts, numbers);
-        let beside =
-            recorder_bytes.saturating_sub(RECORDER_BYTES) + threads as u64 * (table_thread_bytes(texts, numbers) - THREAD_BYTES);
-        let rows_bytes = self.shares.tables_bytes.saturating_sub(beside);
-        let least = STORE_BYTES_MIN.max(4 * table_segment_bytes(segment_rows, texts, numbers));
-        if rows_bytes < least {
-            // A part of what is added goes to the reading of the table.
-            let lacking = (least - rows_bytes) * self.sessions_max as u64 * 3 / 2;
+        let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
+        // Beside the shares there is room for a recorder, and for the rest of a question's threads.
+        let beside = |rows: usize, threads: usize| {
+            let recorder_bytes = table_recorder_bytes(rows, texts, numbers);
+            recorder_bytes.saturating_sub(RECORDER_BYTES) + threads as u64 * table_columns_bytes(texts, numbers)
+        };
+        let needed = |rows: usize, threads: usize| {
+            beside(rows, threads) + STORE_BYTES_MIN.max(4 * table_segment_bytes(rows, texts, numbers))
+        };
+        let rows_max = self.segment_rows.min(table_segment_rows(self.shares.tables_bytes, texts, numbers));
+        let fitting = (1..=self.shares.threads).rev().find_map(|threads| {
+            let sizes = std::iter::successors(Some(rows_max), |rows| Some(rows / 2)).take_while(|rows| *rows >= SEGMENT_ROWS_MIN);
+            sizes.map(|rows| (rows, threads)).find(|(rows, threads)| needed(*rows, *threads) <= self.shares.tables_bytes)
+        });
+        let Some((segment_rows, threads)) = fitting else {
+            // Of what is added a quarter goes to the reading of tables, and other parts to
+            // questions and exports.
+            let lacking_bytes = needed(SEGMENT_ROWS_MIN, 1).saturating_sub(self.shares.tables_bytes);
+            let lacking = 6 * self.sessions_max as u64 * lacking_bytes.max(1);
             return Err(format!(
                 "{} columns take more than the {} that a session has: start the server with {} more memory, or with fewer sessions",
                 texts + numbers,
                 format_size(self.shares.tables_bytes),
                 format_size(lacking.next_multiple_of(1 << 20))
             ));
-        }
+        };
+        let rows_bytes = self.shares.tables_bytes - beside(segment_rows, threads);
         let settings = RowStoreSettings {
             segment_rows,
             schema: Arc::new(schema),

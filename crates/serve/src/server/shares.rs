@@ -8,7 +8,8 @@ use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEP
 use crate::server::config::{Config, StartError};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
-    RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
+    RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, TABLE_NUMBERS_BYTES, THREAD_BYTES, recorder_bytes,
+    segment_rows, work_bytes,
 };
 use rorqual_pipe::BudgetError;
 
@@ -89,13 +90,15 @@ fn allot_by(config: &mut Config, admission: &Admission, measured_bytes: u64) -> 
 
 /// With shares that grow with the memory as they are of `measured_bytes`.
 fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Result<AnalysisShares, BudgetError> {
+    let threads = config.settings.threads_max() as u64;
     let holders = [
         ("program", PROGRAM_BYTES),
         ("latest reports", REPORTS_KEPT_BYTES as u64),
-        ("threads of a question", config.settings.threads_max() as u64 * THREAD_BYTES),
+        ("threads of a question", threads * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
         ("reading of tables (a 4th of --memory)", if config.has_tables { table_reading_bytes(measured_bytes) } else { 0 }),
         ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
+        ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),

@@ -18,6 +18,7 @@ use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings};
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::{Control, Error, ErrorClass, Input, escaped_path};
 use rorqual_serve::{TableEnd, TableSource, table_reading_bytes};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,6 +37,17 @@ pub(super) struct ServedTable {
     extent: SampleExtent,
     /// The file, from [`TableSource::columns`] on.
     opened: Option<OpenedRows>,
+    /// The file as it was at the first look.
+    version: Option<FileVersion>,
+}
+
+/// Device, inode, size and time of the last change of a file: it is read more than once, which is
+/// one answer only where none of them changed.
+type FileVersion = (u64, u64, u64, i64, i64);
+
+fn version(path: &Path) -> Option<FileVersion> {
+    let data = path.metadata().ok()?;
+    Some((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
 }
 
 impl ServedTable {
@@ -53,7 +65,15 @@ impl ServedTable {
             // The error is told when its turn comes.
             Err(_) => Self::format_by_name(path)?,
         };
-        Some(Self { common, path: path.to_owned(), memory_bytes, format, extent: SampleExtent::Prefix, opened: None })
+        Some(Self {
+            common,
+            path: path.to_owned(),
+            memory_bytes,
+            format,
+            extent: SampleExtent::Prefix,
+            opened: None,
+            version: None,
+        })
     }
 
     fn format_of(path: &Path, head: &ScanHead, formats: &Formats) -> Option<&'static str> {
@@ -102,6 +122,7 @@ impl TableSource for ServedTable {
     }
 
     fn columns(&mut self, control: &Control) -> Result<Schema, String> {
+        self.version = self.version.or_else(|| version(&self.path));
         let (threads, scan) = settings(&self.common, &self.path, self.memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
         let memory = (table_reading_bytes(self.memory_bytes), self.memory_bytes);
@@ -116,11 +137,11 @@ impl TableSource for ServedTable {
             return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are shown", own.len()));
         }
         self.opened = Some(opened);
-        Ok(Schema::table(own))
+        Ok(Schema::table(own, columns.time().is_some()))
     }
 
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
-        match self.opened.take() {
+        let end = match self.opened.take() {
             Some(OpenedRows::Table(table, _)) => of_columns((&table, &self.path), store, control, self.memory_bytes),
             Some(OpenedRows::Records(mut records)) => {
                 let begun = self.extent;
@@ -128,7 +149,12 @@ impl TableSource for ServedTable {
                 of_records(&mut records, store, begun)
             }
             None => Ok(TableEnd::Whole),
+        };
+        if !control.stopped() && version(&self.path) != self.version {
+            let name = escaped_path(&self.path);
+            return Err(format!("{name}: it was changed while it was read: its rows may be of both versions"));
         }
+        end
     }
 }
 

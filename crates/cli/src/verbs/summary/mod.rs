@@ -101,7 +101,7 @@ impl SummarizedFile {
         if own.len() > COLUMNS_MAX {
             return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are summarised", own.len()));
         }
-        let schema = Schema::table(own);
+        let schema = Schema::table(own, columns.time().is_some());
         let filter = schema.filter(args.filter.as_deref().unwrap_or_default()).map_err(|error| format!("--where: {error}"))?;
         let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
         let segment_rows = table_segment_rows(rest_bytes, texts, numbers);
