@@ -191,6 +191,10 @@ impl Counting {
                 }
             };
             exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
+            // The row of a file that was cut off would look like those of whole ones before it.
+            if args.files0_from.is_some() && self.control.stopped() {
+                break;
+            }
             printer.file(&path, count).map_err(print_error)?;
         }
         exit = interrupt::exit_of(&self.control, exit);
