@@ -158,7 +158,7 @@ impl RecordLimit {
     /// The limit as it was given, or the usual one.
     ///
     /// # Errors
-    /// Where that has no room for short records, or is absurd.
+    /// A limit below 256 KiB or above 1 GiB.
     pub(crate) fn of(args: &FromArgs) -> Result<Self, String> {
         match args.record_max {
             None | Some(RECORD_BYTES_MIN..=RECORD_BYTES_MAX) => Ok(Self { given: args.record_max, halvings: 0 }),
