@@ -95,8 +95,11 @@ pub enum OwnValue {
     Float(#[serde(serialize_with = "finite_or_text")] f64),
 }
 
-/// Writes a number, and as a text one that JSON has not.
-pub(crate) fn finite_or_text<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes a number, and as a text one that JSON has not: `inf` or `-inf`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn finite_or_text<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if number.is_finite() { serializer.serialize_f64(*number) } else { serializer.collect_str(number) }
 }
 

@@ -11,13 +11,10 @@ use std::sync::Arc;
 /// Memory of a batch, with its rows in the form in which they are recorded.
 pub(crate) const RECORDED_BATCH_BYTES: u64 = 3 * BATCH_BYTES_MAX as u64;
 
-/// Column of the values of records that came after the columns were inferred, and have none.
-pub(crate) const REST: &str = "_rest";
-
 /// Takes batches of rows of one schema into a store.
 pub(crate) struct RowsIntoStore {
     columns: FlatColumns,
-    /// Number of [`REST`] among the columns of texts.
+    /// Number, among the columns of texts, of the one with values that have no column.
     rest: Option<usize>,
     recorder: TableRecorder,
     rows: u64,
@@ -36,7 +33,7 @@ impl RowsIntoStore {
     /// Rows of that schema, for a store with its [`FlatColumns`].
     pub(crate) fn new(schema: &SchemaRef, store: &Arc<RowStore>) -> Self {
         let columns = FlatColumns::new(schema);
-        let rest = columns.own().iter().filter(|own| own.unit.is_none()).position(|own| own.name == REST);
+        let rest = columns.rest().map(|(number, _)| number);
         Self { columns, rest, recorder: TableRecorder::new(store), rows: 0 }
     }
 

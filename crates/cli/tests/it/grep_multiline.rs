@@ -228,6 +228,9 @@ fn a_text_that_half_of_the_memory_holds_is_searched_and_a_larger_one_is_refused(
     for (flags, expected) in [
         (&["-c", r"a\nb"][..], Some("1\n".to_owned())),
         (&["-c", r"x\n"], Some(format!("{}\n", lines - 2))),
+        // Without a NUL all of it is one line.
+        (&["-z", "-c", r"a\nb"], Some("1\n".to_owned())),
+        (&["-z", "-n", "x$"], None),
         (&["-no", r"a\nb"], Some(format!("{}:a\n{}:b\n", lines - 1, lines))),
         // All of it is one block, and one line of JSON or of text.
         (&["--json", r"[xab]\n"], None),

@@ -21,6 +21,22 @@ fn the_first_rows_of_either_format() {
 }
 
 #[test]
+fn a_value_that_does_not_fit_a_chosen_column_is_an_error() {
+    let folder = TestFolder::new();
+    // Far beyond the start that tells the columns.
+    let numbers: String = (0..400_000).map(|n| format!("{{\"a\":{n},\"b\":\"text\"}}\n")).collect();
+    let path = folder.file("late.ndjson", format!("{numbers}{{\"a\":\"late\",\"b\":\"text\"}}\n"));
+    let whole = ["head", "-n", "500000", &path];
+    let ran = rorqual(&[&whole[..], &["--columns", "a"]].concat()).run().exits(2);
+    ran.says(&["late.ndjson", "a value does not fit its column", "without --columns it is kept"]);
+    let ran = rorqual(&whole).run().exits(0);
+    assert_eq!(ran.text().lines().count(), 400_001);
+    assert!(ran.text().ends_with("\n{\"b\":\"text\",\"a\":\"late\"}\n"), "{}", &ran.text()[ran.text().len() - 80..]);
+    // Rows before it are not touched by it.
+    assert_eq!(rorqual(&["head", "-n", "3", &path, "--columns", "a"]).run().exits(0).text(), "{\"a\":0}\n{\"a\":1}\n{\"a\":2}\n");
+}
+
+#[test]
 fn a_table_has_nothing_that_steers_the_terminal() {
     let folder = TestFolder::new();
     let path = folder.at("t.parquet");

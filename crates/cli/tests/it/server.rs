@@ -239,6 +239,16 @@ fn a_full_server_says_when_to_come_again() {
 }
 
 #[test]
+fn an_unknown_format_of_the_servers_own_file_is_told_to_its_operator() {
+    let folder = TestFolder::new();
+    let server = Server::start(&[&folder.file("poem.log", "Call me Ishmael.\nSome years ago\n")]);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when(&id, "the end", |live| live["session"]["state"] == "failed");
+    let message = server.live(&id)["session"]["error"]["message"].as_str().expect("a message").to_owned();
+    assert!(message.ends_with("Some years ago\nStart the server anew with the format of this log"), "{message}");
+}
+
+#[test]
 fn an_unknown_format_shows_the_first_lines() {
     let server = Server::start(&[]);
     let body = b"Call me Ishmael.\nSome years ago\n<script>alert(1)</script>\n";

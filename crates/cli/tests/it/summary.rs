@@ -132,6 +132,17 @@ fn a_column_that_changes_its_type_late_is_counted_whole_or_marked() {
 }
 
 #[test]
+fn a_files_own_rest_is_a_column_like_others() {
+    let folder = TestFolder::new();
+    let path = folder.file("rest.ndjson", "{\"_rest\":5,\"a\":1}\n{\"_rest\":7}\n");
+    let ran = rorqual(&["summary", "--json", &path]).run().exits(0);
+    assert_eq!(ran.stderr, "");
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    let rest = column(&summary, "_rest");
+    assert_eq!((&summary["exact"], &rest["hits"], &rest["max"]), (&json!(true), &json!(2), &json!(7)));
+}
+
+#[test]
 fn memory_is_kept_and_every_row_is_counted() {
     // 380 MB of rows with a text that no other has, in less than half of that.
     let rows = 1_200_000_u64;

@@ -7,6 +7,7 @@
 //! rounded down, and at the end of their range where it lies beyond it. NaN is absent.
 
 use super::Csv;
+use crate::shape::is_rest;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -117,6 +118,15 @@ impl FlatColumns {
     #[must_use]
     pub fn time(&self) -> Option<&str> {
         self.time.map(|place| &*self.leaves[place].name)
+    }
+
+    /// The column of values that have none of their own: its number among the columns of texts, and
+    /// its name. A file's own column of that name is none, unless its values are JSON.
+    #[must_use]
+    pub fn rest(&self) -> Option<(usize, &str)> {
+        let texts = self.leaves.iter().filter(|leaf| leaf.unit.is_none());
+        let rest = texts.enumerate().find(|(_, leaf)| leaf.path.len() == 1 && is_rest(&leaf.field));
+        rest.map(|(number, leaf)| (number, &*leaf.name))
     }
 
     /// The values of a batch with these columns.

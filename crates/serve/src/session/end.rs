@@ -12,6 +12,9 @@ const GIVE_FORMAT: &str = "Send it anew with its format, as \"format\" of the se
      an nginx log_format such as '$remote_addr - $remote_user [$time_local] \"$request\" $status …', or an Apache LogFormat such as \
      '%h %l %u %t \"%r\" %>s %b'";
 
+/// The same for a file that the server reads itself, which nobody sent.
+const GIVE_FORMAT_AT_START: &str = "Start the server anew with the format of this log";
+
 impl Session {
     /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
@@ -22,7 +25,8 @@ impl Session {
 
     pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
-        let message = if unknown.lacks_format() { format!("{error}\n{GIVE_FORMAT}") } else { error.to_string() };
+        let way_on = if self.announced.is_file { GIVE_FORMAT_AT_START } else { GIVE_FORMAT };
+        let message = if unknown.lacks_format() { format!("{error}\n{way_on}") } else { error.to_string() };
         let failure = Failure::UnknownFormat { message, lines: unknown.lines.clone() };
         self.end(Some(failure), Vec::new());
     }

@@ -5,7 +5,7 @@ mod terminal;
 
 use crate::args::{Common, ShownArgs, SummaryArgs};
 use crate::exit::ExitStatus;
-use crate::rows::recorded::{RECORDED_BATCH_BYTES, REST, RowsIntoStore};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, open};
 use crate::verbs::convert::rest_bytes_of_table;
 use crate::watchdog::MemoryWatchdog;
@@ -152,10 +152,10 @@ impl SummarizedFile {
         }
         store.shortage().into_iter().for_each(|shortage| message::note(&shortage));
         let complete = exit == ExitStatus::Done;
-        let report = SummaryReport::new(&args.file, columns.time(), store.schema(), viewed, complete, begun);
-        if let Some(rest) = report.rest_hits() {
+        let report = SummaryReport::new(&args.file, &columns, store.schema(), viewed, complete, begun);
+        if let Some((name, rest)) = report.rest() {
             message::note(&format!(
-                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {REST}, and counted in no other column. A file is read twice, and has no such"
+                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read twice, and has no such"
             ));
         }
         let printed = if args.json { print_json(&report, &control) } else { terminal::print(&report, &control) };

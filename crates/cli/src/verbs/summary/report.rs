@@ -1,9 +1,11 @@
 //! The summary as data: schema `rorqual.summary/1`.
 
-use crate::rows::recorded::REST;
 use rorqual_accesslog::report::{Distinct, Panel, ReportRow};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
-use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult};
+use rorqual_columnar::render::FlatColumns;
+use rorqual_crossfilter::{
+    NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult, finite_or_text,
+};
 use rorqual_pipe::stats;
 use serde::Serialize;
 use std::path::Path;
@@ -30,6 +32,9 @@ pub(super) struct SummaryReport {
     pub(super) columns: Vec<SummaryColumn>,
     pub(super) seconds: f64,
     pub(super) peak_bytes: Option<u64>,
+    /// Name of the column of values that have none of their own.
+    #[serde(skip)]
+    rest: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +88,7 @@ pub(super) enum ColumnSummary {
         min: Option<OwnValue>,
         max: Option<OwnValue>,
         quantiles: Option<NumberQuantiles>,
+        #[serde(serialize_with = "finite_or_text")]
         quantile_error: f64,
     },
 }
@@ -96,24 +102,23 @@ pub(super) struct TextRow {
 }
 
 impl SummaryColumn {
-    /// False for the column of values that had no column, where there is none.
-    fn is_shown(&self) -> bool {
+    fn hits(&self) -> u64 {
         let (ColumnSummary::Text { hits, .. } | ColumnSummary::Number { hits, .. }) = &self.values;
-        self.name != REST || *hits > 0
+        *hits
     }
 }
 
 impl SummaryReport {
-    /// Rows with values that have no column of their own, where there are any.
-    pub(super) fn rest_hits(&self) -> Option<u64> {
-        self.columns.iter().find(|column| column.name == REST).map(|column| match &column.values {
-            ColumnSummary::Text { hits, .. } | ColumnSummary::Number { hits, .. } => *hits,
-        })
+    /// The column of values that have none of their own, and the rows that have such, where there
+    /// are any.
+    pub(super) fn rest(&self) -> Option<(&str, u64)> {
+        let column = self.columns.iter().find(|column| Some(&column.name) == self.rest.as_ref());
+        column.map(|column| (&*column.name, column.hits()))
     }
 
     pub(super) fn new(
         file: &Path,
-        time: Option<&str>,
+        flat: &FlatColumns,
         schema: &Schema,
         viewed: ViewResult,
         complete: bool,
@@ -126,6 +131,9 @@ impl SummaryReport {
                 Some(unit) => number(unit, viewed.numbers.iter().find(|number| number.field == own.name)),
             },
         };
+        let rest = flat.rest().map(|(_, name)| name.to_owned());
+        // The column of what has none of its own is left out where there is no such value.
+        let is_shown = |column: &SummaryColumn| Some(&column.name) != rest.as_ref() || column.hits() > 0;
         let mut report = Self {
             schema: SCHEMA,
             file: file.to_string_lossy().into_owned(),
@@ -134,13 +142,14 @@ impl SummaryReport {
             rows: SummaryRows { total: viewed.rows.total, matching: viewed.lines.total, dropped: viewed.rows.dropped },
             exact: viewed.exact && viewed.panels.iter().all(|panel| panel.exact),
             bounds: viewed.bounds,
-            time: time.zip(viewed.time).map(|(column, span)| SummaryTime { column: column.to_owned(), span }),
-            columns: schema.own().iter().map(column).filter(SummaryColumn::is_shown).collect(),
+            time: flat.time().zip(viewed.time).map(|(column, span)| SummaryTime { column: column.to_owned(), span }),
+            columns: schema.own().iter().map(column).filter(is_shown).collect(),
             histogram: viewed.histogram.map(joined),
             seconds: begun.elapsed().as_secs_f64(),
             peak_bytes: stats::peak_bytes(),
+            rest,
         };
-        report.exact &= report.rest_hits().is_none();
+        report.exact &= report.rest().is_none();
         report
     }
 }
