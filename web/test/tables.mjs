@@ -37,6 +37,8 @@ execFileSync(args.program, ['convert', path.join(folder, 'good.ndjson'), '-o', p
 // Without a time.
 writeFileSync(csv, `name,amount\n${rows.map((_, n) => `n${n % 5},${n}`).join('\n')}\n`)
 
+writeFileSync(path.join(folder, 'words.txt'), 'some words\nof a text\n'.repeat(50))
+
 const server = await serve(args.program, json, parquet, csv)
 const browser = await chromium.launch(args.chromium)
 const broken = []
@@ -206,6 +208,36 @@ const steps = [
       assert.equal(await at(page, 'histogram').isVisible(), false)
       assert.equal(await at(page, 'panel-week').count(), 0)
       await shoot(page, args.shots, 'table-no-time')
+    },
+  ],
+  [
+    'a table is dropped, in any format, and is the same as the one that was opened',
+    async () => {
+      for (const [name, lines] of [
+        ['good.ndjson', 6000],
+        ['plain.csv', 6000],
+        ['app.parquet', 6000],
+      ]) {
+        const before = page.url()
+        await page.locator('#file').setInputFiles(path.join(folder, name))
+        await page.waitForFunction((was) => location.href !== was, before)
+        await state(page, 'finished')
+        await settled(page)
+        assert.equal(digits(await at(page, 'lines-total').textContent()), lines, name)
+        if (name === 'plain.csv') {
+          await value('name', 'n2').click()
+          await expectMatching(1200)
+        } else {
+          await value('level', 'warn').click()
+          await expectMatching(count((row) => row.level === 'warn'))
+        }
+      }
+      await shoot(page, args.shots, 'table-dropped')
+      const before = page.url()
+      await page.locator('#file').setInputFiles(path.join(folder, 'words.txt'))
+      await page.waitForFunction((was) => location.href !== was, before)
+      await page.getByRole('heading', { name: 'Its first lines' }).waitFor()
+      await shoot(page, args.shots, 'table-unknown')
     },
   ],
   [

@@ -14,7 +14,7 @@ use rorqual_pipe::{
     Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, ResumableRun, ResumePoint, RunPlan, run, stats,
 };
 use std::fmt;
-use std::io::Write;
+use std::io::{Cursor, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -421,6 +421,20 @@ impl Analyzer {
             memory_max_bytes: self.memory_bytes,
             peak_bytes: stats::peak_bytes(),
         }
+    }
+
+    /// The start of a stream, of which these are the first bytes as stored: decoded, in UTF-8, at
+    /// most a block.
+    #[must_use]
+    pub fn start_of(&self, stored: Vec<u8>, pool: &BufferPool) -> Vec<u8> {
+        let mut start = Vec::new();
+        let take = |head: &[u8]| {
+            start = head.to_vec();
+            None::<Vec<LogWorker>>
+        };
+        let input = Input::from_reader("", Box::new(Cursor::new(stored))).into_utf8();
+        run(input, &self.plan, pool, &Control::default(), take, |_| Ok(()));
+        start
     }
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {

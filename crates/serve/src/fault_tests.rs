@@ -10,13 +10,14 @@ use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{TransferEnd, Transport};
 use crate::ingest::upload::Intake;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{NewUpload, Session, SessionContext, SessionState};
+use crate::session::{NewUpload, Session, SessionContext, SessionState, Tables};
 use crate::state::StateDir;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};
 use rorqual_crossfilter::RowStore;
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, STORE_BYTES_MIN, WORK_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -52,7 +53,15 @@ pub(crate) fn session_of(
 
 /// State shared by so many sessions.
 pub(crate) fn shared(sessions_max: usize) -> Arc<SessionContext> {
-    SessionContext::new(&settings().shares(0, 1).expect("enough memory"), &admission(sessions_max))
+    let admission = admission(sessions_max);
+    SessionContext::new(tables(None, &admission), &admission)
+}
+
+/// No tables.
+fn tables(spill: Option<&(PathBuf, u64)>, admission: &Admission) -> Tables {
+    let shares = settings().shares(0, 1).expect("enough memory");
+    let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
+    Tables::new(SessionMemory { shares, question_bytes: 7 << 20, segment_rows }, None, spill, None, admission)
 }
 
 fn admission(sessions: usize) -> Admission {
@@ -82,17 +91,14 @@ pub(crate) fn full_session(shared: &Arc<SessionContext>, size: u64) -> Arc<Sessi
 
 /// So many sessions, which outlive the server where there is a folder for that.
 pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc<Sessions> {
-    let settings = settings();
-    let shares = settings.shares(0, 1).expect("enough memory");
-    let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
-    let allotment = SessionMemory { shares, question_bytes: 7 << 20, segment_rows };
+    let admission = admission(sessions_max);
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());
     Arc::new(Sessions::new(
-        settings,
-        (allotment, ExportAdvice::default()),
+        settings(),
+        (tables(spill.as_ref(), &admission), ExportAdvice::default()),
         (spill, state),
-        &admission(sessions_max),
+        &admission,
         None,
         Duration::MAX,
         page,

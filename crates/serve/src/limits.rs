@@ -21,14 +21,12 @@ pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 /// Most memory of an ended session without rows: its last report, and the base of any session.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
-/// Part of the server's memory in which it reads its tables, one after another.
-const TABLE_READING_SHARE: u64 = 4;
+/// Part of the memory of a server that is started with tables in which it reads tables, one after
+/// another.
+pub(crate) const TABLES_READING_SHARE: u64 = 4;
 
-/// Memory in which a server with so much of it reads its tables; 0 of one that has none.
-#[must_use]
-pub const fn table_reading_bytes(memory_bytes: u64) -> u64 {
-    memory_bytes / TABLE_READING_SHARE
-}
+/// Part of a session's memory in which its table is read, where the server was started with none.
+pub(crate) const TABLE_READING_SHARE: u64 = 2;
 
 /// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each
 /// costs [`CONNECTION_BYTES`] or [`NARROW_BYTES`].

@@ -35,6 +35,7 @@ fn config() -> Config {
         idle_max: Duration::from_secs(1 << 20),
         rate_limit: None,
         has_tables: false,
+        table_opener: None,
         settings: AnalyzeSettings {
             memory_bytes: 512 << 20,
             threads: Some(1),

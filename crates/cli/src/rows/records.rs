@@ -3,7 +3,7 @@
 use super::{BatchPrinter, unprintable};
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::exit::ExitStatus;
-use crate::verbs::convert::{InputContent, KnownInput, columns_of, given, rest_bytes, scan};
+use crate::verbs::convert::{InputContent, InputFile, KnownInput, columns_of, given, rest_bytes, scan};
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
@@ -51,7 +51,11 @@ pub(crate) fn open(
     let (threads, scan) = scanned.map_err(|error| message::error(&error))?;
     let control = scan.control.clone();
     interrupt::stop_on_interrupt(&control);
-    recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path, extent).map_err(|error| {
+    let opened = recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path.into(), extent);
+    if let Ok(OpenedRows::Records(records)) = &opened {
+        records.guesses().iter().for_each(|note| message::note(note));
+    }
+    opened.map_err(|error| {
         match control.stopped() {
             // A head that a stop cut off tells no format, which is no fault of the input's.
             true => interrupt::exit_of_nothing(&control, ExitStatus::Done),
@@ -66,17 +70,17 @@ pub(crate) fn recognised(
     scan: ScanSettings,
     from: &FromArgs,
     shown: &ShownArgs,
-    path: &Path,
+    file: InputFile<'_>,
     extent: SampleExtent,
 ) -> Result<OpenedRows, String> {
     let start = Instant::now();
-    let mut source = KnownInput::open(path, &given(from)?, &scan, memory)?;
+    let mut source = KnownInput::open(file, &given(from)?, &scan, memory)?;
     if let InputContent::Table(table) = source.content {
         return Ok(OpenedRows::Table(table, scan.control));
     }
     let schema = columns_of(&mut source, &scan, threads, extent)?;
     let (schema, unplaced) = match &shown.columns {
-        Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),
+        Some(columns) => (chosen(&schema, columns, file.path)?, Unplaced::Ignore),
         None => (schema, Unplaced::Keep),
     };
     let memory_bytes = memory.0;
@@ -214,6 +218,11 @@ impl RecordRows {
             Ok(())
         });
         Ok((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
+    }
+
+    /// Sentences about what was guessed of the format.
+    pub(crate) fn guesses(&self) -> &[String] {
+        &self.source.notes
     }
 
     /// Sentences about what was met in the records that were read, in the order of the kinds.

@@ -56,6 +56,7 @@ mod streams;
 mod summary;
 mod tables;
 mod upload;
+mod uploaded_tables;
 mod usage;
 mod views;
 mod w3c;

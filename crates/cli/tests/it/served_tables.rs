@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// A row a second: a level, a number, an object; the name of the user has an odd key.
-fn lines(rows: usize) -> String {
+pub(crate) fn lines(rows: usize) -> String {
     let line = |n: usize| {
         let level = ["info", "info", "warn", "error"][n % 4];
         let (hour, minute, second) = (n / 3_600 % 24, n / 60 % 60, n % 60);
@@ -21,7 +21,7 @@ fn lines(rows: usize) -> String {
 }
 
 /// A server of these files, once the first one is read, and its session.
-fn served(args: &[&str]) -> (Server, String) {
+pub(crate) fn served(args: &[&str]) -> (Server, String) {
     let server = Server::start(args);
     let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
     server.when(&id, "the end", |live| ["finished", "failed"].iter().any(|state| live["session"]["state"] == *state));
@@ -32,7 +32,7 @@ fn ask(server: &Server, id: &str, verb: &str, question: &Value) -> Answer {
     server.request("POST", &format!("/api/sessions/{id}/{verb}"), question.to_string().as_bytes())
 }
 
-fn view(server: &Server, id: &str, filter: &str) -> Value {
+pub(crate) fn view(server: &Server, id: &str, filter: &str) -> Value {
     let answer = ask(server, id, "view", &json!({"where": filter, "top": 3, "buckets": 4}));
     assert_eq!(answer.status, 200, "{answer:?} of {}", server.live(id)["session"]);
     answer.json()
@@ -45,7 +45,7 @@ fn panel<'a>(view: &'a Value, field: &str) -> &'a Value {
 
 /// All that a view says of the rows, without what differs from run to run, and without the user:
 /// an object is a text of its own in a CSV.
-fn counted(mut view: Value) -> Value {
+pub(crate) fn counted(mut view: Value) -> Value {
     ["seconds", "hint"].iter().for_each(|key| view[*key] = Value::Null);
     let panels = view["panels"].as_array_mut().expect("panels");
     panels.retain(|panel| panel["field"].as_str().is_some_and(|field| !field.starts_with("user")));

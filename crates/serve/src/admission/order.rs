@@ -46,6 +46,8 @@ pub(crate) enum PermitKind {
     LineStart,
     /// Workers of its own for a log that is decoded, to its end.
     Decoder,
+    /// Reading of a table, to its end.
+    Table,
     /// The memory of a part with a checksum where its session has none.
     Checksum,
     /// A worker that all uploads share, for a slice.

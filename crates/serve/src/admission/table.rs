@@ -74,6 +74,7 @@ impl Admission {
                 "starts of long lines (--line-max)",
             ),
             (Kind::Decoder, decoders(sessions), 0, "decoders of logs"),
+            (Kind::Table, 1, 0, "reading of a table"),
             (Kind::Checksum, 1, CHECKED_SPARE_BYTES, "part that is held for its checksum"),
             (Kind::Save, 1, if keeps { KEEPING_BYTES } else { 0 }, "session that is being kept (--state)"),
             (Kind::Sync, SYNCS_MAX, 0, "waits for the disk"),

@@ -8,18 +8,13 @@ use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{NewUpload, Session, SessionContext};
+use crate::session::{NewUpload, Session, SessionContext, Tables, no_file};
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
-use rorqual_accesslog::schema::Schema;
-use rorqual_crossfilter::limits::{
-    RECORDER_BYTES, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, table_columns_bytes, table_recorder_bytes, table_segment_bytes,
-    table_segment_rows,
-};
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
-use rorqual_pipe::{format_size, reason};
+use rorqual_pipe::reason;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io;
@@ -71,13 +66,14 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: AnalyzeSettings,
-        (SessionMemory { shares, question_bytes, segment_rows }, export_advice): (SessionMemory, ExportAdvice),
+        (tables, export_advice): (Tables, ExportAdvice),
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         admission: &Admission,
         rate_limit: Option<u64>,
         idle_max: Duration,
         page: ViewPage,
     ) -> Self {
+        let SessionMemory { shares, question_bytes, segment_rows } = tables.memory();
         Self {
             exports: BodyPermits::new(admission.pool(PermitKind::Export), RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
@@ -95,7 +91,7 @@ impl Sessions {
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
-            shared: SessionContext::new(&shares, admission),
+            shared: SessionContext::new(tables, admission),
         }
     }
 
@@ -140,10 +136,15 @@ impl Sessions {
     }
 
     /// True if the memory and the files have room for the rows of `all`, and of `more` sessions
-    /// with a whole share each. Rows of ended ones count with their present size.
+    /// with a whole share each. Rows of ended ones count with their present size; one that has not
+    /// ended may take all of its share, also to read a table.
     fn rows_fit(&self, all: &[Arc<Session>], more: u64) -> bool {
         let (share, sessions) = ([self.shares.tables_bytes, self.rows_bytes_max()], self.sessions_max as u64);
-        let claims = all.iter().filter_map(|session| session.rows().claim(share));
+        let claim = |session: &Arc<Session>| {
+            let claim = session.rows().claim(share)?;
+            Some(if session.state().ended() { claim } else { share })
+        };
+        let claims = all.iter().filter_map(claim);
         let further = share.map(|bytes| bytes.saturating_mul(more));
         let sum = claims.fold(further, |sum, claim| [0, 1].map(|at| sum[at].saturating_add(claim[at])));
         (0..2).all(|at| sum[at] <= share[at].saturating_mul(sessions))
@@ -241,48 +242,10 @@ impl Sessions {
         Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
     }
 
-    /// An empty store for the rows of a table, in the share of a session.
-    pub(crate) fn table_store(&self, schema: Schema) -> Result<Arc<RowStore>, String> {
-        let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
-        // Beside the shares there is room for a recorder, and for the rest of a question's threads.
-        let beside = |rows: usize, threads: usize| {
-            let recorder_bytes = table_recorder_bytes(rows, texts, numbers);
-            recorder_bytes.saturating_sub(RECORDER_BYTES) + threads as u64 * table_columns_bytes(texts, numbers)
-        };
-        let needed = |rows: usize, threads: usize| {
-            beside(rows, threads) + STORE_BYTES_MIN.max(4 * table_segment_bytes(rows, texts, numbers))
-        };
-        let rows_max = self.segment_rows.min(table_segment_rows(self.shares.tables_bytes, texts, numbers));
-        let fitting = (1..=self.shares.threads).rev().find_map(|threads| {
-            let sizes = std::iter::successors(Some(rows_max), |rows| Some(rows / 2)).take_while(|rows| *rows >= SEGMENT_ROWS_MIN);
-            sizes.map(|rows| (rows, threads)).find(|(rows, threads)| needed(*rows, *threads) <= self.shares.tables_bytes)
-        });
-        let Some((segment_rows, threads)) = fitting else {
-            // Of what is added a quarter goes to the reading of tables, and other parts to
-            // questions and exports.
-            let lacking_bytes = needed(SEGMENT_ROWS_MIN, 1).saturating_sub(self.shares.tables_bytes);
-            let lacking = 6 * self.sessions_max as u64 * lacking_bytes.max(1);
-            return Err(format!(
-                "{} columns take more than the {} that a session has: start the server with {} more memory, or with fewer sessions",
-                texts + numbers,
-                format_size(self.shares.tables_bytes),
-                format_size(lacking.next_multiple_of(1 << 20))
-            ));
-        };
-        let rows_bytes = self.shares.tables_bytes - beside(segment_rows, threads);
-        let settings = RowStoreSettings {
-            segment_rows,
-            schema: Arc::new(schema),
-            ..RowStoreSettings::new(rows_bytes, self.question_bytes, threads)
-        };
-        self.store("", settings).map_err(|error| error.message().to_owned())
-    }
-
     /// An empty store for the rows of one session, which is kept where it has an id.
     fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
         let failed = |flag: &str, folder: String, cause: std::io::Error| {
-            let message = format!("{folder}: there can be no file for rows ({flag}): {}", reason(&cause));
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(flag, &folder, &cause))
         };
         if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
             let failed = |cause| failed("--state", state.folder(), cause);

@@ -70,8 +70,17 @@ pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<FeedItem>>>>);
 pub(crate) struct FeedSource {
     inlet: Inlet,
     control: Control,
+    /// A block that was put back.
+    first: Option<FilledBlock>,
     paused: bool,
     ended: bool,
+}
+
+impl FeedSource {
+    /// Puts a block back, which comes again.
+    pub(crate) fn put_back(&mut self, block: Option<FilledBlock>) {
+        self.first = block;
+    }
 }
 
 /// The reason for which a slice takes no more.
@@ -85,7 +94,7 @@ enum FeedStop {
 
 impl Inlet {
     pub(crate) fn source(&self, control: &Control) -> FeedSource {
-        FeedSource { inlet: self.clone(), control: control.clone(), paused: false, ended: false }
+        FeedSource { inlet: self.clone(), control: control.clone(), first: None, paused: false, ended: false }
     }
 
     fn put(&self, receiver: Receiver<FeedItem>) {
@@ -104,6 +113,9 @@ impl Inlet {
 
 impl BlockSource for FeedSource {
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
+        if let Some(first) = self.first.take().filter(|_| !self.control.stopped()) {
+            return Ok(Some(first));
+        }
         // A decoder asks again after the end.
         let fed = if self.ended { Some(FeedItem::End) } else { self.inlet.next() };
         self.paused = fed.is_none() && !self.control.stopped();
@@ -175,7 +187,12 @@ impl Feed {
         self.begin(session, waits).await?;
         let Some(lap) = self.lap.take() else { return Ok(()) };
         lap.sender.send(FeedItem::End).await.map_err(|_| Interruption::RunEnded)?;
-        let _ = lap.running.await;
+        let ran = lap.running.await;
+        // The workers are for others while a table is read.
+        drop(lap.turn);
+        if matches!(ran, Ok(SliceOutcome::Uploaded)) {
+            session.run_uploaded_table().await;
+        }
         Ok(())
     }
 
@@ -210,6 +227,9 @@ impl Feed {
                 return Ok(FeedStop::Pause);
             }
             if pressed || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
+                if session.may_be_table(whole_lines(&self.head)) {
+                    return Ok(FeedStop::Pause);
+                }
                 self.forget_head(session);
                 return Err(Interruption::NoPlace);
             }
@@ -406,8 +426,11 @@ fn tells_for_sure(head: &[u8], formats: &Formats) -> bool {
 /// True if a run would find a format by this head. Compressed data it decodes a block of first,
 /// however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
-    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
-    formats.given.is_some() || is_encoded(head) || detect(lines, &formats.candidates).is_ok()
+    formats.given.is_some() || is_encoded(head) || detect(whole_lines(head), &formats.candidates).is_ok()
+}
+
+fn whole_lines(head: &[u8]) -> &[u8] {
+    head.iter().rposition(|byte| *byte == b'\n').map_or(&[], |newline| &head[..=newline])
 }
 
 /// Time for which an upload may be silent, for messages.

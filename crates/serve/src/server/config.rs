@@ -3,12 +3,14 @@
 use crate::explore::view_page::ViewPage;
 use crate::http::access::Access;
 use crate::render::Rendering;
+use crate::session::TableOpener;
 use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::BudgetError;
 use rorqual_store::Store;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -29,9 +31,11 @@ pub struct Config {
     /// Files that the server reads at a time, each by a run of its own: one where files are opened,
     /// and all that are followed.
     pub reading: usize,
-    /// Tables are opened: they are read one after another, in
-    /// [`table_reading_bytes`](crate::table_reading_bytes).
+    /// Files that are opened have tables among them: there is memory apart to read tables, one
+    /// after another. Without it an uploaded table is read in the memory of its session.
     pub has_tables: bool,
+    /// Opens uploads that are tables; without it only logs are taken.
+    pub table_opener: Option<Arc<dyn TableOpener>>,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: AnalyzeSettings,
     /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not

@@ -15,12 +15,12 @@ use crate::http::tls::Tls;
 use crate::http::token::AccessToken;
 use crate::limits::{
     CHECKPOINT_EVERY, ENDED_SESSIONS_MAX, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE,
-    STRANGERS_MAX, SYNC_EVERY,
+    STRANGERS_MAX, SYNC_EVERY, TABLES_READING_SHARE,
 };
 use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
-use crate::session::{NewUpload, TableSource};
+use crate::session::{NewUpload, TableSource, Tables};
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
@@ -131,9 +131,11 @@ impl Server {
         let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), admission: admission.clone() });
         let grace = config.access.grace;
         recorded();
+        let reading_bytes = config.has_tables.then_some(config.settings.memory_bytes / TABLES_READING_SHARE);
+        let tables = Tables::new(allotment, reading_bytes, config.spill.as_ref(), config.table_opener, &admission);
         let sessions = Sessions::new(
             config.settings,
-            (allotment, advice),
+            (tables, advice),
             (config.spill, state),
             &admission,
             config.rate_limit,
@@ -190,12 +192,11 @@ impl Server {
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             queue.push((session, name, content));
         }
-        let sessions = Arc::clone(&self.sessions);
         tokio::task::spawn_blocking(move || {
             for (session, name, content) in queue {
                 match content {
                     OwnFileContent::Log(file) => session.run_file(name, file),
-                    OwnFileContent::Table(table) => session.run_table(table, |schema| sessions.table_store(schema)),
+                    OwnFileContent::Table(table) => session.run_table(table),
                 }
             }
         });

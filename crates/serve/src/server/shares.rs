@@ -4,7 +4,7 @@ use crate::admission::{Admission, AdmissionCounts, PermitKind};
 use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
-use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES, table_reading_bytes};
+use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES, TABLES_READING_SHARE};
 use crate::server::config::{Config, StartError};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
@@ -96,7 +96,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("latest reports", REPORTS_KEPT_BYTES as u64),
         ("threads of a question", threads * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
-        ("reading of tables (a 4th of --memory)", if config.has_tables { table_reading_bytes(measured_bytes) } else { 0 }),
+        ("reading of tables (a 4th of --memory)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
         ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
         ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),

@@ -1,6 +1,7 @@
 //! Checkpoints of a session, which outlive the server (`--state`).
 
 use super::phase::{ParkedUpload, Phase, SessionEnd};
+use super::runs::UploadRun;
 use super::{Session, lock, try_lock};
 use crate::ingest::feed::Feed;
 use crate::state::{Checkpoints, SavedFormat, SavedSession, StoredSession};
@@ -22,7 +23,8 @@ impl Session {
             // From its start on it may be UTF-16, which only a whole stream tells.
             let input = if place.offset == 0 { input.into_utf8() } else { input };
             let left = SuspendedInput { place, lines: saved.lines, format: format.clone() };
-            *lock(&self.reading) = Some(self.analyzer.open(input, self.turns().pool(), &self.control, Some(left)));
+            *lock(&self.reading) =
+                Some(UploadRun::Log(Box::new(self.analyzer.open(input, self.turns().pool(), &self.control, Some(left)))));
         }
         self.analyzer.analysis().go_on(saved.counts);
         let mut inner = self.lock();
@@ -100,6 +102,7 @@ impl Session {
     fn keep_now(&self, last: bool) {
         // A slice that has it writes a checkpoint at its end, or leaves it to the next try.
         let Some(reading) = try_lock(&self.reading) else { return };
+        let reading = reading.as_ref().and_then(UploadRun::log);
         if !last && self.checkpoints.as_ref().is_some_and(Checkpoints::failed) {
             return;
         }
@@ -109,7 +112,7 @@ impl Session {
             over if over.is_over() => return,
             _ => None,
         };
-        self.keep(reading.as_ref(), end);
+        self.keep(reading, end);
     }
 
     /// Syncs the latest checkpoint, so that it outlasts an end of the whole machine; a few sessions

@@ -6,12 +6,14 @@ mod phase;
 mod runs;
 mod shown;
 mod table;
+mod tables;
 mod uploads;
 
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
-pub use table::{TableEnd, TableSource};
+pub use table::{TableEnd, TableOpener, TableSource};
+pub(crate) use tables::{Tables, no_file};
 pub(crate) use uploads::too_long;
 
 use crate::admission::scheduler::{Scheduler, WorkerGrant as ParseTurn};
@@ -27,13 +29,14 @@ use crate::state::Checkpoints;
 use axum::http::StatusCode;
 use phase::{Failure, ParkedUpload, Phase};
 use rorqual_accesslog::Options;
-use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, LogRun};
+use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::{Control, FollowStatus, format_size};
+use runs::UploadRun;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -129,7 +132,7 @@ pub(crate) struct Session {
     inlet: Inlet,
     /// The run that reads it. Held by a slice while it lasts, and by a checkpoint while it is
     /// written: only threads that may block wait for it.
-    reading: Mutex<Option<LogRun>>,
+    reading: Mutex<Option<UploadRun>>,
     inner: Mutex<SessionInner>,
     rows: SharedRowStore,
     reports: Reports,
@@ -168,16 +171,18 @@ pub(crate) struct SessionContext {
     spare: PermitPool,
     /// The scheduler of their parsing.
     pub(crate) turns: Arc<Scheduler>,
+    tables: Tables,
 }
 
 impl SessionContext {
-    pub(crate) fn new(shares: &AnalysisShares, admission: &Admission) -> Arc<Self> {
+    pub(crate) fn new(tables: Tables, admission: &Admission) -> Arc<Self> {
         Arc::new(Self {
             sessions_max: admission.count(PermitKind::Session),
             turn: admission.pool(PermitKind::Query),
             spare: admission.pool(PermitKind::Checksum),
             kept: Arc::default(),
-            turns: Scheduler::new(shares, admission),
+            turns: Scheduler::new(&tables.memory().shares, admission),
+            tables,
         })
     }
 }
@@ -310,9 +315,10 @@ impl Session {
         self.announced.metadata.as_deref()
     }
 
-    /// Bytes taken in, as stored.
+    /// Bytes taken in, as stored. Those of an uploaded table are read again from its temporary
+    /// file, which the control counts too.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        self.control.stored_bytes()
+        if self.is_table() && !self.announced.is_file { self.offset() } else { self.control.stored_bytes() }
     }
 
     /// Somebody is interested.

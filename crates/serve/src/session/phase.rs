@@ -76,6 +76,8 @@ pub(crate) enum Failure {
     TooDense { message: String },
     /// Another session needed its place.
     Displaced { message: String },
+    /// A table has no room in the memory in which tables are read, or in a temporary file.
+    TableNoRoom { message: String },
     /// The server can't read its file.
     Unreadable { message: String },
     /// A defect of the server.
@@ -252,6 +254,7 @@ impl From<Failure> for ApiError {
             Failure::BadInput { message } | Failure::Unreadable { message } => Self::new(unprocessable, "bad_input", message),
             Failure::TooDense { message } => Self::new(unprocessable, "too_dense", message),
             Failure::Displaced { message } => Self::new(StatusCode::CONFLICT, "displaced", message),
+            Failure::TableNoRoom { message } => Self::new(StatusCode::INSUFFICIENT_STORAGE, "table_no_room", message),
             Failure::Internal { message } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
         }
     }
@@ -376,6 +379,7 @@ mod tests {
             (Failure::BadInput { message: message() }, 422, "bad_input"),
             (Failure::TooDense { message: message() }, 422, "too_dense"),
             (Failure::Displaced { message: message() }, 409, "displaced"),
+            (Failure::TableNoRoom { message: message() }, 507, "table_no_room"),
             (Failure::Internal { message: message() }, 500, "internal"),
         ] {
             let shown = serde_json::to_value(&failure).expect("JSON");

@@ -1,13 +1,15 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
 use super::phase::{Failure, Phase};
+use super::tables::KeptTable;
 use super::{Session, lock};
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
-use crate::ingest::feed::is_enough;
+use crate::ingest::feed::{FeedSource, is_enough};
 use crate::state::Checkpoints;
-use rorqual_accesslog::analyze::SliceEnd;
+use rorqual_accesslog::analyze::{LogRun, SliceEnd};
+use rorqual_accesslog::format::detect;
 use rorqual_accesslog::report::Guess;
-use rorqual_pipe::Input;
+use rorqual_pipe::{BlockSource, Input};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,8 +22,27 @@ pub(crate) enum SliceOutcome {
         /// Of an unfinished line.
         held_bytes: usize,
     },
+    /// A table came to its end, and is to be read.
+    Uploaded,
     /// The session has ended.
     Ended,
+}
+
+/// The run that an upload's bytes go to.
+pub(super) enum UploadRun {
+    /// The analysis of a log.
+    Log(Box<LogRun>),
+    /// A table, which is read once all of it is there.
+    Table { source: FeedSource, kept: KeptTable },
+}
+
+impl UploadRun {
+    pub(super) fn log(&self) -> Option<&LogRun> {
+        match self {
+            Self::Log(run) => Some(run),
+            Self::Table { .. } => None,
+        }
+    }
 }
 
 impl Session {
@@ -73,28 +94,104 @@ impl Session {
             return SliceOutcome::Ended;
         }
         self.checkpoints.iter().for_each(Checkpoints::outdate);
-        let reading = guarded.get_or_insert_with(|| {
-            let input = Input::from_source(self.name().to_owned(), Box::new(self.inlet.source(&self.control)));
-            let input = input.into_utf8();
-            self.analyzer.open(input, &turn.pool, &self.control, None)
-        });
-        let turned = self.analyzer.run_slice(reading, turn.threads, &self.control, |found, _| self.found(found));
+        let outcome = match guarded.take().map_or_else(|| self.open_run(turn), |run| Ok(Some(run))) {
+            Ok(None) => SliceOutcome::Paused { held_bytes: 0 },
+            Ok(Some(UploadRun::Log(run))) => self.run_log_slice(run, &mut guarded, turn),
+            Ok(Some(UploadRun::Table { source, kept })) => self.keep_table_slice(source, kept, &mut guarded),
+            Err(message) => self.end_without_room(message),
+        };
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
-        // With a decoder goes its window.
-        if !matches!(turned, Ok(SliceEnd::Paused)) {
-            *guarded = None;
-            self.inlet.close();
+        std::mem::forget(guard);
+        outcome
+    }
+
+    /// A run for an upload, by its first block; `None` where that has not come.
+    fn open_run(&self, turn: &ParseTurn) -> Result<Option<UploadRun>, String> {
+        let mut source = self.inlet.source(&self.control);
+        // It has no errors.
+        let first = source.next_block().unwrap_or_default();
+        if first.is_none() && source.paused() {
+            return Ok(None);
         }
-        match turned {
-            Ok(SliceEnd::Paused) if self.checkpoints.as_ref().is_some_and(Checkpoints::due) => self.keep(guarded.as_ref(), None),
-            Ok(SliceEnd::Paused) => {}
-            Ok(SliceEnd::Ended) => self.end_by(None),
+        let format = first.as_ref().and_then(|block| self.table_format(&block.lease[block.range.clone()], turn));
+        source.put_back(first);
+        if format.is_some() {
+            self.lock().table = format.map(str::to_owned);
+            // It has no state that the next server could go on with.
+            self.forget();
+            return Ok(Some(UploadRun::Table { source, kept: self.shared.tables.keep()? }));
+        }
+        let input = Input::from_source(self.name().to_owned(), Box::new(source)).into_utf8();
+        Ok(Some(UploadRun::Log(Box::new(self.analyzer.open(input, &turn.pool, &self.control, None)))))
+    }
+
+    /// The format of an upload that begins so, where it is a table and no log.
+    fn table_format(&self, first: &[u8], turn: &ParseTurn) -> Option<&'static str> {
+        let formats = &self.settings.formats;
+        if formats.given.is_some() || detect(first, &formats.candidates).is_ok() {
+            return None;
+        }
+        let head = self.analyzer.start_of(first.to_vec(), &turn.pool);
+        if detect(&head, &formats.candidates).is_ok() { None } else { self.shared.tables.format(self.name(), &head) }
+    }
+
+    /// True if an upload may be a table by the whole lines that came, of which none tells a log's
+    /// format.
+    pub(crate) fn may_be_table(&self, lines: &[u8]) -> bool {
+        self.settings.formats.given.is_none() && self.shared.tables.format(self.name(), lines).is_some()
+    }
+
+    fn run_log_slice(self: &Arc<Self>, mut run: Box<LogRun>, place: &mut Option<UploadRun>, turn: &ParseTurn) -> SliceOutcome {
+        let ended = match self.analyzer.run_slice(&mut run, turn.threads, &self.control, |found, _| self.found(found)) {
+            Ok(SliceEnd::Paused) => {
+                if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+                    self.keep(Some(&run), None);
+                }
+                let held_bytes = run.held_bytes();
+                *place = Some(UploadRun::Log(run));
+                return SliceOutcome::Paused { held_bytes };
+            }
+            ended => ended,
+        };
+        // With a decoder goes its window.
+        drop(run);
+        self.inlet.close();
+        match ended {
             Ok(SliceEnd::Failed(error)) => self.end_by(Some(&error)),
+            Ok(_) => self.end_by(None),
             Err(unknown) => self.end_unknown(&unknown),
         }
-        std::mem::forget(guard);
-        // With its end went the run.
-        guarded.as_ref().map_or(SliceOutcome::Ended, |reading| SliceOutcome::Paused { held_bytes: reading.held_bytes() })
+        SliceOutcome::Ended
+    }
+
+    /// Keeps the bytes at hand of a table.
+    fn keep_table_slice(
+        self: &Arc<Self>,
+        mut source: FeedSource,
+        mut kept: KeptTable,
+        place: &mut Option<UploadRun>,
+    ) -> SliceOutcome {
+        // It has no errors.
+        while let Some(block) = source.next_block().unwrap_or_default() {
+            if let Err(message) = kept.write(&block.lease[block.range.clone()]) {
+                return self.end_without_room(message);
+            }
+        }
+        if self.control.stopped() {
+            self.inlet.close();
+            self.end_by(None);
+            return SliceOutcome::Ended;
+        }
+        let outcome = if source.paused() { SliceOutcome::Paused { held_bytes: 0 } } else { SliceOutcome::Uploaded };
+        *place = Some(UploadRun::Table { source, kept });
+        outcome
+    }
+
+    fn end_without_room(self: &Arc<Self>, message: String) -> SliceOutcome {
+        self.inlet.close();
+        let source = self.source_so_far(Some(message.clone()));
+        self.end(Some(Failure::TableNoRoom { message }), vec![source]);
+        SliceOutcome::Ended
     }
 
     fn found(&self, detection: &rorqual_accesslog::format::Detection) {

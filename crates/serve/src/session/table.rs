@@ -1,13 +1,31 @@
-//! A session whose rows are those of a table, which the server reads itself.
+//! A session whose rows are those of a table: a file of the server, or an upload that was kept in a
+//! temporary file.
 
-use super::Session;
 use super::phase::{Failure, Phase};
-use super::runs::FailOnUnwind;
+use super::runs::{FailOnUnwind, UploadRun};
+use super::{Session, lock};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::Control;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Recognises tables, of whose formats the server knows none, and opens them.
+pub trait TableOpener: Send + Sync {
+    /// The format of a table with that file name that begins with these bytes, for people; `None`
+    /// where they begin none, or an access log.
+    fn format(&self, name: &str, head: &[u8]) -> Option<&'static str>;
+
+    /// Refuses to read a table in so little memory.
+    ///
+    /// # Errors
+    /// A sentence that says how much is needed.
+    fn check(&self, memory_bytes: u64) -> Result<(), String>;
+
+    /// The table in the file at `path`, which is called `name`; `None` where it is none.
+    fn open(&self, name: &str, path: &Path) -> Option<Box<dyn TableSource>>;
+}
 
 /// A file of rows that is no access log.
 pub trait TableSource: Send {
@@ -15,11 +33,11 @@ pub trait TableSource: Send {
     fn format(&self) -> String;
 
     /// Its columns: of the start of the file at first, and of all of it after
-    /// [`TableEnd::MoreColumns`].
+    /// [`TableEnd::MoreColumns`]. From here on it is read in so many bytes of memory.
     ///
     /// # Errors
     /// A sentence with the name of the file.
-    fn columns(&mut self, control: &Control) -> Result<Schema, String>;
+    fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String>;
 
     /// Gives all its rows to a store that has these columns.
     ///
@@ -38,24 +56,59 @@ pub enum TableEnd {
 }
 
 impl Session {
-    /// Reads a table to its end, into a store that `make` makes for its columns. Blocks.
-    pub(crate) fn run_table(
-        self: &Arc<Self>,
-        mut table: Box<dyn TableSource>,
-        make: impl Fn(Schema) -> Result<Arc<RowStore>, String>,
-    ) {
+    /// Reads a table of the server to its end. Blocks, for as long as another is read too.
+    pub(crate) fn run_table(self: &Arc<Self>, table: Box<dyn TableSource>) {
         {
             let mut inner = self.lock();
             self.change(&mut inner, |phase| (phase.read(false), ()));
             if !matches!(inner.phase, Phase::Reading { .. }) {
                 return;
             }
-            inner.table = Some(table.format());
         }
         let guard = FailOnUnwind(self);
-        let failure = self.record_table(&mut *table, make).err().filter(|_| !self.control.stopped());
-        self.end(failure.clone().map(|message| Failure::BadInput { message }), vec![self.source_so_far(failure)]);
+        let _turn = self.shared.tables.turn_blocking();
+        self.read_table(table, 0);
         std::mem::forget(guard);
+    }
+
+    /// Reads a table that was uploaded, when no other is read any more.
+    pub(crate) async fn run_uploaded_table(self: &Arc<Self>) {
+        let turn = self.shared.tables.turn().await;
+        let session = Arc::clone(self);
+        let read = move || {
+            let _turn = turn;
+            session.read_uploaded_table();
+        };
+        // A panic was reported where it was.
+        let _ = tokio::task::spawn_blocking(read).await;
+    }
+
+    fn read_uploaded_table(self: &Arc<Self>) {
+        // To its end: who stopped it waits for that.
+        let mut reading = lock(&self.reading);
+        if self.is_over() {
+            return;
+        }
+        let guard = FailOnUnwind(self);
+        if let Some(UploadRun::Table { kept, .. }) = reading.take() {
+            self.lock().dedicated = false;
+            match self.shared.tables.open(self.name(), kept.path()) {
+                Some(table) => self.read_table(table, kept.bytes()),
+                None => {
+                    let message = format!("{}: it begins as a table does, and as a whole it is none", self.name());
+                    let source = self.source_so_far(Some(message.clone()));
+                    self.end(Some(Failure::BadInput { message }), vec![source]);
+                }
+            }
+        }
+        std::mem::forget(guard);
+    }
+
+    /// Reads a table to its end, beside so many bytes of its session in files.
+    fn read_table(self: &Arc<Self>, mut table: Box<dyn TableSource>, file_bytes: u64) {
+        self.lock().table = Some(table.format());
+        let failure = self.record_table(&mut *table, file_bytes).err().filter(|_| !self.control.stopped());
+        self.end(failure.clone().map(|message| Failure::BadInput { message }), vec![self.source_so_far(failure)]);
     }
 
     /// Counts the bytes of the file from here on.
@@ -64,17 +117,15 @@ impl Session {
         self.looked[1].store(self.control.decoded_bytes(), Ordering::Relaxed);
     }
 
-    fn record_table(
-        &self,
-        table: &mut dyn TableSource,
-        make: impl Fn(Schema) -> Result<Arc<RowStore>, String>,
-    ) -> Result<(), String> {
+    fn record_table(&self, table: &mut dyn TableSource, file_bytes: u64) -> Result<(), String> {
+        let tables = &self.shared.tables;
         loop {
             // Where all of it is looked at, progress begins anew with that, and with its rows.
             self.look_anew();
-            let schema = table.columns(&self.control)?;
+            let schema = table.columns(tables.reading_bytes(), &self.control)?;
             self.look_anew();
-            let Some(store) = self.rows.replace(|| make(schema)).transpose()? else { return Ok(()) };
+            let make = || tables.store(schema, file_bytes);
+            let Some(store) = self.rows.replace(make).transpose()? else { return Ok(()) };
             let schema = Arc::clone(store.schema());
             self.lock().schema = schema;
             if table.record(&store, &self.control)? == TableEnd::Whole {

@@ -1,6 +1,7 @@
 //! A session as uploads have it: the owner of its feed, and the offset.
 
 use super::phase::{ParkedUpload, Phase};
+use super::runs::UploadRun;
 use super::{Session, lock};
 use crate::http::error::ApiError;
 use crate::ingest::feed::Feed;
@@ -45,8 +46,8 @@ impl Session {
     /// Forgets the unfinished line at the end of the taken bytes: it comes again. Blocks while the
     /// session is being kept.
     pub(crate) fn rewind(&self) {
-        if let Some(reading) = lock(&self.reading).as_mut() {
-            let bytes = reading.rewind();
+        if let Some(UploadRun::Log(run)) = lock(&self.reading).as_mut() {
+            let bytes = run.rewind();
             self.control.untake(bytes);
             self.untake(bytes);
         }

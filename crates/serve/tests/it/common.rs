@@ -21,6 +21,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         idle_max,
         rate_limit: None,
         has_tables: false,
+        table_opener: None,
         settings: AnalyzeSettings {
             memory_bytes: 256 << 20,
             threads: Some(1),

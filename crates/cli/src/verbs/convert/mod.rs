@@ -19,10 +19,9 @@ use rorqual_columnar::read::{TableFile, merge};
 use rorqual_columnar::{FormatHints, ScanSettings, Shape};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, BufferPool, Control, escaped_path};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, escaped_path};
 pub(crate) use schema::run as run_schema;
-use source::RecordLimit;
-pub(crate) use source::{InputContent, KnownInput, given};
+pub(crate) use source::{InputContent, InputFile, KnownInput, RecordLimit, given};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,7 +71,8 @@ impl<'a> Convert<'a> {
         // The columns come on top; here they are those of any schema.
         let none: SchemaRef = Arc::new(Schema::empty());
         let writer_bytes = |bytes, threads| output.settings(bytes).bytes(&none, threads);
-        let (threads, limit) = limits_that_fit(common, &args.from, &args.files, memory_bytes, writer_bytes)?;
+        let (threads, limit) = limits_that_fit(common, RecordLimit::of(&args.from)?, &args.files, memory_bytes, writer_bytes)
+            .map_err(|error| error.to_string())?;
         let scan = settings(common, limit, memory_bytes, threads);
         let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.process.threads.is_some());
         Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, limit, scan })
@@ -143,7 +143,10 @@ impl<'a> Convert<'a> {
     fn sources(&self) -> Result<(Vec<KnownInput>, PassColumns), String> {
         let mut sources = Vec::new();
         for path in &self.args.files {
-            sources.push(KnownInput::open(path, &self.given, &self.scan, (self.memory_bytes, self.memory_bytes))?);
+            sources.push(
+                KnownInput::open(path.as_path().into(), &self.given, &self.scan, (self.memory_bytes, self.memory_bytes))?
+                    .say_guesses(),
+            );
             // The footers of all inputs are held.
             self.footers_fit(&sources)?;
         }
@@ -319,7 +322,18 @@ pub(crate) fn scan(
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
 ) -> Result<(usize, ScanSettings), String> {
-    let (threads, limit) = limits_that_fit(common, args, files, memory_bytes, writer)?;
+    scan_limited(common, RecordLimit::of(args)?, files, memory_bytes, writer).map_err(|error| error.to_string())
+}
+
+/// The same with this longest record.
+pub(crate) fn scan_limited(
+    common: &Common,
+    usual: RecordLimit,
+    files: &[impl AsRef<Path>],
+    memory_bytes: u64,
+    writer: impl Fn(u64, usize) -> u64,
+) -> Result<(usize, ScanSettings), BudgetError> {
+    let (threads, limit) = limits_that_fit(common, usual, files, memory_bytes, writer)?;
     Ok((threads, settings(common, limit, memory_bytes, threads)))
 }
 
@@ -328,11 +342,11 @@ pub(crate) fn scan(
 /// that is too long never depends on the cores of a machine.
 fn limits_that_fit(
     common: &Common,
-    args: &FromArgs,
+    usual: RecordLimit,
     files: &[impl AsRef<Path>],
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
-) -> Result<(usize, RecordLimit), String> {
+) -> Result<(usize, RecordLimit), BudgetError> {
     let held = HeldInputs::expected(files);
     let sum = |limit, threads| {
         fitting::least(memory_bytes, |bytes| {
@@ -340,12 +354,11 @@ fn limits_that_fit(
             terms(limit, &held, (memory_bytes, bytes), threads, writer)
         })
     };
-    let usual = RecordLimit::of(args)?;
     let limit = common.process.threads.map_or(usual, |_| {
         let threads = common.process.threads_or(usize::MAX);
         usual.fitting(|limit| sum(limit, threads).check().is_ok())
     });
-    let threads = fitting::threads(&common.process, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
+    let threads = fitting::threads(&common.process, |threads| sum(limit, threads))?;
     Ok((threads, limit))
 }
 

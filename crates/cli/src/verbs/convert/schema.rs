@@ -37,8 +37,13 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<ExitStatus, String> {
     interrupt::stop_on_interrupt(&scan.control);
     let given = given(&args.from)?;
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
-    let opened: Result<Vec<_>, _> =
-        args.files.iter().map(|path| KnownInput::open(path, &given, &scan, (memory_bytes, memory_bytes))).collect();
+    let opened: Result<Vec<_>, _> = args
+        .files
+        .iter()
+        .map(|path| {
+            KnownInput::open(path.as_path().into(), &given, &scan, (memory_bytes, memory_bytes)).map(KnownInput::say_guesses)
+        })
+        .collect();
     let mut sources = match opened {
         // A head that a stop cut off tells no format, which is no fault of the input's.
         Err(_) if scan.control.stopped() => return Ok(interrupt::exit_of_nothing(&scan.control, ExitStatus::Done)),

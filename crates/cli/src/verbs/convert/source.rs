@@ -11,7 +11,7 @@ use rorqual_columnar::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SH
 use rorqual_columnar::read::{TableFile, is_stream, is_table};
 use rorqual_columnar::{FormatHints, FormatKind, RecordFormat, ScanSettings, ValueRules};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Input, escaped_path, reason};
+use rorqual_pipe::{Input, escaped_line, escaped_path, reason};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,60 @@ const RECORD_BYTES_MAX: u64 = 1 << 30;
 /// After so many halvings the longest usual record is the shortest `--record-max`.
 const HALVINGS_MAX: u32 = (RECORD_BYTES_MAX_DEFAULT / RECORD_BYTES_MIN).ilog2();
 
+/// A file that is opened, under its own name or another.
+#[derive(Clone, Copy)]
+pub(crate) struct InputFile<'a> {
+    pub(crate) path: &'a Path,
+    /// Name for people, where that is not the path.
+    pub(crate) name: Option<&'a str>,
+}
+
+impl<'a> From<&'a Path> for InputFile<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self { path, name: None }
+    }
+}
+
+impl InputFile<'_> {
+    /// Its name for people.
+    pub(crate) fn shown(self) -> String {
+        self.name.map_or_else(|| escaped_path(self.path), escaped_line)
+    }
+
+    /// The file as text: UTF-16 comes as UTF-8.
+    pub(crate) fn open_text(self) -> Result<Input, String> {
+        let opened = match self.name {
+            Some(name) => open_file(self.path, name)
+                .and_then(|file| Input::from_file(name.to_owned(), file).map_err(|error| error.to_string()))?,
+            None => input::open(self.path).map_err(|error| error.to_string())?,
+        };
+        Ok(opened.into_utf8())
+    }
+
+    /// A file of columns, where it is one.
+    fn table(self, given: &FormatHints, (memory_bytes, process_bytes): (u64, u64)) -> Result<Option<TableFile>, String> {
+        if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !self.path.is_file() {
+            return Ok(None);
+        }
+        let name = self.shown();
+        let file = open_file(self.path, &name)?;
+        let _guard = MemoryWatchdog::reading(&name, process_bytes);
+        TableFile::open(file, &name, memory_bytes).map_err(|error| error.to_string())
+    }
+}
+
+fn open_file(path: &Path, name: &str) -> Result<File, String> {
+    File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))
+}
+
 /// An input of a known format.
 pub(crate) struct KnownInput {
     pub(crate) path: PathBuf,
+    /// Name for people, where that is not the path.
+    pub(crate) name: Option<String>,
     pub(crate) content: InputContent,
+    /// Sentences about what was guessed.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Content of an input.
@@ -40,34 +90,44 @@ pub(crate) enum InputContent {
 impl KnownInput {
     /// Looks at an input, which is read in `memory_bytes` of the process's memory.
     pub(crate) fn open(
-        path: &Path,
+        file: InputFile<'_>,
         given: &FormatHints,
         scan: &ScanSettings,
         (memory_bytes, process_bytes): (u64, u64),
     ) -> Result<Self, String> {
-        input::refuse_output(path, input::output_file()).map_err(|error| error.to_string())?;
-        let content = match table(path, given, (memory_bytes, process_bytes))? {
-            Some(table) => InputContent::Table(table),
-            None => Self::records(path, given, scan, memory_bytes)?,
+        input::refuse_output(file.path, input::output_file()).map_err(|error| error.to_string())?;
+        let (content, notes) = match file.table(given, (memory_bytes, process_bytes))? {
+            Some(table) => (InputContent::Table(table), Vec::new()),
+            None => Self::records(file, given, scan, memory_bytes)?,
         };
-        Ok(Self { path: path.to_owned(), content })
+        Ok(Self { path: file.path.to_owned(), name: file.name.map(str::to_owned), content, notes })
     }
 
-    fn records(path: &Path, given: &FormatHints, scan: &ScanSettings, memory_bytes: u64) -> Result<InputContent, String> {
-        let mut input = open_text(path)?;
+    /// The same, with what was guessed about its format said to the user.
+    pub(crate) fn say_guesses(self) -> Self {
+        self.notes.iter().for_each(|note| message::note(note));
+        self
+    }
+
+    fn records(
+        file: InputFile<'_>,
+        given: &FormatHints,
+        scan: &ScanSettings,
+        memory_bytes: u64,
+    ) -> Result<(InputContent, Vec<String>), String> {
+        let mut input = file.open_text()?;
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
         if is_table(&head.bytes) {
-            return stream(input, &head.bytes, scan, memory_bytes).map(InputContent::Table);
+            return Ok((stream(input, &head.bytes, scan, memory_bytes).map(InputContent::Table)?, Vec::new()));
         }
-        if let Some(foreign) = ForeignContent::of_bytes(&head.bytes) {
+        if let Some(foreign) = binary(&head.bytes, given) {
             return Err(format!("{name}: this is {foreign}, and no table. {}", foreign.way_on(&name, "convert")));
         }
         let recognised = RecordFormat::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
-        recognised.notes.iter().for_each(|note| message::note(&format!("{name}: {note}")));
-        let format = recognised.format;
+        let notes = recognised.notes.iter().map(|note| format!("{name}: {note}")).collect();
         let stream = if input.is_stored() { None } else { Some(input) };
-        Ok(InputContent::Records(format, stream))
+        Ok((InputContent::Records(recognised.format, stream), notes))
     }
 
     /// The columns, where the format says them.
@@ -84,14 +144,9 @@ impl KnownInput {
             InputContent::Records(_, stream) if stream.is_some() => {
                 stream.take().ok_or_else(|| "a stream can be read once".to_owned())
             }
-            _ => open_text(&self.path),
+            _ => InputFile { path: &self.path, name: self.name.as_deref() }.open_text(),
         }
     }
-}
-
-/// An input as text: UTF-16 comes as UTF-8.
-fn open_text(path: &Path) -> Result<Input, String> {
-    input::open(path).map(Input::into_utf8).map_err(|error| error.to_string())
 }
 
 /// A stream of Arrow IPC. Other files of columns are none.
@@ -109,19 +164,15 @@ fn stream(mut input: Input, head: &[u8], scan: &ScanSettings, memory_bytes: u64)
     TableFile::stream(reader, &name, memory_bytes).map_err(|error| error.to_string())
 }
 
+/// An archive, or data that is no text where nobody said what it is.
+fn binary(head: &[u8], given: &FormatHints) -> Option<ForeignContent> {
+    let is_given = given.kind.is_some() || given.rows.is_some() || given.log.is_some();
+    let foreign = if is_given { ForeignContent::of_bytes(head) } else { ForeignContent::of_head(head) };
+    foreign.filter(|foreign| !matches!(foreign, ForeignContent::Text(_)))
+}
+
 /// By so many bytes a stream is told.
 const HEAD_BYTES: usize = 8;
-
-/// A file of columns, where it is one.
-fn table(path: &Path, given: &FormatHints, (memory_bytes, process_bytes): (u64, u64)) -> Result<Option<TableFile>, String> {
-    if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
-        return Ok(None);
-    }
-    let name = escaped_path(path);
-    let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
-    let _guard = MemoryWatchdog::reading(&name, process_bytes);
-    TableFile::open(file, &name, memory_bytes).map_err(|error| error.to_string())
-}
 
 /// The meaning of the arguments about the format.
 pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
@@ -164,6 +215,11 @@ impl RecordLimit {
             None | Some(RECORD_BYTES_MIN..=RECORD_BYTES_MAX) => Ok(Self { given: args.record_max, halvings: 0 }),
             Some(_) => Err("--record-max must be between 256KiB and 1GiB".to_owned()),
         }
+    }
+
+    /// The usual limit.
+    pub(crate) fn usual() -> Self {
+        Self { given: None, halvings: 0 }
     }
 
     /// A limit of so many bytes, whatever the memory.

@@ -149,7 +149,7 @@ fn of_file(
     threads: usize,
     memory_bytes: u64,
 ) -> Result<RowOrigin, String> {
-    let mut opened = Opened::open(&path, given, scan, (memory_bytes, memory_bytes))?;
+    let mut opened = Opened::open(path.as_path().into(), given, scan, (memory_bytes, memory_bytes))?.say_guesses();
     let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     Ok(match opened.content {
         InputContent::Table(table) => RowOrigin::Table(Arc::new(table)),
@@ -167,7 +167,8 @@ fn of_query(common: &Common, sql: &str, scan: &ScanSettings, threads: usize) -> 
     let given = FormatHints { kind: Some(FormatKind::Ndjson), ..FormatHints::default() };
     let head = scan.head(&mut input, rorqual_columnar::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
     let format = RecordFormat::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
-    let mut opened = Opened { path: PathBuf::from("-"), content: InputContent::Records(format, Some(input)) };
+    let mut opened =
+        Opened { path: PathBuf::from("-"), name: None, content: InputContent::Records(format, Some(input)), notes: Vec::new() };
     let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     let InputContent::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
     let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), sql.to_owned())));

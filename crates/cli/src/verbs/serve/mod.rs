@@ -19,8 +19,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tables::ServedTable;
+use tables::{ServedTable, UploadedTables};
 use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::Signal;
@@ -68,7 +69,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let open_file = |path: &Path| open_file(path, |path| ServedTable::of(common, path, &formats, memory_bytes));
+    let open_file = |path: &Path| open_file(path, |path| ServedTable::of(common, path.into(), &formats, memory_bytes));
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
@@ -194,6 +195,7 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
         has_tables: logs.iter().any(is_table),
+        table_opener: Some(Arc::new(UploadedTables { common: common.clone(), formats: formats(&args.format)?, memory_bytes })),
         settings: AnalyzeSettings {
             memory_bytes,
             threads: common.process.threads.map(usize::from),

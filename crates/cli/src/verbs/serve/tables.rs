@@ -4,11 +4,11 @@ use crate::args::{Common, FromArgs, ShownArgs};
 use crate::message;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, recognised};
-use crate::verbs::convert::scan;
+use crate::verbs::convert::{InputFile, RecordLimit, scan_limited};
 use crate::watchdog::MemoryWatchdog;
 use arrow_array::RecordBatch;
 use rorqual_accesslog::analyze::Formats;
-use rorqual_accesslog::format::detect;
+use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::limits::PREFIX_BYTES;
@@ -16,8 +16,8 @@ use rorqual_columnar::read::{RowChoice, TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
 use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings};
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Control, Error, ErrorClass, Input, escaped_path};
-use rorqual_serve::{TableEnd, TableSource, table_reading_bytes};
+use rorqual_pipe::{Control, Error, ErrorClass, format_size};
+use rorqual_serve::{TableEnd, TableOpener, TableSource};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +26,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 const COLUMNS_MAX: usize = 4_000;
 
 /// Memory with which the start of a file can be looked at, whatever the server has.
-const LOOKED_AT_BYTES: u64 = 1 << 30;
+const LOOKED_AT_BYTES: u64 = 256 << 20;
 
 /// A table that the server reads in its turn.
 pub(super) struct ServedTable {
     common: Common,
     path: PathBuf,
+    /// Name of an upload, which has another path.
+    name: Option<String>,
     memory_bytes: u64,
     format: &'static str,
     extent: SampleExtent,
@@ -52,22 +54,24 @@ fn version(path: &Path) -> Option<FileVersion> {
 
 impl ServedTable {
     /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
-    pub(super) fn of(common: &Common, path: &Path, formats: &Formats, memory_bytes: u64) -> Option<Self> {
+    pub(super) fn of(common: &Common, file: InputFile<'_>, formats: &Formats, memory_bytes: u64) -> Option<Self> {
         if formats.given.is_some() {
             return None;
         }
         let common = common.clone();
         // With too little memory it is a table all the same, and the sum has its terms.
-        let scan = settings(&common, path, memory_bytes.max(LOOKED_AT_BYTES), &Control::default()).ok()?;
-        let mut input = Input::open(path).map(Input::into_utf8).ok()?;
+        let scan = settings(&common, file, LOOKED_AT_BYTES, &Control::default()).ok()?;
+        let mut input = file.open_text().ok()?;
+        let name = file.name.map_or(file.path, Path::new);
         let format = match scan.1.head(&mut input, PREFIX_BYTES) {
-            Ok(head) => Self::format_of(path, &head, formats)?,
+            Ok(head) => Self::format_of(name, &head, formats)?,
             // The error is told when its turn comes.
-            Err(_) => Self::format_by_name(path)?,
+            Err(_) => Self::format_by_name(name)?,
         };
         Some(Self {
             common,
-            path: path.to_owned(),
+            path: file.path.to_owned(),
+            name: file.name.map(str::to_owned),
             memory_bytes,
             format,
             extent: SampleExtent::Prefix,
@@ -76,11 +80,17 @@ impl ServedTable {
         })
     }
 
+    fn file(&self) -> InputFile<'_> {
+        InputFile { path: &self.path, name: self.name.as_deref() }
+    }
+
     fn format_of(path: &Path, head: &ScanHead, formats: &Formats) -> Option<&'static str> {
         if is_table(&head.bytes) {
             return Some("Parquet or Arrow");
         }
-        if detect(&head.bytes, &formats.candidates).is_ok() {
+        let is_binary =
+            || ForeignContent::of_head(&head.bytes).is_some_and(|foreign| !matches!(foreign, ForeignContent::Text(_)));
+        if detect(&head.bytes, &formats.candidates).is_ok() || is_binary() {
             return None;
         }
         match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
@@ -104,15 +114,56 @@ impl ServedTable {
     }
 }
 
+/// Opens tables that are uploaded.
+pub(super) struct UploadedTables {
+    pub(super) common: Common,
+    pub(super) formats: Formats,
+    pub(super) memory_bytes: u64,
+}
+
+impl TableOpener for UploadedTables {
+    fn format(&self, name: &str, head: &[u8]) -> Option<&'static str> {
+        // Whether more will come is not known.
+        [false, true].into_iter().find_map(|whole| {
+            let head = ScanHead { bytes: head.to_vec(), whole };
+            ServedTable::format_of(Path::new(name), &head, &self.formats)
+        })
+    }
+
+    fn check(&self, memory_bytes: u64) -> Result<(), String> {
+        fitting(&self.common, Path::new(""), memory_bytes).map(drop)
+    }
+
+    fn open(&self, name: &str, path: &Path) -> Option<Box<dyn TableSource>> {
+        let file = InputFile { path, name: Some(name) };
+        let table = ServedTable::of(&self.common, file, &self.formats, self.memory_bytes)?;
+        Some(Box::new(table))
+    }
+}
+
 fn from() -> FromArgs {
     FromArgs::default()
 }
 
-fn settings(common: &Common, path: &Path, memory_bytes: u64, control: &Control) -> Result<(usize, ScanSettings), String> {
-    let scanned = scan(common, &from(), &[path], table_reading_bytes(memory_bytes), |_, _| RECORDED_BATCH_BYTES);
-    let (threads, scan) = scanned.map_err(|error| {
-        format!("{}: a table is read in a quarter of --memory, which is too little of it: {error}", escaped_path(path))
-    })?;
+/// Settings for a table, where there is memory to read one.
+fn fitting(common: &Common, path: &Path, reading_bytes: u64) -> Result<(usize, ScanSettings), String> {
+    let scan = scan_limited(common, RecordLimit::usual(), &[path], reading_bytes, |_, _| RECORDED_BATCH_BYTES);
+    scan.map_err(|error| {
+        let (bytes, least) = (format_size(reading_bytes), format_size(error.least_bytes()));
+        format!(
+            "this server has {bytes} of memory to read a table in, and that takes {least}: start it with more memory or fewer sessions"
+        )
+    })
+}
+
+fn settings(
+    common: &Common,
+    file: InputFile<'_>,
+    reading_bytes: u64,
+    control: &Control,
+) -> Result<(usize, ScanSettings), String> {
+    let fitting = fitting(common, file.path, reading_bytes).map_err(|error| format!("{}: {error}", file.shown()));
+    let (threads, scan) = fitting?;
     Ok((threads, ScanSettings { control: control.clone(), ..scan }))
 }
 
@@ -121,19 +172,19 @@ impl TableSource for ServedTable {
         self.format.to_owned()
     }
 
-    fn columns(&mut self, control: &Control) -> Result<Schema, String> {
+    fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String> {
         self.version = self.version.or_else(|| version(&self.path));
-        let (threads, scan) = settings(&self.common, &self.path, self.memory_bytes, control)?;
+        let (threads, scan) = settings(&self.common, self.file(), memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
-        let memory = (table_reading_bytes(self.memory_bytes), self.memory_bytes);
-        let opened = recognised((threads, memory), scan, &from(), &shown, &self.path, self.extent)?;
+        let memory = (memory_bytes, self.memory_bytes);
+        let opened = recognised((threads, memory), scan, &from(), &shown, self.file(), self.extent)?;
         let columns = FlatColumns::new(match &opened {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),
         });
         let own = columns.own();
         if own.len() > COLUMNS_MAX {
-            let name = escaped_path(&self.path);
+            let name = self.file().shown();
             return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are shown", own.len()));
         }
         self.opened = Some(opened);
@@ -151,7 +202,7 @@ impl TableSource for ServedTable {
             None => Ok(TableEnd::Whole),
         };
         if !control.stopped() && version(&self.path) != self.version {
-            let name = escaped_path(&self.path);
+            let name = self.file().shown();
             return Err(format!("{name}: it was changed while it was read: its rows may be of both versions"));
         }
         end
@@ -216,7 +267,8 @@ fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExt
         Ok(BatchOutcome::All)
     };
     let (_, error) = records.read(take, |reason, text| lock().reject(reason, text))?;
-    records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
+    let notes = records.guesses().iter().cloned().chain(records.notes());
+    notes.for_each(|note| tracing::info!("{}", message::escaped(&note)));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     match error {
         Some(error) => Err(error.to_string()),
