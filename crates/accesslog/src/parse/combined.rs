@@ -75,11 +75,19 @@ fn split_client(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if is_ipv4(line, space) {
         return Some((client, rest));
     }
-    if client.ends_with(b",") {
+    Some((other_client(client)?, rest))
+}
+
+/// A client that is no IPv4 address. `None` also for an IPv4 address in IPv6's form, which
+/// `general` gives another text.
+#[cold]
+fn other_client(word: &[u8]) -> Option<&[u8]> {
+    if word.ends_with(b",") {
         return None;
     }
-    let client = present(address::client(client));
-    (client.is_empty() && space == 1 || address::is_host(client)).then_some((client, rest))
+    let client = present(address::client(word));
+    let is_client = client.is_empty() && word.len() == 1 || address::is_host(client);
+    (is_client && address::mapped(client).is_none()).then_some(client)
 }
 
 /// True if the first `length` bytes look like an IPv4 address: digits and three points, up to 15
@@ -95,7 +103,10 @@ fn is_ipv4(line: &[u8], length: usize) -> bool {
     let not_digits = ((digits & !TOPS) + LOW * 0x76) | digits;
     let points = word ^ (LOW * u128::from(b'.'));
     let not_points = ((points & !TOPS) + LOW * 0x7f) | points;
-    (not_digits & not_points & TOPS & bytes) == 0 && (!not_points & TOPS & bytes).count_ones() == 3
+    let points = (!not_points & TOPS & bytes) >> 7;
+    // The sum of the bytes, which is in the top one after the multiplication.
+    let halves = (points as u64) + (points >> 64) as u64;
+    (not_digits & not_points & TOPS & bytes) == 0 && halves.wrapping_mul(LOW as u64) >> 56 == 3
 }
 
 /// `17/May/2015:10:05:03 +0000] "`

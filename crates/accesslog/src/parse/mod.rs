@@ -113,8 +113,26 @@ impl LogParser {
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = if line.first() == Some(&0) { after_nuls(line) } else { line };
+        if let LineSyntax::Text(Program { shape: FastPath::Combined, .. }) = self.format.kind() {
+            let mut outcome = LineOutcome::Parsed(LogRecord::default());
+            if let LineOutcome::Parsed(record) = &mut outcome {
+                let parsed = match self.numbers_only {
+                    true => combined::parse_numbers(&mut self.clock, line, record),
+                    false => combined::parse(&mut self.clock, line, record),
+                };
+                // Nothing changes it after this, as that would copy it for each line.
+                if parsed.is_some() {
+                    return outcome;
+                }
+            }
+        }
+        self.parse_other(line)
+    }
+
+    /// Reads a line that is of no shape with a function of its own.
+    fn parse_other<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         let mut outcome = match self.format.kind() {
-            LineSyntax::Text(program) => parse_text(program, &mut self.clock, self.numbers_only, line),
+            LineSyntax::Text(program) => general::parse(program, &mut self.clock, line),
             LineSyntax::Json(keys) => {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse(keys, &mut self.clock, state, line)
@@ -199,19 +217,4 @@ fn parse_after<'a>(
         record.source = source;
     }
     outcome
-}
-
-#[inline]
-fn parse_text<'a>(program: &Program, clock: &mut ClfClock, numbers_only: bool, line: &'a [u8]) -> LineOutcome<'a> {
-    if program.shape == FastPath::Combined {
-        let mut outcome = LineOutcome::Parsed(LogRecord::default());
-        if let LineOutcome::Parsed(record) = &mut outcome {
-            let parsed =
-                if numbers_only { combined::parse_numbers(clock, line, record) } else { combined::parse(clock, line, record) };
-            if parsed.is_some() {
-                return outcome;
-            }
-        }
-    }
-    general::parse(program, clock, line)
 }
