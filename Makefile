@@ -62,8 +62,10 @@ test-bench:
 	python3 -m unittest discover bench
 
 # The debug build reads the page from web/dist; a release build has it inside.
+# It is the program that the tests of the workspace have built: built alone it has fewer features of what
+# it depends on, and half of that is compiled once more.
 test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) $(NGINX) /usr/bin/curl
-	cargo build --locked --workspace --bin rorqual
+	cargo test --workspace --locked --no-run
 	node crates/serve/tests/clients/clients.mjs --program $(target)/debug/rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/uploads.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM) --nginx $(NGINX)

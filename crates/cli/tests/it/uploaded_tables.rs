@@ -103,6 +103,8 @@ fn what_is_no_table_stays_what_it_was() {
         let message = refused(&server, name, &bytes, 422, "unknown_format");
         assert!(message.contains(name), "{message}");
     }
+    let message = refused(&server, "cut.parquet", b"PAR1", 422, "bad_input");
+    assert!(message.contains("cut.parquet") && message.contains("footer"), "{message}");
     let message = refused(&server, "cut.json", b"[{\"a\": 1}, {\"a\": 2", 422, "bad_input");
     assert!(message.contains("cut.json"), "{message}");
 }

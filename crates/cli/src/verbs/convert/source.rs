@@ -152,6 +152,9 @@ impl KnownInput {
 /// A stream of Arrow IPC. Other files of columns are none.
 fn stream(mut input: Input, head: &[u8], scan: &ScanSettings, memory_bytes: u64) -> Result<TableFile, String> {
     let name = input.name().to_owned();
+    if input.is_file() && !is_stream(head) {
+        return Err(format!("{name}: it begins as a Parquet or Arrow file does, and ends before the footer of one"));
+    }
     let stored = input.read_ahead(head.len().min(HEAD_BYTES), &scan.control).map_err(|error| error.to_string())?;
     let is_plain = stored.is_empty() || is_stream(stored);
     if !is_stream(head) || !is_plain {
