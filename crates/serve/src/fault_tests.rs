@@ -10,7 +10,7 @@ use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{TransferEnd, Transport};
 use crate::ingest::upload::Intake;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{NewUpload, Session, SessionContext, SessionState, Tables};
+use crate::session::{NewUpload, Session, SessionContext, SessionState, TableResources};
 use crate::state::StateDir;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};
@@ -58,10 +58,10 @@ pub(crate) fn shared(sessions_max: usize) -> Arc<SessionContext> {
 }
 
 /// No tables.
-fn tables(spill: Option<&(PathBuf, u64)>, admission: &Admission) -> Tables {
+fn tables(spill: Option<&(PathBuf, u64)>, admission: &Admission) -> TableResources {
     let shares = settings().shares(0, 1).expect("enough memory");
     let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
-    Tables::new(SessionMemory { shares, question_bytes: 7 << 20, segment_rows }, None, spill, None, admission)
+    TableResources::new(SessionMemory { shares, question_bytes: 7 << 20, segment_rows }, None, spill, None, admission)
 }
 
 fn admission(sessions: usize) -> Admission {

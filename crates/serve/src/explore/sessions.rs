@@ -8,7 +8,7 @@ use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{NewUpload, Session, SessionContext, Tables, no_file};
+use crate::session::{NewUpload, Session, SessionContext, TableResources, no_file};
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
@@ -66,7 +66,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: AnalyzeSettings,
-        (tables, export_advice): (Tables, ExportAdvice),
+        (tables, export_advice): (TableResources, ExportAdvice),
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         admission: &Admission,
         rate_limit: Option<u64>,

@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
-use crate::session::{NewUpload, TableSource, Tables};
+use crate::session::{NewUpload, TableResources, TableSource};
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
@@ -132,7 +132,7 @@ impl Server {
         let grace = config.access.grace;
         recorded();
         let reading_bytes = config.has_tables.then_some(config.settings.memory_bytes / TABLES_READING_SHARE);
-        let tables = Tables::new(allotment, reading_bytes, config.spill.as_ref(), config.table_opener, &admission);
+        let tables = TableResources::new(allotment, reading_bytes, config.spill.as_ref(), config.table_opener, &admission);
         let sessions = Sessions::new(
             config.settings,
             (tables, advice),

@@ -6,14 +6,14 @@ mod phase;
 mod runs;
 mod shown;
 mod table;
-mod tables;
+mod table_resources;
 mod uploads;
 
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
 pub use table::{TableEnd, TableOpener, TableSource};
-pub(crate) use tables::{Tables, no_file};
+pub(crate) use table_resources::{TableResources, no_file};
 pub(crate) use uploads::too_long;
 
 use crate::admission::scheduler::{Scheduler, WorkerGrant as ParseTurn};
@@ -171,11 +171,11 @@ pub(crate) struct SessionContext {
     spare: PermitPool,
     /// The scheduler of their parsing.
     pub(crate) turns: Arc<Scheduler>,
-    tables: Tables,
+    tables: TableResources,
 }
 
 impl SessionContext {
-    pub(crate) fn new(tables: Tables, admission: &Admission) -> Arc<Self> {
+    pub(crate) fn new(tables: TableResources, admission: &Admission) -> Arc<Self> {
         Arc::new(Self {
             sessions_max: admission.count(PermitKind::Session),
             turn: admission.pool(PermitKind::Query),

@@ -1,7 +1,7 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
 use super::phase::{Failure, Phase};
-use super::tables::KeptTable;
+use super::table_resources::SpooledTable;
 use super::{Session, lock};
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
 use crate::ingest::feed::{FeedSource, is_enough};
@@ -33,7 +33,7 @@ pub(super) enum UploadRun {
     /// The analysis of a log.
     Log(Box<LogRun>),
     /// A table, which is read once all of it is there.
-    Table { source: FeedSource, kept: KeptTable },
+    Table { source: FeedSource, spooled: SpooledTable },
 }
 
 impl UploadRun {
@@ -97,7 +97,7 @@ impl Session {
         let outcome = match guarded.take().map_or_else(|| self.open_run(turn), |run| Ok(Some(run))) {
             Ok(None) => SliceOutcome::Paused { held_bytes: 0 },
             Ok(Some(UploadRun::Log(run))) => self.run_log_slice(run, &mut guarded, turn),
-            Ok(Some(UploadRun::Table { source, kept })) => self.keep_table_slice(source, kept, &mut guarded),
+            Ok(Some(UploadRun::Table { source, spooled })) => self.spool_slice(source, spooled, &mut guarded),
             Err(message) => self.end_without_room(message),
         };
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
@@ -119,7 +119,7 @@ impl Session {
             self.lock().table = format.map(str::to_owned);
             // It has no state that the next server could go on with.
             self.forget();
-            return Ok(Some(UploadRun::Table { source, kept: self.shared.tables.keep()? }));
+            return Ok(Some(UploadRun::Table { source, spooled: self.shared.tables.spool()? }));
         }
         let input = Input::from_source(self.name().to_owned(), Box::new(source)).into_utf8();
         Ok(Some(UploadRun::Log(Box::new(self.analyzer.open(input, &turn.pool, &self.control, None)))))
@@ -164,16 +164,16 @@ impl Session {
         SliceOutcome::Ended
     }
 
-    /// Keeps the bytes at hand of a table.
-    fn keep_table_slice(
+    /// Spools the bytes at hand of a table.
+    fn spool_slice(
         self: &Arc<Self>,
         mut source: FeedSource,
-        mut kept: KeptTable,
+        mut spooled: SpooledTable,
         place: &mut Option<UploadRun>,
     ) -> SliceOutcome {
         // It has no errors.
         while let Some(block) = source.next_block().unwrap_or_default() {
-            if let Err(message) = kept.write(&block.lease[block.range.clone()]) {
+            if let Err(message) = spooled.write(&block.lease[block.range.clone()]) {
                 return self.end_without_room(message);
             }
         }
@@ -183,7 +183,7 @@ impl Session {
             return SliceOutcome::Ended;
         }
         let outcome = if source.paused() { SliceOutcome::Paused { held_bytes: 0 } } else { SliceOutcome::Uploaded };
-        *place = Some(UploadRun::Table { source, kept });
+        *place = Some(UploadRun::Table { source, spooled });
         outcome
     }
 

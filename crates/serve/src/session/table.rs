@@ -1,5 +1,5 @@
-//! A session whose rows are those of a table: a file of the server, or an upload that was kept in a
-//! temporary file.
+//! A session whose rows are those of a table: a file of the server, or an upload that was spooled
+//! to a temporary file.
 
 use super::phase::{Failure, Phase};
 use super::runs::{FailOnUnwind, UploadRun};
@@ -90,10 +90,10 @@ impl Session {
             return;
         }
         let guard = FailOnUnwind(self);
-        if let Some(UploadRun::Table { kept, .. }) = reading.take() {
+        if let Some(UploadRun::Table { spooled, .. }) = reading.take() {
             self.lock().dedicated = false;
-            match self.shared.tables.open(self.name(), kept.path()) {
-                Some(table) => self.read_table(table, kept.bytes()),
+            match self.shared.tables.open(self.name(), spooled.path()) {
+                Some(table) => self.read_table(table, spooled.bytes()),
                 None => {
                     let message = format!("{}: it begins as a table does, and as a whole it is none", self.name());
                     let source = self.source_so_far(Some(message.clone()));

@@ -1,4 +1,4 @@
-//! Memory and files of tables: their stores, and uploads that are kept until they are read.
+//! Memory and files for tables: their stores, and uploads that are spooled until they are read.
 
 use super::table::{TableOpener, TableSource};
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// Means to read tables, the same for all sessions.
-pub(crate) struct Tables {
+pub(crate) struct TableResources {
     memory: SessionMemory,
     sessions_max: usize,
     /// Memory for reading a table that is apart from the sessions' shares. Without it each takes a
@@ -35,14 +35,14 @@ pub(crate) struct Tables {
 
 /// An uploaded table, in a temporary file without a name: a table is read more than once where its
 /// columns turn up late, and some formats from their end.
-pub(crate) struct KeptTable {
+pub(crate) struct SpooledTable {
     file: File,
     bytes: u64,
     bytes_max: u64,
     path: PathBuf,
 }
 
-impl Tables {
+impl TableResources {
     /// Means within the memory of `sessions_max` sessions, which share the folder's bytes.
     pub(crate) fn new(
         memory: SessionMemory,
@@ -90,13 +90,13 @@ impl Tables {
     ///
     /// # Errors
     /// A sentence for its sender.
-    pub(crate) fn keep(&self) -> Result<KeptTable, String> {
+    pub(crate) fn spool(&self) -> Result<SpooledTable, String> {
         let Some((folder, bytes_max)) = &self.spill else {
-            let message = "a table is kept in a temporary file until it is read, and this server writes none (--temp-max 0)";
+            let message = "a table is in a temporary file until it is read, and this server writes none (--temp-max 0)";
             return Err(message.to_owned());
         };
         self.opener.as_ref().map_or(Ok(()), |opener| opener.check(self.reading_bytes()))?;
-        KeptTable::new(folder, *bytes_max).map_err(|cause| no_file("--temp-dir", &folder.display().to_string(), &cause))
+        SpooledTable::new(folder, *bytes_max).map_err(|cause| no_file("--temp-dir", &folder.display().to_string(), &cause))
     }
 
     /// An empty store for the rows of a table, in the share of a session of which `file_bytes` of
@@ -158,7 +158,7 @@ pub(crate) fn no_file(flag: &str, folder: &str, cause: &io::Error) -> String {
     format!("{folder}: there can be no file for rows ({flag}): {}", reason(cause))
 }
 
-impl KeptTable {
+impl SpooledTable {
     fn new(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         let file = tempfile::tempfile_in(folder)?;
         // Each opening has an offset of its own.
@@ -174,14 +174,14 @@ impl KeptTable {
         self.bytes += bytes.len() as u64;
         if self.bytes > self.bytes_max {
             return Err(format!(
-                "a table is kept in a temporary file until it is read, and a session's files have at most {} here \
-                 (--temp-max, divided by --sessions): send it compressed, or in parts",
+                "a table is in a temporary file until it is read, and a session's files have at most {} here \
+                 (--temp-max, divided by --sessions): send it compressed",
                 format_size(self.bytes_max)
             ));
         }
         self.file.write_all(bytes).map_err(|cause| {
             let reason = reason(&cause);
-            format!("cannot write the temporary file in which a table is kept until it is read (--temp-dir): {reason}")
+            format!("cannot write the temporary file in which a table is until it is read (--temp-dir): {reason}")
         })
     }
 
