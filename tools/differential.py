@@ -24,6 +24,8 @@ TOP = Path(__file__).resolve().parent.parent
 
 # A block of the program; --line-max takes less, so that most cases have lines that are not held whole.
 BLOCK = 256 << 10
+# GNU grep reads a pipe in pieces of this size, and a file in larger ones.
+GNU_BUFFER = 32 << 10
 WIDE = 300_000
 
 ATOMS = [b"a", b"b", b"ab", b"[ab]", b"[^a]", b".", b"0", b" ", b"_", b"x", b"[0-9]", b"foo", b"\\.", b"(a|b)", b"(ab|a)", b"(foo|bar)"]
@@ -403,9 +405,9 @@ EXPLAINED = [
          lambda a: a.case.has("-w", "-I") and has_odd(a.case), each_text(plain)),
     Rule("with -v no match is left to print; GNU grep prints matches of lines around with -v -o",
          lambda a: a.case.peer == "g" and a.case.has("-v") and a.case.has("-o") and a.case.has(*CONTEXT), drop(*CONTEXT)),
-    Rule("-I goes by NULs in the first 256 KiB; GNU grep's by all that it reads",
-         lambda a: a.case.peer == "g" and a.case.has("-I") and any(b"\0" in text[BLOCK:] for text in a.case.files),
-         each_text(lambda text: text[:BLOCK] + text[BLOCK:].replace(b"\0", b" "))),
+    Rule("-I goes by NULs in the first 256 KiB; GNU grep's by all that it reads, and it prints lines before it has read the NUL",
+         lambda a: a.case.peer == "g" and a.case.has("-I") and any(b"\0" in text[GNU_BUFFER:] for text in a.case.files),
+         each_text(lambda text: text[:GNU_BUFFER] + text[GNU_BUFFER:].replace(b"\0", b" "))),
     Rule("of alternatives that match at one place -o prints the first, as ripgrep; GNU grep the longest",
          lambda a: is_as_ripgrep(a.case) and a.case.has("-o") and (len(a.case.patterns) > 1 or any(b"|" in pattern for pattern in a.case.patterns)), in_case(ask_ripgrep)),
     Rule("with -w a match may be empty where no word is near, as in ripgrep; GNU grep takes no empty one at a place where a longer one was no word",
