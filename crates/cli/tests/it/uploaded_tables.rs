@@ -99,6 +99,11 @@ fn what_is_no_table_stays_what_it_was() {
     let id = uploaded(&server, "log.json", format!("{log}\n").repeat(50).as_bytes());
     let live = server.live(&id);
     assert_eq!((&live["session"]["columns"], &live["report"]["lines"]["parsed"]), (&Value::Null, &json!(50)));
+    // A log in a format of its own is no table for its separators, unless it is called one.
+    let own = b"10.1.2.3|2025-01-02T03:04:05+01:00|GET|/a|200|512\n".repeat(30);
+    let message = refused(&server, "own.log", &own, 422, "unknown_format");
+    assert!(message.contains("own.log") && message.contains("format"), "{message}");
+    assert_eq!(server.live(&uploaded(&server, "own.csv", &own))["session"]["columns"], json!(6));
     for (name, bytes) in [("words.txt", b"some words\nof a text\n".repeat(40)), ("data.bin", [0, 1, 2, 255, 10].repeat(9_000))] {
         let message = refused(&server, name, &bytes, 422, "unknown_format");
         assert!(message.contains(name), "{message}");

@@ -25,6 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Columns of one table at most: each takes memory for its values.
 const COLUMNS_MAX: usize = 4_000;
 
+/// Lines by which a text with separators is told from a log.
+const LOOKED_AT_LINES: usize = 20;
+
 /// Memory with which the start of a file can be looked at, whatever the server has.
 const LOOKED_AT_BYTES: u64 = 256 << 20;
 
@@ -95,6 +98,8 @@ impl ServedTable {
         }
         match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
             RecordFormat::Json(..) => Some("JSON"),
+            // Told by its separators alone it may be a log in a format of its own.
+            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_requests(&head.bytes) => None,
             RecordFormat::Csv(_) => Some("CSV"),
             RecordFormat::Log(_) => None,
         }
@@ -102,16 +107,27 @@ impl ServedTable {
 
     /// Of a file whose start can't be read.
     fn format_by_name(path: &Path) -> Option<&'static str> {
-        let stem = path.file_stem().map(Path::new);
-        let extensions = [path.extension(), stem.and_then(Path::extension)];
-        let is = |names: &[&str]| {
-            extensions.iter().flatten().any(|extension| names.iter().any(|name| extension.eq_ignore_ascii_case(name)))
-        };
-        if is(&["json", "ndjson", "jsonl"]) {
+        if is_named(path, &["json", "ndjson", "jsonl"]) {
             return Some("JSON");
         }
-        is(&["csv", "tsv"]).then_some("CSV")
+        is_named(path, &["csv", "tsv"]).then_some("CSV")
     }
+}
+
+/// True if a file has one of these extensions, also before that of a compression.
+fn is_named(path: &Path, extensions: &[&str]) -> bool {
+    let stem = path.file_stem().map(Path::new);
+    let own = [path.extension(), stem.and_then(Path::extension)];
+    own.iter().flatten().any(|own| extensions.iter().any(|extension| own.eq_ignore_ascii_case(extension)))
+}
+
+/// True if most of the first lines have a method of HTTP as a word.
+fn is_of_requests(head: &[u8]) -> bool {
+    const METHODS: [&[u8]; 7] = [b"GET", b"POST", b"HEAD", b"PUT", b"DELETE", b"OPTIONS", b"PATCH"];
+    let lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LOOKED_AT_LINES);
+    let has_method = |line: &[u8]| line.split(|byte| !byte.is_ascii_alphabetic()).any(|word| METHODS.contains(&word));
+    let (requests, all) = lines.fold((0, 0), |(requests, all), line| (requests + usize::from(has_method(line)), all + 1));
+    2 * requests > all
 }
 
 /// Opens tables that are uploaded.
