@@ -91,6 +91,8 @@ pub(crate) struct CandidateField {
     pub(crate) index: usize,
     /// Code of the derived column for each code, where the column is derived.
     classes: Option<Arc<Vec<u32>>>,
+    /// The first code of a group of texts that no field's value stands for.
+    groups_start: u32,
 }
 
 /// Usual values of a field at most.
@@ -103,8 +105,8 @@ impl CandidateField {
     /// The value of a field whose column has this code in all segments.
     pub(crate) fn value(&self, global: u32) -> u32 {
         match &self.classes {
-            Some(classes) if global != OTHERS => classes.get(global as usize).copied().unwrap_or(NONE),
-            _ => global,
+            Some(classes) => classes.get(global as usize).copied().unwrap_or(NONE),
+            None => global,
         }
     }
 
@@ -127,7 +129,7 @@ impl CandidateField {
 
     /// True if the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
-        code > if self.column.is_some() { OTHERS } else { NONE }
+        if self.column.is_some() { code > OTHERS && code < self.groups_start } else { code > NONE }
     }
 }
 
@@ -137,11 +139,15 @@ impl RowStore {
         let text = |column: TextColumn| {
             let (index, derived) = source(column);
             let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
-            CandidateField { column: Some(column), index, classes }
+            let groups_start = match derived {
+                Some(_) => u32::MAX,
+                None => self.dictionaries[index].lock().groups_start(),
+            };
+            CandidateField { column: Some(column), index, classes, groups_start }
         };
         let query = self.schema().texts().filter(|column| *column == TextColumn::QUERY);
         let texts = self.schema().panels().iter().copied().chain(query).map(text);
-        texts.chain([CandidateField { column: None, index: STATUS, classes: None }]).collect()
+        texts.chain([CandidateField { column: None, index: STATUS, classes: None, groups_start: u32::MAX }]).collect()
     }
 
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked
@@ -296,8 +302,8 @@ impl CandidateTest {
                 return Ok(some.then(|| numbers.select(&NumberTest::range(*least, u64::MAX), segment.rows)));
             }
             Self::Code { column, code, classes: Some(classes) } => {
-                let coded = segment.coded(source(*column).0, spill)?;
-                let is_it = |global: &u32| classes.get(*global as usize) == Some(code) && *global != OTHERS;
+                let coded = store.coded(segment, source(*column).0)?;
+                let is_it = |global: &u32| classes.get(*global as usize) == Some(code);
                 let local: Vec<bool> = coded.globals.iter().map(is_it).collect();
                 let some = local.iter().any(|passed| *passed);
                 return Ok(some.then(|| {
@@ -311,8 +317,8 @@ impl CandidateTest {
             Self::Code { column, code, classes: None } => (source(*column).0, *code),
             Self::Status(status) => (STATUS, *status),
         };
-        let coded = segment.coded(index, spill)?;
-        let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
+        let coded = store.coded(segment, index)?;
+        let Some(local) = coded.local_of(code) else { return Ok(None) };
         let local = local as u64;
         Ok(Some(coded.codes.select(local, local, segment.rows)))
     }

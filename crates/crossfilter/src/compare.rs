@@ -2,7 +2,7 @@
 
 use crate::columns::{STATUS, source};
 use crate::counted::CountedViews;
-use crate::dictionary::{NONE, OTHERS};
+use crate::dictionary::NONE;
 use crate::panels::{amounts_of, shown};
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
@@ -60,6 +60,10 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn compare(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
+        self.asked(|| self.side_by_side(a, b, wanted, control))
+    }
+
+    fn side_by_side(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
         let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
         let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel = |column: &TextColumn| self.compared(&counted_a, &counted_b, *column, wanted.top);
@@ -80,14 +84,14 @@ impl RowStore {
         let text = |code: u32| tables.text_of(derived, code);
         let row = |code: u32| sides.row(code, shown(text(code)));
         let (title, field) = (self.schema().title(field), self.schema().text_name(field));
-        ComparedPanel { field, title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
+        ComparedPanel { field, title, rows: sides.top(|code| tables.is_value(derived, code), top).into_iter().map(row).collect() }
     }
 }
 
 fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPanel {
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
-    let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    let rows = sides.top(|status| status > NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
     ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
 }
 
@@ -104,10 +108,10 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The codes above `absent` whose shares differ most, ties by hits.
-    fn top(&self, absent: u32, count: usize) -> Vec<u32> {
+    /// The codes of values whose shares differ most, ties by hits.
+    fn top(&self, is_value: impl Fn(u32) -> bool, count: usize) -> Vec<u32> {
         let only_b = self.b.iter().filter(|(code, _)| self.a.get(*code).hits == 0);
-        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| *code > absent).collect();
+        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| is_value(*code)).collect();
         let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
         let order = |x: &u32, y: &u32| {
             let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());

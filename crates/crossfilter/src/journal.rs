@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// First bytes of a journal, before its number.
-const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows02");
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows03");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead04");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead05");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -48,7 +48,7 @@ impl RowStore {
         let number = RandomState::default().hash_one(0);
         journal.set_len(0)?;
         journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
-        let store = Self::empty(settings, Some(Spill::journal(journal, START_BYTES, bytes_max)));
+        let store = Self::empty(settings, Some(Spill::journal(journal, START_BYTES, bytes_max)), number);
         lock(&store.written).codes = vec![OTHERS as usize + 1; store.dictionaries.len()];
         Ok(Arc::new(store))
     }
@@ -131,8 +131,8 @@ impl RowStore {
             let shortage = dictionary.lock().shortage();
             // No code is 0 that a text has.
             head.extend_from_slice(&shortage.overflowed_at.unwrap_or(0).to_le_bytes());
+            head.extend_from_slice(&shortage.places.to_le_bytes());
             head.push(u8::from(shortage.cut));
-            head.extend_from_slice(&shortage.uncoded_most.to_le_bytes());
         }
         let segments = lock(&self.segments);
         let growing = || segments.all.iter().enumerate().filter(|(_, segment)| !segment.complete);
@@ -162,7 +162,7 @@ impl RowStore {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
         }
         let cut = journal.try_clone()?;
-        let store = Self::empty(settings, Some(Spill::journal(journal, head.journal_bytes, bytes_max)));
+        let store = Self::empty(settings, Some(Spill::journal(journal, head.journal_bytes, bytes_max)), head.number);
         let mut segments = Restored::new(head.segments, store.counts());
         store.take_journal(&head, &mut segments)?;
         store.take_head(head, segments).ok_or_else(damaged)?;
@@ -212,9 +212,9 @@ impl RowStore {
             rest = remaining;
             Some(text)
         });
-        let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));
+        let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), None | Some(&(REJECTED | REPAIRED)));
         let (_, shortage) = head.dictionaries[usize::from(field)];
-        match tables.restore(texts.take_while(is_flaw), shortage.overflowed_at) {
+        match tables.restore(texts.take_while(is_flaw), shortage) {
             Err(NotRestored::NoRoom) => {
                 Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"))
             }
@@ -268,9 +268,9 @@ fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> 
     let mut piece = Vec::new();
     let mut next = code;
     while next < tables.len() && piece.len() < PIECE_BYTES_MAX {
-        let text = tables.text(next as u32);
+        let text = tables.journaled(next as u32);
         piece.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        piece.extend_from_slice(text);
+        piece.extend_from_slice(&text);
         next += 1;
     }
     (next > code).then_some((piece, next))
@@ -279,7 +279,7 @@ fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> 
 impl SegmentColumns {
     /// The largest code in all segments of a column.
     fn last_global(&self, index: usize) -> usize {
-        self.coded[index].globals.last().map_or(0, |last| *last as usize)
+        self.coded[index].globals_max() as usize
     }
 }
 
@@ -318,7 +318,7 @@ impl Restored {
         stored.offset += offset;
         self.bytes_most = self.bytes_most.max(columns.bytes());
         for (most, coded) in self.globals_max.iter_mut().zip(&columns.coded) {
-            *most = coded.globals.last().copied().unwrap_or(0).max(*most);
+            *most = coded.globals_max().max(*most);
         }
         self.put(meta.place, Segment::of_record(meta, None, Some(stored), true))?;
         payload.is_empty().then_some(())
@@ -352,8 +352,8 @@ impl JournalHead {
         for dictionary in &mut dictionaries {
             let length = u32::take(&mut rest)? as usize;
             let overflowed_at = Some(u32::take(&mut rest)?).filter(|code| *code != 0);
-            let (cut, uncoded_most) = (u8::take(&mut rest)? != 0, u64::take(&mut rest)?);
-            *dictionary = (length, Shortage { overflowed_at, cut, uncoded_most });
+            let (places, cut) = (u32::take(&mut rest)?, u8::take(&mut rest)? != 0);
+            *dictionary = (length, Shortage { overflowed_at, places, cut });
         }
         let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
         // One for each worker of a turn.

@@ -28,6 +28,7 @@ mod explain;
 mod journal;
 pub mod limits;
 mod majority;
+mod naming;
 mod number_spread;
 mod numbers;
 mod page;
@@ -46,8 +47,10 @@ mod spill;
 mod store;
 mod sums;
 mod table_recorder;
+mod tally;
 mod test_counts;
 mod timeline;
+mod uncoded;
 mod urls;
 mod values;
 mod view;
@@ -63,6 +66,6 @@ pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
-    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, TimeRange, View, ViewError,
+    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,
     ViewHistogram, ViewParts, ViewResult,
 };

@@ -6,11 +6,12 @@ use crate::columns::{
     source,
 };
 use crate::columns::{CODED, ColumnCounts, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
-use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS, derive};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
+use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::ABSENT;
 use rorqual_accesslog::format::LogFormat;
@@ -156,7 +157,7 @@ impl RowStore {
         control: &Control,
     ) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let known = lock(&self.kept).shares(view, snapshot.generation);
         let shares = match known {
             Some(shares) => shares,
@@ -204,7 +205,7 @@ impl RowStore {
         }
         let segment = &snapshot.segments[index];
         let mut list = Vec::new();
-        plan.select(segment, &self.dictionaries, self.spill.as_ref())?.list(&mut list);
+        plan.select(segment, self)?.list(&mut list);
         open.push(OpenSegment { index, list, reader: RowReader::new(self, segment)? });
         Ok(&open[open.len() - 1])
     }
@@ -218,7 +219,7 @@ impl RowStore {
                 return Ok(Vec::new());
             }
             let segment = &snapshot.segments[index];
-            let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
+            let bits = plan.select(segment, self)?;
             let share = |run: &InputRun| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
             Ok(segment.runs.iter().map(share).filter(|share| share.rows > 0).collect())
         };
@@ -262,6 +263,8 @@ fn count_run(bits: &Bits, run: &InputRun) -> usize {
 struct RowReader<'a> {
     store: &'a RowStore,
     coded: Vec<Cow<'a, CodedColumnRef>>,
+    /// Texts without a code of the coded columns that have some.
+    uncoded: Vec<Option<PlainTexts>>,
     numbers: Vec<Cow<'a, crate::numbers::CodedNumbers>>,
 }
 
@@ -270,16 +273,18 @@ impl<'a> RowReader<'a> {
         let spill = store.spill.as_ref();
         let ColumnCounts { coded, numbers } = segment.counts();
         let coded = (0..coded).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
+        let uncoded = segment.plain_texts(spill)?;
         let numbers = (0..numbers).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
-        Ok(Self { store, coded, numbers })
+        Ok(Self { store, coded, uncoded, numbers })
     }
 
     fn text(&self, column: usize, row: usize) -> String {
         let code = self.coded[column].get(row);
-        if code == OTHERS {
-            return if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned();
+        match self.with_uncoded(column, row, lossy) {
+            Some(text) => text,
+            None if code == OTHERS => if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned(),
+            None => lossy(self.store.dictionaries[column].lock().text(code)),
         }
-        lossy(self.store.dictionaries[column].lock().text(code))
     }
 
     /// The derived value of a text.
@@ -288,10 +293,19 @@ impl<'a> RowReader<'a> {
         let code = self.coded[index].get(row);
         let tables = self.store.dictionaries[index].lock();
         let class = tables.classes(column).get(code as usize).copied().unwrap_or(NONE);
-        if code == OTHERS || class == OTHERS {
-            return NO_ROOM.to_owned();
+        if class != OTHERS {
+            return lossy(tables.text_of(Some(column), class));
         }
-        lossy(tables.text_of(Some(column), class))
+        drop(tables);
+        let countries = self.store.settings.countries.as_deref();
+        self.with_uncoded(index, row, |text| lossy(&derive(column, text, countries))).unwrap_or_else(|| NO_ROOM.to_owned())
+    }
+
+    /// What is made of the text of a row that has no code; `None` of one that has.
+    fn with_uncoded(&self, column: usize, row: usize, make: impl Fn(&[u8]) -> String) -> Option<String> {
+        let coded = &self.coded[column];
+        let text = coded.uncoded_of(coded.codes.get(row) as usize)?;
+        self.uncoded[column].as_ref().map(|texts| make(texts.text(text)))
     }
 
     /// The values of the schema's own columns.

@@ -8,6 +8,7 @@ use crate::columns::{ColumnCounts, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
 use crate::limits::SEGMENT_ROWS_MAX;
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
+use crate::uncoded::{PackedTexts, UncodedTexts};
 use lz4_flex::block::{compress, decompress};
 use std::io;
 
@@ -42,6 +43,17 @@ pub(crate) struct SegmentLocation {
     pub(crate) counts: ColumnCounts,
     /// Of each column, the coded ones first.
     lengths: Box<[u32]>,
+    /// Of the coded columns with texts without a code, in the order of the columns.
+    pub(crate) uncoded: Box<[UncodedLocation]>,
+}
+
+/// Location of the texts without a code of a column: hashes, and then texts, after those of the
+/// columns before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UncodedLocation {
+    pub(crate) column: u16,
+    texts: u32,
+    texts_bytes: u32,
 }
 
 /// Metadata of a segment beside its columns.
@@ -158,8 +170,19 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
     let directory = out.len();
     let counts = columns.counts();
     out.resize(directory + counts.all() * size_of::<u32>(), 0);
-    let mut stored = SegmentLocation::new(out.len() as u64, counts);
     let mut bytes = Vec::new();
+    let mut uncoded = Vec::new();
+    out.extend_from_slice(&(columns.uncoded.len() as u32).to_le_bytes());
+    for (column, of) in &columns.uncoded {
+        bytes.clear();
+        of.texts.write(&mut bytes);
+        let location = UncodedLocation { column: *column, texts: of.hashes.len() as u32, texts_bytes: bytes.len() as u32 };
+        out.extend_from_slice(&location.column.to_le_bytes());
+        out.extend_from_slice(&location.texts.to_le_bytes());
+        out.extend_from_slice(&location.texts_bytes.to_le_bytes());
+        uncoded.push(location);
+    }
+    let mut stored = SegmentLocation::new(out.len() as u64, counts, uncoded);
     for index in 0..counts.all() {
         bytes.clear();
         match columns.coded.get(index) {
@@ -171,6 +194,10 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
         stored.lengths[index] = (out.len() - start) as u32;
         out[directory + index * size_of::<u32>()..][..size_of::<u32>()].copy_from_slice(&stored.lengths[index].to_le_bytes());
     }
+    for (_, of) in &columns.uncoded {
+        of.write_hashes(out);
+        of.texts.write(out);
+    }
     stored
 }
 
@@ -179,10 +206,11 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
 pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
     let whole = bytes.len();
     let meta = Meta::take(bytes)?;
-    let mut stored = SegmentLocation::new(0, counts);
+    let mut stored = SegmentLocation::new(0, counts, Vec::new());
     for length in &mut stored.lengths {
         *length = u32::take(bytes)?;
     }
+    stored.uncoded = UncodedLocation::take_all(bytes, counts)?.into();
     stored.offset = (whole - bytes.len()) as u64;
     let mut column = |index: usize| -> Option<Vec<u8>> {
         let (own, rest) = bytes.split_at_checked(stored.lengths[index] as usize)?;
@@ -192,11 +220,28 @@ pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, S
     let coded = (0..counts.coded).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let numbers =
         (counts.coded..counts.all()).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
-    let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
+    let mut uncoded = Vec::new();
+    for location in &stored.uncoded {
+        let texts = location.texts as usize;
+        let (hashes, rest) = bytes.split_at_checked(texts.checked_mul(size_of::<u64>())?)?;
+        let (packed, rest) = rest.split_at_checked(location.texts_bytes as usize)?;
+        *bytes = rest;
+        let hashes = UncodedTexts::read_hashes(hashes, texts)?;
+        uncoded.push((location.column, UncodedTexts { hashes, texts: PackedTexts::read(packed, texts)? }));
+    }
+    let columns = SegmentColumns { coded, numbers, uncoded };
+    let has_texts = |(index, column): (usize, &CodedColumnRef)| {
+        column.uncoded == columns.uncoded(index).map_or(0, |uncoded| uncoded.hashes.len())
+    };
+    if !columns.coded.iter().enumerate().all(has_texts) {
+        return None;
+    }
+    let SegmentColumns { coded, numbers, .. } = &columns;
+    let fits = |index: usize, codes: usize| (coded[index].globals_max() as usize) < codes;
     let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);
     let time = &numbers[TIME];
     let timed = time.min().map(|first| (first, time.max()));
-    (known && timed == meta.times).then_some((meta, SegmentColumns { coded, numbers }, stored))
+    (known && timed == meta.times).then_some((meta, columns, stored))
 }
 
 impl Meta {
@@ -220,20 +265,55 @@ impl Meta {
     }
 }
 
+impl UncodedLocation {
+    fn take_all(bytes: &mut &[u8], counts: ColumnCounts) -> Option<Vec<Self>> {
+        let count = u32::take(bytes)? as usize;
+        if count > counts.coded {
+            return None;
+        }
+        let mut all: Vec<Self> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let of = Self { column: u16::take(bytes)?, texts: u32::take(bytes)?, texts_bytes: u32::take(bytes)? };
+            let is_next = all.last().is_none_or(|last| last.column < of.column) && usize::from(of.column) < counts.coded;
+            is_next.then(|| all.push(of))?;
+        }
+        Some(all)
+    }
+}
+
 impl SegmentLocation {
-    fn new(offset: u64, counts: ColumnCounts) -> Self {
-        Self { offset, counts, lengths: vec![0; counts.all()].into() }
+    fn new(offset: u64, counts: ColumnCounts, uncoded: Vec<UncodedLocation>) -> Self {
+        Self { offset, counts, lengths: vec![0; counts.all()].into(), uncoded: uncoded.into() }
     }
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.lengths)
+        size_of::<Self>() + size_of_val(&*self.lengths) + size_of_val(&*self.uncoded)
+    }
+
+    /// Offset and length of the hashes of a column's texts without a code, and the number of these.
+    pub(crate) fn uncoded_hashes(&self, index: usize) -> Option<((u64, usize), usize)> {
+        let (offset, of) = self.uncoded_of(index)?;
+        Some(((offset, of.texts as usize * size_of::<u64>()), of.texts as usize))
+    }
+
+    /// The same of the texts.
+    pub(crate) fn uncoded_texts(&self, index: usize) -> Option<((u64, usize), usize)> {
+        let (offset, of) = self.uncoded_of(index)?;
+        Some(((offset + u64::from(of.texts) * size_of::<u64>() as u64, of.texts_bytes as usize), of.texts as usize))
+    }
+
+    fn uncoded_of(&self, index: usize) -> Option<(u64, &UncodedLocation)> {
+        let (columns, _) = self.column(self.lengths.len());
+        let at = self.uncoded.iter().position(|of| usize::from(of.column) == index)?;
+        let bytes = |of: &UncodedLocation| u64::from(of.texts) * size_of::<u64>() as u64 + u64::from(of.texts_bytes);
+        Some((columns + self.uncoded[..at].iter().map(bytes).sum::<u64>(), &self.uncoded[at]))
     }
 
     /// Offset and length of a column.
     pub(crate) fn column(&self, index: usize) -> (u64, usize) {
         let before: u64 = self.lengths[..index].iter().map(|length| u64::from(*length)).sum();
-        (self.offset + before, self.lengths[index] as usize)
+        (self.offset + before, self.lengths.get(index).map_or(0, |length| *length as usize))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::RowStore;
+use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_pipe::{Control, Error};
@@ -47,6 +48,8 @@ enum PendingSegment {
 struct OpenRuns {
     /// With all columns in memory.
     segment: Arc<Segment>,
+    /// Texts without a code of the coded columns that have some.
+    uncoded: Vec<Option<PlainTexts>>,
     /// Remaining rows of the view.
     rows: std::vec::IntoIter<u16>,
     /// Number of runs done.
@@ -66,7 +69,7 @@ impl RowStore {
         mut take: impl FnMut(&ViewRow<'_>) -> Result<(), Error>,
     ) -> Result<u64, ViewError> {
         let mut later = self.later();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let mut open: BTreeMap<RunPosition, OpenRuns> = BTreeMap::new();
         let (mut piece, mut count) = (TextRows::default(), 0);
         loop {
@@ -97,7 +100,7 @@ impl RowStore {
                     return Err(ViewError::Cancelled);
                 }
                 let rows;
-                (rows, left) = left.split_at(piece.fill(self, &opened.segment, left).map_err(ViewError::spilled)?);
+                (rows, left) = left.split_at(piece.fill(self, &opened, left).map_err(ViewError::spilled)?);
                 piece
                     .rows(&opened.segment, rows)
                     .map_err(ViewError::spilled)?
@@ -133,12 +136,13 @@ impl RowStore {
         };
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();
-        plan.select(&segment, &self.dictionaries, spill)?.list(&mut rows);
+        plan.select(&segment, self)?.list(&mut rows);
         if rows.is_empty() {
             return Ok(None);
         }
         let segment = if segment.is_spilled() { Arc::new(segment.read_back(spill)?) } else { segment };
-        Ok(Some(OpenRuns { segment, rows: rows.into_iter(), passed: 0 }))
+        let uncoded = segment.plain_texts(None)?;
+        Ok(Some(OpenRuns { segment, uncoded, rows: rows.into_iter(), passed: 0 }))
     }
 }
 
@@ -165,7 +169,8 @@ struct TextRows {
 
 impl TextRows {
     /// Copies the texts of as many of the rows as fit, and returns how many; at least one.
-    fn fill(&mut self, store: &RowStore, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
+    fn fill(&mut self, store: &RowStore, opened: &OpenRuns, rows: &[u16]) -> io::Result<usize> {
+        let OpenRuns { segment, uncoded, .. } = opened;
         self.texts.clear();
         self.ends.clear();
         self.columns = segment.counts().coded;
@@ -176,11 +181,17 @@ impl TextRows {
         let mut filled = 0;
         for row in rows.iter().take(PIECE_ROWS_MAX) {
             for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
-                let text = match column.get(usize::from(*row)) {
+                let row = usize::from(*row);
+                let text = match (column.uncoded_of(column.codes.get(row) as usize), &uncoded[index]) {
+                    (Some(text), Some(uncoded)) => Some(uncoded.text(text)),
+                    _ => None,
+                };
+                let text = match (text, column.get(row)) {
                     _ if !has_dictionary(index) => b"",
-                    OTHERS if index == FLAW => FLAW_NO_ROOM.as_bytes(),
-                    OTHERS => NO_ROOM.as_bytes(),
-                    code => tables.text(code),
+                    (Some(text), _) => text,
+                    (None, OTHERS) if index == FLAW => FLAW_NO_ROOM.as_bytes(),
+                    (None, OTHERS) => NO_ROOM.as_bytes(),
+                    (None, code) => tables.text(code),
                 };
                 self.texts.extend_from_slice(text);
                 self.ends.push(self.texts.len());

@@ -106,7 +106,7 @@ export interface Panel {
   hits: number
   exact: boolean
   error_max: number
-  /** Of values that had no room for rows of their own; absent where all had. */
+  /** Of values that are not listed one by one; absent where all are. */
   others?: { hits: number; bytes: number }
   rows: Row[]
 }

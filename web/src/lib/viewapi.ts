@@ -62,14 +62,12 @@ export interface View extends Marked {
   /** The server's work. */
   seconds: number
   bytes_sent: number
-  /** Of the lines that match, where that depends on values that had no room. */
-  bounds?: { least: number; most: number } | null
   time: { first: number; last: number; zone_seconds: number } | null
   histogram: Histogram | null
   panels: Panel[]
   humans: Total | null
   bots: Total | null
-  /** Of agents that there was no room for: together with both, all that is parsed. */
+  /** Of agents that could not be told: together with both, all that is parsed. */
   unknown: Total | null
   /** Hits by weekday (Monday first) and hour of the log's own clock. */
   week: { hits: number[][] } | null
@@ -145,7 +143,7 @@ export interface Explanation extends Marked {
   seconds: number
   /** What a finding has at least, in words. */
   least?: string
-  /** Lines whose value of a field had no room: it was not tried. */
+  /** Lines whose value of a field is not listed one by one: it was not tried. */
   unknown?: { field: string; inside: number; outside: number }[]
   rows: Finding[]
 }
@@ -161,7 +159,7 @@ export interface RateRow {
 
 export interface Rates extends Marked {
   seconds: number
-  /** Lines of clients that had no room: they are in no other number. */
+  /** Lines of clients that are not listed one by one: they are in no other number. */
   unknown?: number
   rows: RateRow[]
   blocked: { requests: number; values: number } | null

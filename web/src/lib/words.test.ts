@@ -143,13 +143,3 @@ test('an upload that is paused, not taken, held back or changed says so, and wha
     /^a\.log changed .* is 1 B: this report may mix/,
   )
 })
-
-test('how many lines match is told with its bounds, and never as none where some may', () => {
-  const lines = { total: 100, matching: 0, parsed: 0, repaired: 0, rejected: 0 }
-  expect(matching({ lines: { ...lines, matching: 1234 } })).toEqual({ text: '1,234', bounds: null })
-  expect(matching({ lines, bounds: null }).text).toBe('0')
-  expect(matching({ lines, bounds: { least: 0, most: 17 } }).text).toBe('at most 17')
-  const known = matching({ lines: { ...lines, matching: 30 }, bounds: { least: 30, most: 1_017 } })
-  expect(known.text).toBe('30 to 1,017')
-  expect(known.bounds).toMatch(/^at least 30, at most 1,017: /)
-})

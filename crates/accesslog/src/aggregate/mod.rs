@@ -11,7 +11,6 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use heavy_hitters::HeavyHitters;
 pub use notes::{ChunkNotes, NoteReason, NoteSample};
 pub use totals::LineCounts;
 pub use worker::LogWorker;

@@ -4,8 +4,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
-    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowBounds,
-    RowPage, RowStore, Stack, UnknownField, ViewResult,
+    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowPage,
+    RowStore, Stack, UnknownField, ViewResult,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -22,8 +22,6 @@ pub(crate) struct ViewAnswer {
     seconds: f64,
     bytes_sent: u64,
     exact: bool,
-    /// Of the lines that match, where it depends on values that there was no room for.
-    bounds: Option<RowBounds>,
     time: Option<Time>,
     histogram: Option<HistogramAnswer>,
     pub(crate) panels: Vec<Panel>,
@@ -125,7 +123,6 @@ impl ViewAnswer {
             seconds,
             bytes_sent: viewed.bytes_sent,
             exact: viewed.exact,
-            bounds: viewed.bounds,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
             histogram: viewed.histogram.map(|histogram| match stack {
                 Stack::Class if !is_log => unstacked(histogram),

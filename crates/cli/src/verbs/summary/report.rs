@@ -3,9 +3,7 @@
 use rorqual_accesslog::report::{Distinct, Panel, ReportRow};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
 use rorqual_columnar::render::FlatColumns;
-use rorqual_crossfilter::{
-    NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult, finite_or_text,
-};
+use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, TimeRange, ViewHistogram, ViewResult, finite_or_text};
 use rorqual_pipe::stats;
 use serde::Serialize;
 use std::path::Path;
@@ -26,7 +24,6 @@ pub(super) struct SummaryReport {
     pub(super) rows: SummaryRows,
     /// All counts are exact.
     pub(super) exact: bool,
-    pub(super) bounds: Option<RowBounds>,
     pub(super) time: Option<SummaryTime>,
     pub(super) histogram: Option<SummaryHistogram>,
     pub(super) columns: Vec<SummaryColumn>,
@@ -141,7 +138,6 @@ impl SummaryReport {
             filter: viewed.filter.clone(),
             rows: SummaryRows { total: viewed.rows.total, matching: viewed.lines.total, dropped: viewed.rows.dropped },
             exact: viewed.exact && viewed.panels.iter().all(|panel| panel.exact),
-            bounds: viewed.bounds,
             time: flat.time().zip(viewed.time).map(|(column, span)| SummaryTime { column: column.to_owned(), span }),
             columns: schema.own().iter().map(column).filter(is_shown).collect(),
             histogram: viewed.histogram.map(joined),

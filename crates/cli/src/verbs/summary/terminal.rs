@@ -35,9 +35,6 @@ fn head(out: &mut impl Write, report: &SummaryReport) -> io::Result<()> {
     if !report.filter.is_empty() {
         write!(out, ", {} of them meet {}", thousands(rows.matching), shown(&report.filter, 200))?;
     }
-    if let Some(bounds) = &report.bounds {
-        write!(out, " (between {} and {})", thousands(bounds.least), thousands(bounds.most))?;
-    }
     if rows.dropped > 0 {
         write!(out, "; {} more had no room and are not counted", thousands(rows.dropped))?;
     }

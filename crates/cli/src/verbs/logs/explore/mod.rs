@@ -126,7 +126,7 @@ fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettin
         ));
     } else if !answer.exact() {
         message::note(&format!(
-            "some values had no room in --memory {memory} and were not looked at one by one; more --memory has room for them"
+            "values with few lines each were not looked at one by one, as there are more than fit --memory {memory}"
         ));
     } else if held.spilled_bytes > 0 {
         message::note(&format!(

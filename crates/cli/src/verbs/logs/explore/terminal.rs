@@ -71,7 +71,9 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
 fn untried(explained: &Explained) -> String {
     let of = |UnknownField { field, hits_in, hits_out }: &UnknownField| {
         let (inside, outside) = (thousands(*hits_in), thousands(*hits_out));
-        format!(" Not considered: the {field} of {inside} lines in the span and {outside} in the rest, which had no room.")
+        format!(
+            " Not considered: the {field} of {inside} lines in the span and {outside} in the rest, which few lines have each."
+        )
     };
     explained.unknown.iter().map(of).collect()
 }
@@ -123,7 +125,7 @@ fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: u
         )?;
     }
     if !compared.exact {
-        writeln!(out, "\nNot all counts are exact: of values that found no room only some lines are counted.")?;
+        writeln!(out, "\nNot all counts are exact: values with few lines each are counted together.")?;
     }
     for panel in &compared.panels {
         compare_panel(out, panel, compared, width)?;
@@ -161,7 +163,7 @@ fn rates(out: &mut impl Write, rates: &Rates, top: usize, width: usize) -> io::R
         counted(rates.clients, whose)
     )?;
     if rates.unknown > 0 {
-        writeln!(out, "Not considered: {}, of clients that had no room.", counted(rates.unknown, "request"))?;
+        writeln!(out, "Not considered: {}, of clients with few requests each.", counted(rates.unknown, "request"))?;
     }
     let blocked = limit.map_or_else(String::new, |_| format!(" {:>10}", "blocked"));
     writeln!(
