@@ -1,8 +1,8 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
-//! `src/main.rs` wraps them for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file
-//! and runs every target over its corpus in the ordinary test run. So nothing here may need
-//! libFuzzer.
+//! `examples/rorqual-fuzz.rs` wraps them for libFuzzer; `crates/columnar/tests/it/corpus.rs`
+//! includes this file and runs every target over its corpus in the ordinary test run. So nothing
+//! here may need libFuzzer.
 //! The server's targets are included by its own tests (`crates/serve/src/corpus.rs`).
 
 #[cfg(fuzzing)]
