@@ -7,9 +7,11 @@ use crate::format::{Detection, ForeignContent, Unknown, detect};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
 use crate::report::{Guess, InputReport, LogReport, RunStats};
+use crate::setting::GEOIP;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
+use rorqual_pipe::setting::LINE_MAX;
 use rorqual_pipe::{
     Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, ResumableRun, ResumePoint, RunPlan, run, stats,
 };
@@ -91,12 +93,7 @@ impl AnalyzeSettings {
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
-    pub fn shares_beside(
-        &self,
-        beside: &[(String, u64)],
-        analyses: u64,
-        instead: &'static str,
-    ) -> Result<AnalysisShares, BudgetError> {
+    pub fn shares_beside(&self, beside: &[(String, u64)], analyses: u64, instead: &str) -> Result<AnalysisShares, BudgetError> {
         let threads_max = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
         let threads_min = self.threads.unwrap_or(1);
         let each = self.memory_bytes / analyses;
@@ -126,7 +123,7 @@ impl AnalyzeSettings {
         (threads, decoder_share): (usize, u64),
         beside: &[(String, u64)],
         analyses: u64,
-        instead: &'static str,
+        instead: &str,
     ) -> (Budget, AnalysisShares) {
         let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
@@ -134,12 +131,15 @@ impl AnalyzeSettings {
         if !instead.is_empty() {
             budget.advise(instead);
         }
-        budget.reserve("database of countries (--geoip)", self.countries.as_ref().map_or(0, |countries| countries.bytes()));
+        budget.reserve(
+            format!("database of countries ({GEOIP})"),
+            self.countries.as_ref().map_or(0, |countries| countries.bytes()),
+        );
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
         budget.reserve(
-            format!("{times}{buffers} blocks, each with room for one line (--line-max)"),
+            format!("{times}{buffers} blocks, each with room for one line ({LINE_MAX})"),
             analyses * buffers as u64 * buffer,
         );
         budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(decoder_share));
@@ -148,7 +148,7 @@ impl AnalyzeSettings {
         let line_bytes = self.line_bytes_max.saturating_sub(LINE_BYTES_MAX_DEFAULT) as u64;
         if line_bytes > 0 {
             budget.reserve(
-                format!("{times}{threads} workers' copies of a line whose escapes are undone (--line-max)"),
+                format!("{times}{threads} workers' copies of a line whose escapes are undone ({LINE_MAX})"),
                 analyses * threads as u64 * line_bytes,
             );
         }

@@ -15,6 +15,7 @@ pub mod parse;
 mod recorder;
 pub mod report;
 pub mod schema;
+mod setting;
 
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};

@@ -20,6 +20,7 @@ pub mod read;
 pub mod render;
 mod rules;
 mod scan;
+mod setting;
 mod shape;
 mod suggest;
 mod text;

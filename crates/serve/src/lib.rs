@@ -20,6 +20,7 @@ mod monitor;
 mod render;
 mod server;
 mod session;
+mod setting;
 mod state;
 mod store;
 

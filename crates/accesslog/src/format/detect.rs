@@ -1,5 +1,6 @@
 //! Detection of a log's format from its first lines.
 
+use rorqual_pipe::setting::FORMAT;
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Detection {
             format!("this of each line is not read, as no column tells its unit or its date: {unread}")
         } else {
             format!(
-                "this of each line is not read, as nothing tells its unit: {unread}. A --format that names it reads it, such as one that ends in %D or $request_time"
+                "this of each line is not read, as nothing tells its unit: {unread}. A {FORMAT} that names it reads it, such as one that ends in %D or $request_time"
             )
         })
     }

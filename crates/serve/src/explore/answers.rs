@@ -1,5 +1,6 @@
 //! Views in the shape of the interface, as `docs/api.md` describes it.
 
+use crate::setting::SESSIONS;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
@@ -7,6 +8,7 @@ use rorqual_crossfilter::{
     Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowPage,
     RowStore, Stack, UnknownField, ViewResult,
 };
+use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -42,7 +44,7 @@ struct KeptAnswer {
     /// Lines that there was no room for.
     dropped: u64,
     all: bool,
-    reason: Option<&'static str>,
+    reason: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -111,7 +113,7 @@ impl ViewAnswer {
                 rows: rows.total,
                 dropped: rows.dropped,
                 all,
-                reason: (!all).then_some("no room in --memory and --temp-max for more rows"),
+                reason: (!all).then(|| format!("no room in {MEMORY} and {TEMP_MAX} for more rows")),
             },
             lines: AnswerLines {
                 total: rows.total,
@@ -202,13 +204,13 @@ impl Hint {
     fn of(self, store: &RowStore) -> Option<String> {
         if let Some(why) = store.spill_failure().filter(|_| store.rows_dropped() > 0) {
             return Some(format!(
-                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more --temp-max, \
-                 or start the server with more --memory"
+                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more {TEMP_MAX}, \
+                 or start the server with more {MEMORY}"
             ));
         }
-        let less = if self.sessions_max > 1 { " or --sessions 1" } else { "" };
+        let less = if self.sessions_max > 1 { format!(" or {SESSIONS} 1") } else { String::new() };
         let what = store.shortage()?;
-        Some(format!("{what}: start the server with more --memory{less}"))
+        Some(format!("{what}: start the server with more {MEMORY}{less}"))
     }
 }
 

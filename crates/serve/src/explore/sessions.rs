@@ -9,12 +9,14 @@ use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{NewUpload, Session, SessionContext, TableResources, no_file};
+use crate::setting::{SESSIONS, STATE};
 use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
-use rorqual_pipe::reason;
+use rorqual_pipe::setting::TEMP_DIR;
+use rorqual_pipe::{Setting, reason};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io;
@@ -202,7 +204,7 @@ impl Sessions {
         if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
         }
-        let message = format!("{open} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        let message = format!("{open} sessions are open, which is the limit ({SESSIONS}); cancel one, or try again later");
         Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
     }
 
@@ -244,17 +246,17 @@ impl Sessions {
 
     /// An empty store for the rows of one session, which is kept where it has an id.
     fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
-        let failed = |flag: &str, folder: String, cause: std::io::Error| {
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(flag, &folder, &cause))
+        let failed = |setting: Setting, folder: String, cause: std::io::Error| {
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(setting, &folder, &cause))
         };
         if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
-            let failed = |cause| failed("--state", state.folder(), cause);
+            let failed = |cause| failed(STATE, state.folder(), cause);
             let store = state.journal(id).and_then(|journal| RowStore::with_journal(settings, journal, self.rows_bytes_max()));
             return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
         }
         let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
+        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed(TEMP_DIR, folder(), cause))
     }
 
     /// Bytes of a session's rows in files.
@@ -270,13 +272,13 @@ impl Sessions {
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let (mut known, mut wrong) =
-            state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
+            state.sessions().map_err(|cause| format!("{STATE} {}: {}", state.folder(), reason(&cause)))?;
         // Where there are too many, those stay that may go on, and the newest.
         known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
         for known in known {
             let open = open_count(&all);
-            let no_place = format!("{}: its session {} found no place (--sessions)", state.folder(), known.id);
+            let no_place = format!("{}: its session {} found no place ({SESSIONS})", state.folder(), known.id);
             let is_full = all.len() >= self.all_max() || (!known.ended && open >= self.sessions_max);
             if is_full || !self.rows_fit(&all, u64::from(!known.ended)) {
                 wrong.push(no_place);

@@ -56,7 +56,7 @@ impl Session {
         match checkpoints.write(|| self.saved(reading, ended), || store.checkpoint()) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
             // The one before stays, from which the upload goes on after a restart.
-            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
+            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint"),
         }
     }
 
@@ -132,7 +132,7 @@ impl Session {
             return;
         };
         if let Err(error) = checkpoints.sync(|| journal?.sync_data()) {
-            tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
+            tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure");
         }
     }
 

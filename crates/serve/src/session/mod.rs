@@ -25,6 +25,7 @@ use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
 use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
+use crate::setting::SESSIONS;
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
 use phase::{Failure, ParkedUpload, Phase};
@@ -35,6 +36,7 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{Recordings, RowStore};
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, FollowStatus, format_size};
 use runs::UploadRun;
 use serde::Serialize;
@@ -368,7 +370,7 @@ impl Session {
         }
         let message = format!(
             "this filter may take {} of memory, and one of this session {}: write a shorter one with fewer regular expressions, \
-             or start the server with more --memory or fewer --sessions",
+             or start the server with more {MEMORY} or fewer {SESSIONS}",
             format_size(bytes),
             format_size(most)
         );

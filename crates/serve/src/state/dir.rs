@@ -5,6 +5,7 @@ use super::{
 };
 use crate::explore::sessions::ID_BYTES;
 use crate::limits::STATE_FILE_BYTES_MAX;
+use crate::setting::STATE;
 use rorqual_pipe::reason;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -26,7 +27,7 @@ impl StateDir {
     /// # Errors
     /// When it can't be written, or another server has it; for people.
     pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
-        let failed = |cause: io::Error| format!("--state {}: {}", folder.display(), reason(&cause));
+        let failed = |cause: io::Error| format!("{STATE} {}: {}", folder.display(), reason(&cause));
         // Logs tell of visitors.
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let lock =
@@ -34,7 +35,7 @@ impl StateDir {
         match lock.try_lock() {
             Ok(()) => Ok(Arc::new(Self { folder: folder.to_owned(), _lock: lock })),
             Err(TryLockError::WouldBlock) => {
-                Err(format!("--state {}: another server has this folder; give each its own", folder.display()))
+                Err(format!("{STATE} {}: another server has this folder; give each its own", folder.display()))
             }
             Err(TryLockError::Error(cause)) => Err(failed(cause)),
         }
@@ -96,7 +97,7 @@ impl StateDir {
     pub(crate) fn take<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> Result<T, String> {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
-            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
+            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint");
             // The rows to come do not go together with the later one. Where this fails, the next
             // checkpoint takes its place.
             let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());
