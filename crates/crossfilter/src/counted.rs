@@ -307,7 +307,7 @@ impl RowStore {
         Ok((snapshot, base.clone()))
     }
 
-    /// Counts the columns anew in which texts have got codes for answers since the base was counted.
+    /// Counts the columns anew in which texts have got codes for answers since the last count.
     fn follow_names(&self, snapshot: &Snapshot, base: &mut Base, control: &Control) -> Result<(), ViewError> {
         let indices: Vec<usize> = self.counts().counted().collect();
         let named: Vec<usize> = indices.iter().map(|index| self.dictionaries[*index].named().len()).collect();

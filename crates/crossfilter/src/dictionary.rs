@@ -421,7 +421,7 @@ impl DictionaryTables {
         code
     }
 
-    /// The codes of the values that follow from a text; [`OTHERS`] of one that there is no room for.
+    /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room.
     fn classes_of(&mut self, text: &[u8]) -> Vec<u32> {
         let countries = self.countries.clone();
         let value = |derived: &DerivedColumn| derive(derived.column, text, countries.as_deref()).into_owned();

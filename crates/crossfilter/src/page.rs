@@ -301,7 +301,7 @@ impl<'a> RowReader<'a> {
         self.with_uncoded(index, row, |text| lossy(&derive(column, text, countries))).unwrap_or_else(|| NO_ROOM.to_owned())
     }
 
-    /// What is made of the text of a row that has no code; `None` of one that has.
+    /// Makes something of the text of a row that has no code; `None` of one that has.
     fn with_uncoded(&self, column: usize, row: usize, make: impl Fn(&[u8]) -> String) -> Option<String> {
         let coded = &self.coded[column];
         let text = coded.uncoded_of(coded.codes.get(row) as usize)?;

@@ -435,7 +435,7 @@ fn keep_urls(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::R
     let mut pairs: Vec<(u32, u32)> = paths_alone.chain(known.keys().copied()).collect();
     // Texts of the segment are read in their order.
     pairs.sort_unstable();
-    let (path_texts, query_texts) = (ColumnTexts::new(PATH, &paths, reader)?, ColumnTexts::new(QUERY, &queries, reader)?);
+    let (path_texts, query_texts) = (SegmentTexts::new(PATH, &paths, reader)?, SegmentTexts::new(QUERY, &queries, reader)?);
     let (mut path_text, mut query_text, mut url) = (Vec::new(), Vec::new(), Vec::new());
     for (path, query) in pairs {
         if reader.control.stopped() {
@@ -462,14 +462,14 @@ fn keep_urls(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::R
 }
 
 /// The texts of a column of a segment by their local codes.
-struct ColumnTexts<'a> {
+struct SegmentTexts<'a> {
     index: usize,
     column: &'a CodedColumnRef,
     store: &'a RowStore,
     uncoded: Option<PlainTexts>,
 }
 
-impl<'a> ColumnTexts<'a> {
+impl<'a> SegmentTexts<'a> {
     fn new(index: usize, column: &'a CodedColumnRef, reader: &PlanReader<'a>) -> io::Result<Self> {
         let uncoded = (column.uncoded > 0).then(|| reader.segment.uncoded_texts(index, reader.spill)?.plain()).transpose()?;
         Ok(Self { index, column, store: reader.store, uncoded })

@@ -28,8 +28,8 @@ pub(crate) struct InputRun {
 /// A column of codes, with the global code of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodedColumnRef {
-    /// Those of texts with a code in ascending order; after them, for each text without one, the
-    /// code of its group.
+    /// Codes of texts in ascending order; after them, for each text without one, the code of its
+    /// group.
     pub(crate) globals: Vec<u32>,
     /// Number of texts without a code.
     pub(crate) uncoded: usize,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
-import { followed, inexact, matching, notice, problemText, shownState, soFar, stateWord } from './words'
+import { followed, inexact, notice, problemText, shownState, soFar, stateWord } from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
   id: 's',

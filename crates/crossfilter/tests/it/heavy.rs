@@ -1,5 +1,5 @@
-//! Texts that turn up when the dictionary is full: they lie in their segments, and every answer about
-//! them is exact.
+//! Texts that turn up when the dictionary is full: they lie in their segments, and every answer
+//! about them is exact.
 
 use crate::log::{Plain, Setup, State, text_of};
 use rorqual_accesslog::filter::Filter;
