@@ -42,8 +42,8 @@ pub const fn append_rows(segment_rows: usize) -> usize {
 }
 
 /// Bytes of texts without a code in a segment of so many rows, of all its columns together: one
-/// with more ends earlier. They are compressed in the segment; a recorder has them compressed twice,
-/// and as they are while it compresses them.
+/// with more ends earlier. They are compressed in the segment; a recorder has them twice so, and as
+/// they are while it compresses them.
 #[must_use]
 pub const fn uncoded_bytes_max(segment_rows: usize) -> usize {
     let bytes = 16 * segment_rows;
@@ -126,7 +126,8 @@ pub const SUMMED_VALUES: usize = 1 << 10;
 const SUMS_BYTES: u64 = 20 * 16 * SUMMED_VALUES as u64;
 
 /// Memory of one thread of a view: selected rows, weights, the columns that it reads back with
-/// their texts, sums beside those that are counted with the store, and tallies of texts without a code.
+/// their texts, sums beside those that are counted with the store, and tallies of texts without a
+/// code.
 pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES + TALLIES_BYTES + 3 * uncoded_bytes_max(SEGMENT_ROWS_MAX) as u64 / 2;
 
 /// Memory of each worker of an analysis for rows, and of each thread of a view.
