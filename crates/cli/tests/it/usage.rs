@@ -87,6 +87,24 @@ fn the_manual_page_is_one() {
 }
 
 #[test]
+fn each_verb_has_a_manual_page_of_its_own() {
+    let page = rorqual(&["man", "grep"]).run().exits(0);
+    for part in [".TH rorqual-grep 1", "rorqual\\-grep \\- ", "\\-\\-line\\-max", "Limit on the resident memory"] {
+        assert!(page.text().contains(part), "{part}");
+    }
+    assert!(!page.text().contains("RORQUAL LOGS"), "another verb's section");
+    assert!(rorqual(&["man", "none"]).run().exits(2).stderr.contains("'none' is no verb"));
+}
+
+#[test]
+fn the_version_is_one_line_or_says_how_it_was_built() {
+    let version = format!("rorqual {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(rorqual(&["-V"]).run().exits(0).text(), format!("{version}\n"));
+    let long = rorqual(&["--version"]).run().exits(0);
+    assert!(long.text().starts_with(&version) && long.text().contains("commit:"), "{}", long.text());
+}
+
+#[test]
 fn counts_are_printed_as_wc_prints_them() {
     let folder = TestFolder::new();
     let files = [
