@@ -175,10 +175,10 @@ def container(files, time):
 
 def elixir(version, time):
     """The sources of the Elixir package, and of all crates that its library is built of."""
-    parts = ("bindings", "crates", "Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE")
+    parts = ("bindings", "crates", "fuzz", "Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE")
     # All of the workspace: without a part of it cargo does not take Cargo.lock as it is.
     paths = run(["git", "ls-files", "-z", *parts]).split("\0")
-    files = {f"rorqual-elixir-{version}/{path}": ((TOP / path).read_bytes(), 0o644) for path in paths if path}
+    files = {f"rorqual-elixir-{version}/{path}": ((TOP / path).read_bytes(), 0o644) for path in paths if path and not path.startswith("fuzz/corpus/")}
     return tarball(files, time)
 
 

@@ -5,6 +5,8 @@ use crate::text::UncheckedTexts;
 use arrow_array::builder::{Float64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use rorqual_accesslog::aggregate::NoteReason;
+use rorqual_accesslog::filter::{Filter, Matcher, Subject};
 use rorqual_accesslog::format::{Field, LogFormat};
 use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use rorqual_pipe::{Chunk, Error, ErrorClass};
@@ -128,6 +130,7 @@ pub struct LogDecoder {
     parser: LogParser,
     rows: LogRows,
     span_us: Option<RangeInclusive<i64>>,
+    only: Option<Matcher>,
 }
 
 impl LogDecoder {
@@ -136,7 +139,7 @@ impl LogDecoder {
     #[must_use]
     pub fn new(format: &LogFormat, schema: &SchemaRef) -> Self {
         let parser = LogParser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
-        Self { parser, rows: LogRows::new(schema), span_us: None }
+        Self { parser, rows: LogRows::new(schema), span_us: None, only: None }
     }
 
     /// Leaves out the lines whose time is outside of `span_us`, and those without a time. A line
@@ -145,6 +148,14 @@ impl LogDecoder {
     pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
         Self { span_us, ..self }
     }
+
+    /// Leaves out the lines that `filter` does not mean. A line that can't be read is reported in
+    /// any case.
+    #[must_use]
+    pub fn only(self, filter: &Arc<Filter>) -> Self {
+        // It may ask for any field, and not only for those that have a column.
+        Self { parser: self.parser.only(&Field::ALL), only: Some(Matcher::new(Arc::clone(filter))), ..self }
+    }
 }
 
 impl Decode for LogDecoder {
@@ -152,12 +163,12 @@ impl Decode for LogDecoder {
         let mut decoded = DecodedRecords::default();
         for line in chunk.lines().filter(|line| !line.long) {
             let offset = chunk.offset + line.start as u64;
-            let record = match self.parser.parse(line.bytes) {
-                LineOutcome::Parsed(record) => record,
+            let (record, flaw) = match self.parser.parse(line.bytes) {
+                LineOutcome::Parsed(record) => (record, None),
                 LineOutcome::Repaired(record, flaw) => {
                     let note = if flaw == LineFlaw::SoFar { DecodeNote::SoFar } else { DecodeNote::RepairedLine };
                     decoded.notes.add(note, offset);
-                    record
+                    (record, Some(NoteReason::Flaw(flaw)))
                 }
                 LineOutcome::Blank => continue,
                 LineOutcome::Rejected(LineFlaw::OtherColumns) => {
@@ -177,6 +188,13 @@ impl Decode for LogDecoder {
             {
                 decoded.outside += 1;
                 continue;
+            }
+            if let Some(only) = &mut self.only {
+                let flaw = flaw.map(|flaw| flaw.name()).unwrap_or_default();
+                if !only.meets(&Subject { record: Some(&record), flaw: &flaw }) {
+                    decoded.filtered += 1;
+                    continue;
+                }
             }
             self.rows.push(&record);
         }

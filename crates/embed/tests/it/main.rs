@@ -1,0 +1,135 @@
+//! Operations as other languages begin them.
+
+use rorqual_columnar::FormatHints;
+use rorqual_embed::{DataSource, EntryStore, LineSearch, OperationFailure, PageRequest, Resources, RowsRequest};
+use rorqual_pipe::count::Counter;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const GOOD: &str = "127.0.0.1 - - [10/Oct/2025:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5\n";
+const OTHER: &str = "127.0.0.1 - - [10/Oct/2025:13:55:37 +0000] \"GET /b HTTP/1.1\" 404 -\n";
+
+fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn request(paths: &[&PathBuf]) -> RowsRequest {
+    let sources = paths.iter().map(|path| DataSource::Path((*path).clone())).collect();
+    RowsRequest { sources, ..RowsRequest::default() }
+}
+
+fn small() -> Resources {
+    Resources { memory_bytes: 64 << 20, threads: Some(2) }
+}
+
+#[test]
+fn rows_of_several_files_have_the_columns_of_all_and_say_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = written(folder.path(), "common.log", &format!("{GOOD}no line\n{OTHER}"));
+    let combined = GOOD.replace(" 5\n", " 5 \"-\" \"curl/8\"\n");
+    let combined = written(folder.path(), "combined.log", &combined.repeat(3));
+    let mut batches = rorqual_embed::rows(request(&[&common, &combined]), small()).unwrap();
+    assert!(batches.schema().column_with_name("agent").is_some());
+    let rows: usize = (&mut batches).map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 5);
+    let told = batches.summary().get().told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("common.log") && told[0].contains(&format!("at byte {}", GOOD.len())), "{told:?}");
+}
+
+#[test]
+fn a_filter_may_ask_for_fields_that_have_no_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = written(folder.path(), "access.log", &format!("{GOOD}{OTHER}").repeat(5_000));
+    let filter = Some("path = /b and not bot".to_owned());
+    let request = RowsRequest { filter, columns: Some(vec!["status".to_owned()]), ..request(&[&log]) };
+    let mut batches = rorqual_embed::rows(request, small()).unwrap();
+    assert_eq!(batches.schema().fields().len(), 1);
+    let rows: usize = (&mut batches).map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!((rows, batches.summary().get().filtered), (5_000, 5_000));
+}
+
+#[test]
+fn failures_have_a_kind_a_place_and_no_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = written(folder.path(), "access.log", GOOD);
+    let kind = |failure: OperationFailure| failure.kind;
+    let none = PathBuf::from("/none");
+    assert_eq!(rorqual_embed::rows(request(&[&none]), small()).err().map(kind), Some("io"));
+    let filter = Some("status >".to_owned());
+    assert_eq!(rorqual_embed::rows(RowsRequest { filter, ..request(&[&log]) }, small()).err().map(kind), Some("argument"));
+    let columns = Some(vec!["none".to_owned()]);
+    assert_eq!(rorqual_embed::rows(RowsRequest { columns, ..request(&[&log]) }, small()).err().map(kind), Some("argument"));
+    let tiny = Resources { memory_bytes: 1, threads: None };
+    let failure = rorqual_embed::count(DataSource::Path(log.clone()), Counter::default(), tiny).err().unwrap();
+    assert!(failure.kind == "memory" && !failure.message.contains("--"), "{failure}");
+    let enough = Resources { memory_bytes: failure.needed_bytes.unwrap(), threads: None };
+    let mut counted = rorqual_embed::count(DataSource::Path(log), Counter::default(), enough).unwrap();
+    assert_eq!(counted.next().unwrap().unwrap().newlines, 1);
+    let json = written(folder.path(), "rows.ndjson", "{\"a\":1}\n{\"a\":\n");
+    let hints = FormatHints { kind: Some(rorqual_columnar::FormatKind::Ndjson), ..FormatHints::default() };
+    let batches = rorqual_embed::rows(RowsRequest { hints, ..request(&[&json]) }, small()).unwrap();
+    let failed = batches.filter_map(Result::err).next().map(OperationFailure::from).unwrap();
+    assert!(failed.kind == "corrupt" && failed.offset.is_some_and(|offset| offset >= 8), "{failed:?}");
+}
+
+/// Gives lines for ever, or panics in the middle of them.
+struct Endless {
+    panics: bool,
+    reads: usize,
+}
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads += 1;
+        assert!(!(self.panics && self.reads > 50), "a reader that is broken");
+        let length = buffer.len().min(GOOD.len());
+        buffer[..length].copy_from_slice(&GOOD.as_bytes()[..length]);
+        Ok(length)
+    }
+}
+
+#[test]
+fn what_is_dropped_ends_soon_though_its_input_has_no_end() {
+    let start = Instant::now();
+    for _ in 0..20 {
+        let source = DataSource::Reader("endless".to_owned(), Box::new(Endless { panics: false, reads: 0 }));
+        let search = LineSearch { patterns: vec!["GET".to_owned()], ..LineSearch::default() };
+        let mut found = rorqual_embed::matches(source, &search, small()).unwrap();
+        assert!(!found.next().unwrap().unwrap().is_empty());
+    }
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_panic_is_a_failure() {
+    let source = DataSource::Reader("broken".to_owned(), Box::new(Endless { panics: true, reads: 0 }));
+    let mut digest = rorqual_embed::digest(source, rorqual_digest::Algorithm::Sha256, small()).unwrap();
+    assert_eq!(digest.next().unwrap().unwrap_err().kind, "defect");
+}
+
+#[test]
+fn templates_and_entries() {
+    let request = PageRequest {
+        folder: None,
+        name: "page.html".to_owned(),
+        text: Some("{{ name }}".to_owned()),
+        variables: serde_json::json!({"name": "<"}),
+        rows: None,
+        is_lenient: false,
+    };
+    let pieces: Vec<u8> = rorqual_embed::page(request).unwrap().flat_map(Result::unwrap).collect();
+    assert_eq!(pieces, b"&lt;");
+    let folder = tempfile::tempdir().unwrap();
+    let store = EntryStore::open(folder.path().join("store"), None).unwrap();
+    let source = DataSource::Reader("bytes".to_owned(), Box::new(&b"abc"[..]));
+    let put = store.put(source, Some("name".to_owned())).next().unwrap().unwrap();
+    assert_eq!((put.bytes, put.new), (3, true));
+    let entry = store.get("name").unwrap().unwrap();
+    assert!(!store.remove("name").unwrap(), "somebody has it");
+    drop(entry);
+    assert!(store.remove("name").unwrap());
+}
