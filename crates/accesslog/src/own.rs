@@ -483,7 +483,7 @@ impl OwnReader {
         write(&mut self.values.bytes);
         match place {
             OwnPlace::Text(number) => {
-                self.values.bytes.truncate(start + self.text_bytes_max);
+                self.values.bytes.truncate(start.saturating_add(self.text_bytes_max));
                 self.values.set_text(usize::from(number), start);
             }
             OwnPlace::Number(number, kind) => {

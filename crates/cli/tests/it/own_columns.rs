@@ -82,7 +82,7 @@ fn rows_have_them() {
     let folder = TestFolder::new();
     let file = folder.file("access.log", log());
     let out = folder.path().join("rows.ndjson").display().to_string();
-    rorqual(&["convert", "--format", FORMAT, &file, &out]).run().exits(0);
+    rorqual(&["convert", "--format", FORMAT, "-o", &out, &file]).run().exits(0);
     let rows = std::fs::read_to_string(&out).expect("rows");
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
     assert_eq!(rows.len() as u64, LINES);
