@@ -140,7 +140,7 @@ impl RecordFormat {
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(format) = &given.log {
-            return Ok(Recognised { format: Self::Log(format.clone()), notes: Vec::new() });
+            return Ok(Recognised { format: Self::Log(format.sampled(&head.bytes)), notes: Vec::new() });
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {

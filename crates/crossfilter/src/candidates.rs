@@ -145,8 +145,9 @@ impl RowStore {
             };
             CandidateField { column: Some(column), index, classes, groups_start }
         };
-        let query = self.schema().texts().filter(|column| *column == TextColumn::QUERY);
-        let texts = self.schema().panels().iter().copied().chain(query).map(text);
+        let schema = self.schema();
+        let query = schema.texts().filter(|column| *column == TextColumn::QUERY);
+        let texts = schema.panels().iter().copied().chain(query).map(text);
         texts.chain([CandidateField { column: None, index: STATUS, classes: None, groups_start: u32::MAX }]).collect()
     }
 

@@ -31,6 +31,7 @@ mod majority;
 mod naming;
 mod number_spread;
 mod numbers;
+mod own_columns;
 mod page;
 mod panels;
 mod plan;

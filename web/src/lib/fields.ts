@@ -63,28 +63,44 @@ const hints: Record<string, string> = {
   integer: '7, or >= 7',
   float: '0.25, or < 0.25',
   time: '2026-01-27T14:10',
+  bytes: '500, 64KiB, 1MiB..2MiB',
+  seconds: '0.25, 250ms, 0.1..0.5',
 }
 const ofTables = ['flaw', 'hour', 'weekday', 'rejected']
 
 let table: TableColumn[] | null = null
+let own: TableColumn[] = []
 let fields = logFields
 let byName = new Map<string, Field>()
 
 /** Columns of the table that is shown; null where a log is. */
 export function setTable(columns: TableColumn[] | null): void {
   table = columns
-  const own = (columns ?? []).map(({ name, kind, unit }) =>
+  setOwn(columns ?? [])
+}
+
+/** Columns of a log's own, which come after its fields. */
+export function setLogColumns(columns: TableColumn[]): void {
+  table = null
+  setOwn(columns)
+}
+
+function setOwn(columns: TableColumn[]): void {
+  own = columns
+  const named = columns.map(({ name, kind, unit }) =>
     field(name, name, kind, kind === 'text' ? 'a text' : (hints[unit ?? ''] ?? 'a number')),
   )
-  const has = new Set(own.map(({ name }) => name))
-  const rest = logFields.filter(({ name }) => columns === null || (ofTables.includes(name) && !has.has(name)))
-  fields = [...own, ...rest]
+  const has = new Set(named.map(({ name }) => name))
+  const rest = logFields.filter(({ name }) => table === null || (ofTables.includes(name) && !has.has(name)))
+  fields = table === null ? [...rest, ...named] : [...named, ...rest]
   byName = new Map(fields.map((one) => [one.name, one]))
 }
 setTable(null)
 
 /** The columns of the table that is shown. */
 export const tableColumns = () => table
+/** Those of the table that is shown, or of the log's own. */
+export const ownColumns = () => own
 /** What is counted, in words: a line of a log, a row of a table. */
 export const recordWord = () => (table ? 'row' : 'line')
 export const requestWord = () => (table ? 'row' : 'request')
@@ -126,7 +142,8 @@ const logStackable = [
 /** What the histogram can be stacked by, of the fields that have panels. */
 export function stackable(panels: string[]): string[] {
   if (table) return ['class', ...panels]
-  return logStackable.filter((field) => field === 'class' || panels.includes(field))
+  const ofLog = [...logStackable, ...own.map(({ name }) => name)]
+  return ofLog.filter((field) => field === 'class' || panels.includes(field))
 }
 export const titleOfStack = (name: string) =>
   table && name === 'class' && !byName.has(name) ? 'nothing' : titleOf(name).toLowerCase()

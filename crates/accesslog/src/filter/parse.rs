@@ -15,6 +15,8 @@ pub struct FilterError {
     pub column: usize,
     /// The message, for people.
     pub message: String,
+    /// The name in a condition that is no column's.
+    pub(crate) unknown: Option<String>,
 }
 
 impl FilterError {
@@ -26,7 +28,7 @@ impl FilterError {
     }
 
     fn message(text: &str, at: usize, message: String) -> Self {
-        Self { column: text[..at].chars().count() + 1, message }
+        Self { column: text[..at].chars().count() + 1, message, unknown: None }
     }
 }
 
@@ -82,7 +84,7 @@ fn nearest(name: &str, schema: &Schema) -> Option<String> {
 pub(crate) fn parse(text: &str, schema: &Schema) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
-        return Err(FilterError { column: 1, message });
+        return Err(FilterError { column: 1, message, unknown: None });
     }
     let mut parser = FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
     if parser.peek() == &FilterToken::End {
@@ -191,8 +193,8 @@ impl FilterParser<'_> {
         let flag = flags(self.schema).iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
         if number.is_none() && text.is_none() && flag.is_none() {
             let near = nearest(&name, self.schema).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
-            let FilterError { column, message } = self.expected(&beginnings(self.schema));
-            return Err(FilterError { column, message: message + &near });
+            let FilterError { column, message, .. } = self.expected(&beginnings(self.schema));
+            return Err(FilterError { column, message: message + &near, unknown: Some(name) });
         }
         self.step();
         match (flag, text, number) {

@@ -2,7 +2,6 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::{
@@ -12,6 +11,7 @@ use rorqual_accesslog::parse::LogRecord;
 use rorqual_accesslog::schema::{
     NumberColumn, NumberUnit, OwnColumn, Schema, TextColumn, float_of, float_step, integer_of, integer_step,
 };
+use rorqual_accesslog::{LineFilter, Options};
 use rorqual_pipe::{Control, Input};
 use std::sync::Arc;
 
@@ -365,7 +365,7 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
                 kept: None,
                 countries: None,
             };
-            let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
+            let only = Some(LineFilter::new("a filter", filter));
             let options = Options { only, ..Options::default() };
             let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
             let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));

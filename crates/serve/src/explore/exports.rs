@@ -22,6 +22,7 @@ use crate::session::{Session, SessionState};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use rorqual_accesslog::OwnColumns;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_columnar::log::{LogRows, schema_with_flaws};
@@ -79,7 +80,8 @@ pub(crate) async fn rows(
 ) -> Result<Response, ApiError> {
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let format = session.format().ok_or_else(|| if session.is_table() { of_table() } else { nothing_read() })?;
-    let schema = schema_with_flaws(&format);
+    let own = session.own().unwrap_or_else(|| Arc::new(OwnColumns::new(&[], 0, 0)));
+    let schema = schema_with_flaws(&format, &own);
     let (target, media_type, extension) = match asked.format {
         As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
         As::Ndjson => (WriteTarget::Ndjson, "application/x-ndjson", "ndjson"),
@@ -87,18 +89,20 @@ pub(crate) async fn rows(
     };
     let asking = PendingExport::begin(sessions, session, twin)?;
     let session = Arc::clone(&asking.session);
+    let of_rows = Arc::clone(&own);
     let prepare = move |store: &RowStore| {
         store.refresh();
         let fixed = store.each_bytes();
         let sizes = sizes(target, store.memory_bytes()).into_iter();
-        let (lent, sizes) =
-            sizes.map(|sizes| (store.try_reserve(fixed + sizes.bytes(&format)), sizes)).find(|(lent, _)| lent.is_some())?;
+        let (lent, sizes) = sizes
+            .map(|sizes| (store.try_reserve(fixed + sizes.bytes(&format, &of_rows)), sizes))
+            .find(|(lent, _)| lent.is_some())?;
         Some((lent?, (sizes, files::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
     let need = if target == WriteTarget::Parquet { ExportNeed::Parquet } else { ExportNeed::Text };
     let (granted, (sizes, name)) = asking.grant(need, prepare).await?;
-    let job = RowsJob { alive, view, rows: LogRows::new(&schema), sizes };
+    let job = RowsJob { alive, view, rows: LogRows::new(&schema, &own), sizes };
     let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
     Ok((files::head(media_type, &name), body).into_response())
 }
@@ -112,16 +116,16 @@ struct ExportSizes {
 
 impl ExportSizes {
     /// Memory of the rows on their way and of the writer.
-    fn bytes(&self, format: &LogFormat) -> u64 {
-        EXPORT_ROWS_FOLD * self.batch_bytes as u64 + self.settings.bytes(&schema_with_flaws(format), 1)
+    fn bytes(&self, format: &LogFormat, own: &OwnColumns) -> u64 {
+        EXPORT_ROWS_FOLD * self.batch_bytes as u64 + self.settings.bytes(&schema_with_flaws(format, own), 1)
     }
 }
 
 /// Most memory of an export in the smallest pieces, where rows are gone through by so many threads.
 pub(crate) fn least_bytes(need: ExportNeed, threads: usize) -> u64 {
     let target = if need == ExportNeed::Parquet { WriteTarget::Parquet } else { WriteTarget::Csv };
-    let format = LogFormat::named("combined");
-    let rows = sizes(target, 0).pop().zip(format).map_or(0, |(sizes, format)| sizes.bytes(&format)) + each_bytes(threads);
+    let (format, own) = (LogFormat::named("combined"), OwnColumns::new(&[], 0, 0));
+    let rows = sizes(target, 0).pop().zip(format).map_or(0, |(sizes, format)| sizes.bytes(&format, &own)) + each_bytes(threads);
     rows.max(VIEW_PAGE_BYTES)
 }
 
@@ -206,7 +210,9 @@ fn push_neutral(rows: &mut LogRows, row: &ViewRow<'_>) {
         row.line,
     ];
     let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
-    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
+    let own = record.own.map(|own| own.mapped(neutral));
+    let own = own.as_ref();
+    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, own, ..record };
     rows.push_flawed(&record, flaw, line);
 }
 
@@ -231,8 +237,8 @@ pub(crate) async fn panel(
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
     let ask = move |store: &RowStore, control: &Control| match column {
-        // The columns are others since.
-        _ if !Arc::ptr_eq(&schema, store.schema()) => Err(ViewError::Cancelled),
+        // The columns are others since: those of a log's own only become more.
+        Some(column) if schema.text_name(column) != store.schema().text_name(column) => Err(ViewError::Cancelled),
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };

@@ -152,7 +152,7 @@ impl SummarizedFile {
         }
         store.shortage().into_iter().for_each(|shortage| message::note(&shortage));
         let complete = exit == ExitStatus::Done;
-        let report = SummaryReport::new(&args.file, &columns, store.schema(), viewed, complete, begun);
+        let report = SummaryReport::new(&args.file, &columns, &store.schema(), viewed, complete, begun);
         if let Some((name, rest)) = report.rest() {
             message::note(&format!(
                 "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read twice, and has no such"
