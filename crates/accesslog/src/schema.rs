@@ -219,6 +219,33 @@ pub struct OwnColumn {
     pub unit: Option<NumberUnit>,
 }
 
+/// Content of a column of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextContent {
+    /// Any text.
+    #[default]
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// JSON: a list, or values of several types.
+    Json,
+    /// The pattern of a message, which follows from it.
+    Pattern,
+}
+
+impl TextContent {
+    /// Name for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Flag => "flag",
+            Self::Json => "json",
+            Self::Pattern => "pattern",
+        }
+    }
+}
+
 /// The columns of rows: some of those of access logs, and its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
@@ -228,6 +255,10 @@ pub struct Schema {
     /// In the order of the file.
     own: Vec<OwnColumn>,
     panels: Vec<TextColumn>,
+    /// Of its own columns of texts; where it is shorter, they are of any text.
+    text_kinds: Vec<TextContent>,
+    /// Name of its own column that is the time of a row.
+    time: Option<String>,
     is_table: bool,
 }
 
@@ -289,7 +320,31 @@ impl Schema {
                 }
             }
         }
-        Self { texts, numbers, own, panels, is_table: !is_access_log }
+        Self { texts, numbers, own, panels, text_kinds: Vec::new(), time: None, is_table: !is_access_log }
+    }
+
+    /// The same, of whose own columns of texts the contents are known, in their order.
+    #[must_use]
+    pub fn with_text_kinds(self, text_kinds: Vec<TextContent>) -> Self {
+        Self { text_kinds, ..self }
+    }
+
+    /// The same, whose own column of that name is the time of a row.
+    #[must_use]
+    pub fn with_time(self, time: Option<String>) -> Self {
+        Self { time, ..self }
+    }
+
+    /// Name of its own column that is the time of a row.
+    #[must_use]
+    pub fn time(&self) -> Option<&str> {
+        self.time.as_deref()
+    }
+
+    /// Content of the own column of texts with this number.
+    #[must_use]
+    pub fn text_kind(&self, number: usize) -> TextContent {
+        self.text_kinds.get(number).copied().unwrap_or_default()
     }
 
     /// True if the rows are those of a table, and no access log's.

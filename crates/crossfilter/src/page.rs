@@ -15,7 +15,7 @@ use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextColumn, integer_of};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent, integer_of};
 use rorqual_accesslog::{ABSENT, OwnColumns, OwnValues};
 use rorqual_pipe::{Control, Error, each};
 use serde::{Serialize, Serializer};
@@ -370,7 +370,7 @@ impl<'a> RowReader<'a> {
         page_row.line = match format {
             _ if rejected => self.text(LINE, row),
             Some(format) => rebuilt(&page_row, time_us, times_us, &self.own_values(row), format),
-            None => object(&page_row.columns),
+            None => object(&page_row.columns, &self.store.schema()),
         };
         page_row
     }
@@ -390,9 +390,13 @@ fn cut(text: &[u8], bytes_max: usize) -> String {
     shown
 }
 
-/// The columns that a row has, as JSON.
-fn object(columns: &[(String, OwnValue)]) -> String {
-    let present: Vec<_> = columns.iter().filter(|(_, value)| *value != OwnValue::Absent).cloned().collect();
+/// The columns that a row has, as JSON, without those that follow from others.
+fn object(columns: &[(String, OwnValue)], schema: &Schema) -> String {
+    let is_present = |(name, value): &&(String, OwnValue)| {
+        let own = schema.text(name).and_then(TextColumn::as_own);
+        *value != OwnValue::Absent && own.is_none_or(|own| schema.text_kind(own) != TextContent::Pattern)
+    };
+    let present: Vec<_> = columns.iter().filter(is_present).cloned().collect();
     let mut json = Vec::new();
     // Nothing fails that is written into memory.
     let _ = as_map(&present, &mut serde_json::Serializer::new(&mut json));

@@ -6,11 +6,12 @@
 //! those that still grow, the rows that they had at the start are held.
 
 use crate::columns::{
-    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME,
-    SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
+    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER, REJECTED,
+    REPAIRED, REQUEST_TIME, SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
 };
 use crate::dictionary::{DictionaryTables, FLAW_NO_ROOM, NO_ROOM, OTHERS};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
+use crate::numbers::CodedNumbers;
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::RowStore;
@@ -32,6 +33,33 @@ pub struct ViewRow<'a> {
     pub flaw: &'a [u8],
     /// The first 1 KiB of a rejected line; empty for others.
     pub line: &'a [u8],
+    /// Values of the schema's own columns.
+    pub own: OwnRow<'a>,
+}
+
+/// Values of a row in a schema's own columns.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnRow<'a> {
+    texts: &'a TextRows,
+    /// Number among the rows whose texts these are.
+    at: usize,
+    numbers: &'a [CodedNumbers],
+    /// Number in the segment.
+    row: usize,
+}
+
+impl OwnRow<'_> {
+    /// The value of the column of texts with this number; the absent one is empty.
+    #[must_use]
+    pub fn text(&self, number: usize) -> &[u8] {
+        self.texts.text(self.at, CODED + number)
+    }
+
+    /// The step of the column of numbers with this number.
+    #[must_use]
+    pub fn number(&self, number: usize) -> Option<u64> {
+        self.numbers.get(NUMBERS + number)?.get(self.row)
+    }
 }
 
 /// Position of a segment's next run: input, offset, and the number of the segment.
@@ -58,6 +86,13 @@ struct OpenRuns {
 }
 
 impl RowStore {
+    /// True if a line was rejected or repaired.
+    #[must_use]
+    pub fn has_flaws(&self) -> bool {
+        let flaws = self.dictionaries[FLAW].lock();
+        (0..flaws.len() as u32).any(|code| matches!(flaws.text(code).first(), Some(&(REJECTED | REPAIRED))))
+    }
+
     /// Calls `take` for each row that a view has now, in the order of the inputs, and returns their
     /// number. An error of `take` ends it.
     ///
@@ -158,7 +193,7 @@ impl OpenRuns {
 }
 
 /// The texts of a few rows.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct TextRows {
     texts: Vec<u8>,
     /// End of each text, row after row.
@@ -237,6 +272,8 @@ impl TextRows {
             [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].map(|index| segment.numbers(index, None));
         let (times, bytes, request_times, upstream_times) = (times?, bytes?, request_times?, upstream_times?);
         let (statuses, zones) = (segment.coded(STATUS, None)?, segment.coded(ZONE, None)?);
+        // The segment was opened with all its columns.
+        let numbers = segment.columns().map_or(&[][..], |columns| &columns.numbers);
         Ok(rows.iter().enumerate().map(move |(at, row)| {
             let (row, text) = (usize::from(*row), |column| self.text(at, column));
             let record = LogRecord {
@@ -260,7 +297,7 @@ impl TextRows {
             };
             // The first byte is the kind of flaw.
             let flaw = text(FLAW).get(1..).unwrap_or_default();
-            ViewRow { record, flaw, line: text(LINE) }
+            ViewRow { record, flaw, line: text(LINE), own: OwnRow { texts: self, at, numbers, row } }
         }))
     }
 }

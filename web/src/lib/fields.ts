@@ -1,7 +1,5 @@
 /** The fields of a view: what they are called, what can be asked of them, and where they stand on the page. */
 
-import type { Panel } from './api'
-
 export type FieldKind = 'text' | 'number' | 'flag'
 
 export interface Field {
@@ -57,6 +55,8 @@ export interface TableColumn {
   kind: 'text' | 'number'
   /** Of numbers. */
   unit: string | null
+  /** Of texts. */
+  content?: 'text' | 'flag' | 'json' | 'pattern' | null
 }
 
 const hints: Record<string, string> = {
@@ -65,6 +65,11 @@ const hints: Record<string, string> = {
   time: '2026-01-27T14:10',
   bytes: '500, 64KiB, 1MiB..2MiB',
   seconds: '0.25, 250ms, 0.1..0.5',
+}
+const contentHints: Record<string, string> = {
+  flag: 'true or false',
+  json: 'has an element',
+  pattern: 'messages of one kind',
 }
 const ofTables = ['flaw', 'hour', 'weekday', 'rejected']
 
@@ -87,8 +92,13 @@ export function setLogColumns(columns: TableColumn[]): void {
 
 function setOwn(columns: TableColumn[]): void {
   own = columns
-  const named = columns.map(({ name, kind, unit }) =>
-    field(name, name, kind, kind === 'text' ? 'a text' : (hints[unit ?? ''] ?? 'a number')),
+  const named = columns.map(({ name, kind, unit, content }) =>
+    field(
+      name,
+      name,
+      kind,
+      kind === 'text' ? (contentHints[content ?? 'text'] ?? 'a text') : (hints[unit ?? ''] ?? 'a number'),
+    ),
   )
   const has = new Set(named.map(({ name }) => name))
   const rest = logFields.filter(({ name }) => table === null || (ofTables.includes(name) && !has.has(name)))
@@ -171,12 +181,6 @@ export const panelOrder = [
   'agent',
   'flaw',
 ]
-
-/** Of a column of a table: what has some values tells most; one that is the same in all rows, or another in each, least. */
-export function tellingPlace({ distinct, hits }: Panel, rows: number): number {
-  if (distinct.count === 1 && hits === rows) return 2
-  return distinct.count > 100 && 2 * distinct.count > hits ? 1 : 0
-}
 
 /** A panel's place on the page; fields nobody has placed come last. */
 export const placeOf = (name: string) => {

@@ -16,6 +16,7 @@
  */
 
 import { SvelteMap } from 'svelte/reactivity'
+import type { Arrangement } from './arrange'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
 import { setLogColumns, setTable, type TableColumn } from './fields'
 import * as filter from './filter'
@@ -225,6 +226,11 @@ class Store {
   /** The view and what it is compared with change places. */
   swap(span: Span, other: Span): void {
     this.change({ span, other })
+  }
+
+  /** Columns pinned, hidden, opened, or of another role. */
+  arrange(columns: Arrangement): void {
+    this.change({ columns })
   }
 
   setRates(rates: Place['rates']): void {

@@ -208,7 +208,7 @@ impl FilterParser<'_> {
 
     /// True if a comparison comes next.
     fn compares(&self) -> bool {
-        let words = ["in", "contains"];
+        let words = ["in", "contains", "exists", "has"];
         match self.peek() {
             FilterToken::Operator(_) => true,
             FilterToken::Word(word) if word.eq_ignore_ascii_case("not") => {
@@ -224,6 +224,12 @@ impl FilterParser<'_> {
         if in_list {
             return Ok(unless(negated, Filter::Text(column, TextTest::OneOf(self.text_values(column)?))));
         }
+        if self.take_word("exists") {
+            return Ok(unless(true, Filter::Text(column, TextTest::OneOf(vec![TextValue::Text(String::new())]))));
+        }
+        if self.take_word("has") {
+            return Ok(Filter::Text(column, TextTest::Has(self.literal()?)));
+        }
         if self.take_word("contains") {
             let part = self.literal()?;
             let part = if column == TextColumn::SITE { part.to_ascii_lowercase() } else { part };
@@ -234,7 +240,7 @@ impl FilterParser<'_> {
             FilterToken::Operator(Operator::Unequal) => true,
             FilterToken::Operator(Operator::Match) => return self.pattern_condition(column, false),
             FilterToken::Operator(Operator::NoMatch) => return self.pattern_condition(column, true),
-            _ => return Err(self.expected("=, !=, ~, !~, contains, in or 'not in'")),
+            _ => return Err(self.expected("=, !=, ~, !~, contains, has, exists, in or 'not in'")),
         };
         self.step();
         Ok(unless(negated, Filter::Text(column, TextTest::OneOf(vec![self.text_value(column)?]))))
@@ -257,8 +263,11 @@ impl FilterParser<'_> {
         if in_list {
             return Ok(unless(negated, Filter::Number(column, self.numbers(self.schema.unit(column))?)));
         }
+        if self.take_word("exists") {
+            return Ok(unless(true, Filter::Number(column, NumberTest { ranges: Vec::new(), absent: true })));
+        }
         let FilterToken::Operator(operator) = self.peek().clone() else {
-            return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in'"));
+            return Err(self.expected("=, !=, <, <=, >, >=, exists, in or 'not in'"));
         };
         if matches!(operator, Operator::Match | Operator::NoMatch) {
             return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in', as this column is a number"));

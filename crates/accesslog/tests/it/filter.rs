@@ -439,6 +439,31 @@ fn a_table_has_its_own_columns() {
 }
 
 #[test]
+fn what_a_row_has_is_asked_for_by_name() {
+    let table = table();
+    assert_eq!(table.filter("level exists"), table.filter("level != -"));
+    assert_eq!(table.filter("not count exists"), table.filter("not count != -"));
+    assert_eq!(table.filter("created exists"), table.filter("created != -"));
+    // It is a word like others where a value stands.
+    let text = |text: &str| Filter::Text(TextColumn::own(0), TextTest::OneOf(vec![TextValue::Text(text.to_owned())]));
+    assert_eq!(table.filter("level = exists"), Ok(text("exists")));
+    assert_eq!(table.filter("level = has"), Ok(text("has")));
+    assert!(table.filter("count has 3").is_err(), "a number is no list");
+    assert!(table.filter("level has").is_err());
+
+    let has = table.filter("level has a").expect("a filter");
+    assert_eq!(has, Filter::Text(TextColumn::own(0), TextTest::Has("a".to_owned())));
+    for filter in ["level has a", "not level has \"a b\"", "level has 7 and count exists"] {
+        let filter = table.filter(filter).expect(filter);
+        assert_eq!(table.filter(&table.written(&filter)), Ok(filter));
+    }
+    let met = |element: &str, value: &str| TextTest::Has(element.to_owned()).meets(value.as_bytes());
+    assert!(met("a", r#"["b","a"]"#) && met("7", "[1,7]") && met("true", "[true]") && met("a\"b", r#"["a\"b"]"#));
+    assert!(!met("a", r#"["ab",["a"],{"a":1}]"#) && !met("a", "[]") && !met("a", r#"["a""#) && !met("", ""));
+    assert!(met("a", "a") && !met("a", "ab"), "a text that is no list is its only element");
+}
+
+#[test]
 fn what_is_derived_gives_way_to_a_column_in_any_case() {
     let own = |name: &str| OwnColumn { name: name.to_owned(), unit: None };
     let table = Schema::table(vec![own("Hour"), own("FLAW"), own("bot")], true);

@@ -35,7 +35,7 @@ pub(crate) struct ViewAnswer {
     week: WeekAnswer,
     percentiles: PercentileSet,
     /// Numbers of the columns of a table.
-    numbers: Vec<NumberSummary>,
+    pub(crate) numbers: Vec<NumberSummary>,
     latency: Option<LatencyAnswer>,
 }
 

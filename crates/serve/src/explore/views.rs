@@ -22,6 +22,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Columns of numbers that have a distribution, for each row that panels have, where an answer is
+/// cut.
+const NUMBERS_FOLD: usize = 8;
+
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,6 +169,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let value = ViewAnswer::new(viewed, (stack, &store.schema()), complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
             value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+            value.answer.numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
         };
         Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };

@@ -3,6 +3,7 @@
 mod columns;
 mod explore;
 mod html;
+mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 pub(crate) mod words;
@@ -15,8 +16,9 @@ use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use explore::RowsQuestion;
-pub(crate) use html::view_page;
-use html::{HtmlPage, page_bytes};
+pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked};
+use html::page_bytes;
+pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
@@ -48,6 +50,9 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
+    if let Some(exit) = table::answer(common, args, &settings) {
+        return exit;
+    }
     let (analyzer, asking) = match analyzer(&settings, args) {
         Ok(made) => made,
         Err(error) => return message::error(&error),

@@ -9,7 +9,7 @@ use crate::args::LogsArgs;
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::message;
-use question::{LogsAnswer, Question};
+pub(crate) use question::{LogsAnswer, Question, SpanSeconds};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, RowStoreShare};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::LogReport;
@@ -19,6 +19,7 @@ use rorqual_crossfilter::{Recordings, RowStore, RowStoreSettings, ViewError};
 use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+pub(crate) use terminal::print_asked;
 
 /// A question, and the rows that it is asked of.
 pub(super) struct RowsQuestion {
