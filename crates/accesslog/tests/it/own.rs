@@ -207,7 +207,7 @@ fn what_has_no_place_is_named_and_a_text_among_numbers_counted() {
 #[test]
 fn values_are_those_of_the_reading_that_counts() {
     let format = LogFormat::parse(r#"$remote_addr [$time_local] "$request" $status $a $b"#).expect("a format");
-    let line = r#"192.0.2.7  [10/Oct/2000:13:55:36 -0700]  "GET /a HTTP/1.1"  200  x  y"#;
+    let line = r#"192.0.2.7 [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1"  200 x y"#;
     assert_eq!(values(&format, &columns(&format), &[line]), [of(&[("a", "x"), ("b", "y")])]);
 }
 
