@@ -1,7 +1,7 @@
 //! The summary as data: schema `rorqual.summary/1`.
 
 use rorqual_accesslog::report::{Distinct, Panel, ReportRow, ReportSeries, TimeHistogram};
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent};
 use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, TimeRange, ViewHistogram, ViewResult, finite_or_text};
 use rorqual_pipe::stats;
 use serde::Serialize;
@@ -130,7 +130,9 @@ impl SummaryReport {
                 Some(unit) => number(unit, viewed.numbers.iter().find(|number| number.field == own.name)),
             },
         };
-        let rest = schema.own().iter().find(|own| own.name == REST).map(|own| own.name.clone());
+        let own_rest = schema.text(REST).and_then(TextColumn::as_own);
+        // A file's own column of that name is none, unless its values are JSON.
+        let rest = own_rest.filter(|own| schema.text_kind(*own) == TextContent::Json).map(|_| REST.to_owned());
         // The column of what has none of its own is left out where there is no such value.
         let is_shown = |column: &SummaryColumn| Some(&column.name) != rest.as_ref() || column.hits() > 0;
         let mut report = Self {
