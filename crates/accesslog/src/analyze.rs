@@ -271,7 +271,7 @@ impl Analyzer {
             analysis: Arc::new(analysis),
             shares,
             plan: RunPlan {
-                framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
+                framing: Framing::LogLines { line_bytes_max: settings.line_bytes_max },
                 zstd_window_log_max: shares.zstd_window_log_max,
             },
             pool: shares.pool(),
@@ -449,7 +449,7 @@ impl Analyzer {
     }
 
     fn workers(&self, name: &str, format: &LogFormat, keep_rejects: bool, threads: usize) -> Vec<LogWorker> {
-        let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
+        let Framing::LogLines { line_bytes_max } = self.plan.framing else { return Vec::new() };
         let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
         let mut recorders = recorders.into_iter().flatten();
         let relay = ColumnRelay::of(format);
