@@ -123,6 +123,9 @@ fn push_text(texts: &mut UncheckedTexts, text: &[u8]) {
     }
 }
 
+/// Fault of a line that is longer than a record may be.
+pub(crate) const LINE_TOO_LONG: &str = "a line that is too long";
+
 /// Decodes lines of one format.
 pub struct LogDecoder {
     parser: LogParser,
@@ -156,7 +159,7 @@ impl Decode for LogDecoder {
                 // One that goes on in the next chunk is the caller's.
                 if chunk.long_start() != Some(line.start) {
                     let length = (line.end - line.start) as u64;
-                    decoded.bad.push(BadRecord { offset, length, at: offset, reason: "a line longer than --record-max" });
+                    decoded.bad.push(BadRecord { offset, length, at: offset, reason: LINE_TOO_LONG });
                 }
                 continue;
             }

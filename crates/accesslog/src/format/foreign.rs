@@ -2,6 +2,7 @@
 //! on.
 
 use super::w3c::W3cColumns;
+use rorqual_pipe::setting::FORMAT;
 use std::fmt::{self, Write as _};
 
 /// Members of an archive that are named.
@@ -184,7 +185,7 @@ impl ForeignContent {
             }
             ForeignContent::Text(TextKind::W3cEvents) => format!("rorqual grep searches it: rorqual grep -F 10.0.0.1 {file}"),
             ForeignContent::Text(TextKind::IisNative) => format!(
-                "A format says the order of its dates; where the month is first: rorqual {verb} --format \
+                "A format says the order of its dates; where the month is first: rorqual {verb} {FORMAT} \
                  '%h, %u, %{{%m/%d/%y, %H:%M:%S}}t, %{{service}}n, %{{computer}}n, %A, %{{ms}}T, %I, %O, %>s, %{{error}}n, %m, %U, \
                  %{{parameters}}n,' {file}; where the day is, with %d/%m/%y"
             ),
