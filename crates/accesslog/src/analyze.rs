@@ -276,7 +276,7 @@ impl Analyzer {
             analysis: Arc::new(analysis),
             shares,
             plan: RunPlan {
-                framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
+                framing: Framing::LogLines { line_bytes_max: settings.line_bytes_max },
                 zstd_window_log_max: shares.zstd_window_log_max,
             },
             pool: shares.pool(),
@@ -461,7 +461,7 @@ impl Analyzer {
     /// # Errors
     /// When the filter names a column that the input does not have.
     fn workers(&self, name: &str, format: &LogFormat, keep_rejects: bool, threads: usize) -> Result<Vec<LogWorker>, Error> {
-        let Framing::Lines { line_bytes_max } = self.plan.framing else { return Ok(Vec::new()) };
+        let Framing::LogLines { line_bytes_max } = self.plan.framing else { return Ok(Vec::new()) };
         let recording = self.options.recording.as_ref();
         let recorders = recording.map(|recording| recording.recorders(name, format, threads));
         let own = recording.and_then(|recording| recording.own()).unwrap_or_else(|| Arc::clone(&self.own));

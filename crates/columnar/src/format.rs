@@ -157,7 +157,8 @@ impl RecordFormat {
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
         match self {
-            Self::Json(json::Layout::Lines, _) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Json(json::Layout::Lines, _) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Log(_) => Framing::LogLines { line_bytes_max: record_bytes_max },
             Self::Json(..) | Self::Csv(_) => Framing::Records { record_bytes_max },
         }
     }

@@ -162,6 +162,9 @@ fn push_text(texts: &mut UncheckedTexts, text: &[u8]) {
     }
 }
 
+/// Fault of a line that is longer than a record may be.
+pub(crate) const LINE_TOO_LONG: &str = "a line that is too long";
+
 /// Decodes lines of one format.
 pub struct LogDecoder {
     parser: LogParser,
@@ -207,8 +210,16 @@ impl LogDecoder {
 impl Decode for LogDecoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
         let mut decoded = DecodedRecords::default();
-        for line in chunk.lines().filter(|line| !line.long) {
+        for line in chunk.lines() {
             let offset = chunk.offset + line.start as u64;
+            if line.long {
+                // One that goes on in the next chunk is the caller's.
+                if chunk.long_start() != Some(line.start) {
+                    let length = (line.end - line.start) as u64;
+                    decoded.bad.push(BadRecord { offset, length, at: offset, reason: LINE_TOO_LONG });
+                }
+                continue;
+            }
             let record = match self.parser.parse(line.bytes) {
                 LineOutcome::Parsed(record) => record,
                 LineOutcome::Repaired(record, flaw) => {
@@ -223,8 +234,7 @@ impl Decode for LogDecoder {
                     return Err(Error::new(ErrorClass::Corrupt, "", message).at(offset));
                 }
                 LineOutcome::Rejected(flaw) => {
-                    let ended = line.start + line.bytes.len() < chunk.bytes.len();
-                    let length = line.bytes.len() as u64 + u64::from(ended);
+                    let length = (line.end - line.start) as u64;
                     decoded.bad.push(BadRecord { offset, length, at: offset, reason: reason(flaw) });
                     continue;
                 }

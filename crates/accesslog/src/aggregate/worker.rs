@@ -149,7 +149,10 @@ impl LogWorker {
         let span = self.analysis.span;
         let bounded = span.is_bounded();
         for line in chunk.lines() {
-            notes.count_line();
+            // What is after a hole is on the same line.
+            if !line.after_hole {
+                notes.count_line();
+            }
             self.totals.lines.total += 1;
             if line.long {
                 let reason = NoteReason::TooLong { line_bytes_max: self.line_bytes_max };
