@@ -465,7 +465,7 @@ impl Schema {
             match (&error.unknown, own.last_mut()) {
                 (Some(name), _) => own.push(OwnColumn { name: name.clone(), unit: None }),
                 (None, Some(last)) if schema.own.len() > self.own.len() && last.unit.is_none() => {
-                    last.unit = Some(NumberUnit::Float)
+                    last.unit = Some(NumberUnit::Float);
                 }
                 _ => return Err(error),
             }

@@ -32,7 +32,7 @@ pub mod write;
 pub use bad_records::{BadRecords, long_offset};
 pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Occurrences, Unplaced};
 pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
-pub use own_rows::{OwnRows, OwnValues, TextMap};
+pub use own_rows::{OwnRows, RowValues, TextMap};
 pub use rules::ValueRules;
 pub use scan::{ScanHead, ScanSettings};
 pub use shape::{Conflict, Shape, format_schema, parse_schema};

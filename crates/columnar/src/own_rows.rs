@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Values of a row's own columns.
-pub trait OwnValues {
+pub trait RowValues {
     /// The value of the column of texts with this number; the absent one is empty.
     fn text(&self, number: usize) -> &[u8];
 
@@ -78,7 +78,7 @@ impl OwnRows {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, values: &impl OwnValues, flaw: &[u8], line: &[u8]) {
+    pub fn push(&mut self, values: &impl RowValues, flaw: &[u8], line: &[u8]) {
         self.rows += 1;
         let map = self.map;
         self.text_bytes += self.columns.iter_mut().map(|column| column.push(values, map)).sum::<usize>();
@@ -157,7 +157,7 @@ impl OwnCells {
     }
 
     /// Adds the value of a row; returns the bytes of a text.
-    fn push(&mut self, values: &impl OwnValues, map: TextMap) -> usize {
+    fn push(&mut self, values: &impl RowValues, map: TextMap) -> usize {
         match self {
             Self::Text(number, texts) => {
                 let text = values.text(*number);

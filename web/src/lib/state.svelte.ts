@@ -311,7 +311,8 @@ class Store {
     this.uploads.get(live.session.id)?.upload.serverSays(live.session)
     const { id, columns, own_columns } = live.session
     const count = columns ?? own_columns
-    if ((columns !== null || count > 0) && count !== this.asked) void this.askColumns(id, count, columns === null)
+    if ((columns !== null || count > 0) && count !== this.asked)
+      void this.askColumns(id, count, columns === null)
   }
 
   private takeTable(table: TableColumn[] | null): void {

@@ -77,7 +77,11 @@ impl TextTest {
 fn has(list: &[u8], element: &str) -> bool {
     let is_it = |one: &Value| match one {
         Value::String(text) => text == element,
-        other => other.to_string() == element,
+        // As JSON writes it: a value is no text that it could be compared with.
+        other => {
+            let written = other.to_string();
+            written == element
+        }
     };
     serde_json::from_slice::<Vec<Value>>(list).is_ok_and(|list| list.iter().any(is_it))
 }

@@ -32,7 +32,7 @@ use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::log::{LogRows, schema_with_flaws};
 use rorqual_columnar::render::Csv;
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
-use rorqual_columnar::{OwnRows, OwnValues, TextMap};
+use rorqual_columnar::{OwnRows, RowValues, TextMap};
 use rorqual_crossfilter::limits::each_bytes;
 use rorqual_crossfilter::{ColumnValues, OwnRow, Reservation, RowStore, Stack, ValueCount, View, ViewError, ViewParts, ViewRow};
 use rorqual_pipe::{Control, Error as PipeError, ErrorClass, Sink};
@@ -175,7 +175,7 @@ enum ExportRows {
 /// A row's values for [`OwnRows`].
 struct OwnRowValues<'a>(OwnRow<'a>);
 
-impl OwnValues for OwnRowValues<'_> {
+impl RowValues for OwnRowValues<'_> {
     fn text(&self, number: usize) -> &[u8] {
         self.0.text(number)
     }
