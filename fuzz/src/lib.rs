@@ -113,7 +113,7 @@ fn parse_both_ways(format: &LogFormat, data: &[u8]) {
                 assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
                 // What is written of it may read as another record where the line was odd, but
                 // never fails.
-                drop(format.line(&record));
+                drop(format.line(&record, None));
             }
             LineOutcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
             // A directive of W3C's format says nothing of a request, after a hole of NULs as well.

@@ -2,6 +2,7 @@
 
 use crate::decode::BadRecord;
 use crate::json::TOO_LARGE;
+use crate::log::LINE_TOO_LONG;
 use crate::setting::RECORD_MAX;
 use rorqual_pipe::{Chunk, Error, ErrorClass, format_size};
 
@@ -17,7 +18,7 @@ impl BadRecord {
     /// The error of the first, in the input `name`.
     pub(crate) fn error(&self, name: &str) -> Error {
         let mut message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
-        if self.reason == TOO_LARGE {
+        if [TOO_LARGE, LINE_TOO_LONG].contains(&self.reason) {
             message += &format!("; {RECORD_MAX} moves this limit");
         }
         Error::new(ErrorClass::Corrupt, name, message).at(self.at)

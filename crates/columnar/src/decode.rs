@@ -109,6 +109,10 @@ pub enum DecodeNote {
     RepairedLine,
     /// A line that was logged before its end, whose numbers are those so far.
     SoFar,
+    /// A value that is no number, of a variable of a log's own whose values are numbers.
+    NoNumber,
+    /// A key of a log that its first lines do not have.
+    LateKey,
 }
 
 /// Number of times that something was met, and its first place.
@@ -122,7 +126,7 @@ pub struct Occurrences {
 
 impl DecodeNote {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::DuplicateKey,
         Self::NumberAsText,
         Self::RoundedNumber,
@@ -131,6 +135,8 @@ impl DecodeNote {
         Self::ReplacedSurrogate,
         Self::RepairedLine,
         Self::SoFar,
+        Self::NoNumber,
+        Self::LateKey,
     ];
 }
 
@@ -147,6 +153,8 @@ impl fmt::Display for DecodeNote {
             Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
             Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
             Self::RepairedLine => "a line with a field that could not be read, which is null",
+            Self::NoNumber => "a part of a log with a value that is no number in a column of numbers, which is null",
+            Self::LateKey => "a part of a log with a key that its first 200 lines do not have, which has no column",
             Self::SoFar => "a line logged before its end, whose bytes and times are those so far (+)",
         };
         f.write_str(text)

@@ -140,7 +140,7 @@ impl RecordFormat {
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(format) = &given.log {
-            return Ok(Recognised { format: Self::Log(format.clone()), notes: Vec::new() });
+            return Ok(Recognised { format: Self::Log(format.sampled(&head.bytes)), notes: Vec::new() });
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {
@@ -157,7 +157,8 @@ impl RecordFormat {
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
         match self {
-            Self::Json(json::Layout::Lines, _) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Json(json::Layout::Lines, _) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Log(_) => Framing::LogLines { line_bytes_max: record_bytes_max },
             Self::Json(..) | Self::Csv(_) => Framing::Records { record_bytes_max },
         }
     }

@@ -7,6 +7,7 @@ use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
+use crate::number_buckets::Threshold;
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
@@ -14,7 +15,7 @@ use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
 use rorqual_accesslog::filter::{Filter, FilterRegex, NumberTest, TextTest, TextValue};
-use rorqual_accesslog::schema::{NumberColumn, TextColumn};
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
@@ -145,8 +146,9 @@ impl RowStore {
             };
             CandidateField { column: Some(column), index, classes, groups_start }
         };
-        let query = self.schema().texts().filter(|column| *column == TextColumn::QUERY);
-        let texts = self.schema().panels().iter().copied().chain(query).map(text);
+        let schema = self.schema();
+        let query = schema.texts().filter(|column| *column == TextColumn::QUERY);
+        let texts = schema.panels().iter().copied().chain(query).map(text);
         texts.chain([CandidateField { column: None, index: STATUS, classes: None, groups_start: u32::MAX }]).collect()
     }
 
@@ -187,6 +189,42 @@ impl RowStore {
             found.append(&mut of_field);
         }
         (found, tried)
+    }
+
+    /// Adds, of each of the schema's own columns of numbers, the least number that says most, where
+    /// at least `hits_min` of the rows asked about have as much; returns how many were looked at.
+    pub(crate) fn own_thresholds(
+        &self,
+        inside: &CountedViews,
+        all: &CountedViews,
+        hits_min: u64,
+        found: &mut Vec<CandidateValue>,
+    ) -> usize {
+        let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
+        let rows_out = rows_all.saturating_sub(rows_in);
+        let mut tried = 0;
+        for (number, (own_in, own_all)) in inside.spreads.own.iter().zip(&all.spreads.own).enumerate() {
+            let column = NumberColumn::own(number);
+            let unit = self.schema().unit(column);
+            if unit == NumberUnit::Moment {
+                continue;
+            }
+            let (own_in, own_all) = own_in.alike(own_all);
+            let thresholds_in = own_in.thresholds(unit);
+            let mut of_column = Vec::new();
+            for Threshold { least, value, hits } in own_all.thresholds(unit) {
+                let place = thresholds_in.partition_point(|threshold| threshold.value < value);
+                let hits_in = thresholds_in.get(place).map_or(0, |threshold| threshold.hits);
+                let evidence = Evidence { hits_in, rows_in, hits_out: hits.saturating_sub(hits_in), rows_out };
+                let test = CandidateTest::AtLeast(column, least);
+                tried += 1;
+                if hits_in >= hits_min && evidence.ratio() > 1.0 {
+                    of_column.push((digits(value), CandidateValue { test, evidence, key: number as u64 }));
+                }
+            }
+            found.extend(roundest_of_best(of_column));
+        }
+        tried
     }
 
     /// Values of usual rows: drawn by their rows without putting back, by the hash of their texts
@@ -234,6 +272,27 @@ impl RowStore {
         }
     }
 }
+
+/// Digits of a number as people write it, without zeros at either end.
+fn digits(value: f64) -> usize {
+    let written = format!("{value}");
+    let digits: String = written.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+/// Of least numbers that say nearly as much as the one that says most, the one with the fewest
+/// digits.
+fn roundest_of_best(candidates: Vec<(usize, CandidateValue)>) -> Option<CandidateValue> {
+    let most = candidates.iter().map(|(_, candidate)| candidate.evidence.g()).fold(0.0, f64::max);
+    let nearly = candidates.into_iter().filter(|(_, candidate)| candidate.evidence.g() >= NEARLY * most);
+    let order = |(a_digits, a): &(usize, CandidateValue), (b_digits, b): &(usize, CandidateValue)| {
+        a_digits.cmp(b_digits).then_with(|| b.evidence.g().total_cmp(&a.evidence.g()))
+    };
+    nearly.min_by(order).map(|(_, candidate)| candidate)
+}
+
+/// Part of the strongest evidence that a rounder number has to have.
+const NEARLY: f64 = 0.97;
 
 /// Leaves the candidates of a field that say most, and of the others those with most rows: a pair
 /// may say more than both of its values.

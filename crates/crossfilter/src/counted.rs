@@ -520,7 +520,7 @@ impl CountJob<'_> {
         }
         if self.spreads {
             week_hours(segment, spill, &found.selected, &mut found.hours)?;
-            found.spreads.count(segment, spill, &found.selected, &found.hours, self.store.schema())?;
+            found.spreads.count(segment, spill, &found.selected, &found.hours, &self.store.schema())?;
             self.widen(segment, found)?;
         }
         let Some(axis) = self.axis else { return Ok(()) };

@@ -156,7 +156,7 @@ impl RowStore {
     /// When the files are damaged, of another version, or do not go together; when the memory has
     /// less room for values than it had, or the journal can't be read.
     pub fn restore(settings: RowStoreSettings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
-        let head = JournalHead::read(head, ColumnCounts::of(&settings.schema))
+        let head = JournalHead::read(head, settings.counts())
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
         if journal.metadata()?.len() < head.journal_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));

@@ -83,6 +83,13 @@ pub const fn table_segment_bytes(segment_rows: usize, texts: usize, numbers: usi
     (segment_rows * (4 * texts + 8 * (numbers + 1))) as u64
 }
 
+/// Memory of the recorder of a log with so many columns of its own: that of a table with as many,
+/// and from the codes of a worker to those of a segment.
+#[must_use]
+pub const fn own_recorder_bytes(segment_rows: usize, texts: usize, numbers: usize) -> u64 {
+    table_recorder_bytes(segment_rows, texts, numbers) + 2 * TRANSLATIONS_BYTES
+}
+
 /// Rows of a segment of such a table in a store of so much memory: fewer where there are many
 /// columns, so that a recorder takes no more than another's, and a segment a twelfth of the store.
 #[must_use]

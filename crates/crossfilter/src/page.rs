@@ -13,10 +13,10 @@ use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::ABSENT;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextColumn, integer_of};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent, integer_of};
+use rorqual_accesslog::{ABSENT, OwnColumns, OwnValues};
 use rorqual_pipe::{Control, Error, each};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -321,6 +321,14 @@ impl<'a> RowReader<'a> {
         self.store.schema().own().iter().map(value).collect()
     }
 
+    /// The same as a line is written with them.
+    fn own_values(&self, row: usize) -> Written {
+        let mut values = OwnValues::default();
+        (CODED..self.coded.len()).for_each(|index| values.push_text(self.text(index, row).as_bytes()));
+        (NUMBERS..self.numbers.len()).for_each(|index| values.push_number(self.numbers[index].get(row)));
+        Written { values, columns: self.store.own().cloned() }
+    }
+
     fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
@@ -361,8 +369,8 @@ impl<'a> RowReader<'a> {
         };
         page_row.line = match format {
             _ if rejected => self.text(LINE, row),
-            Some(format) => rebuilt(&page_row, time_us, times_us, format),
-            None => object(&page_row.columns),
+            Some(format) => rebuilt(&page_row, time_us, times_us, &self.own_values(row), format),
+            None => object(&page_row.columns, &self.store.schema()),
         };
         page_row
     }
@@ -382,16 +390,26 @@ fn cut(text: &[u8], bytes_max: usize) -> String {
     shown
 }
 
-/// The columns that a row has, as JSON.
-fn object(columns: &[(String, OwnValue)]) -> String {
-    let present: Vec<_> = columns.iter().filter(|(_, value)| *value != OwnValue::Absent).cloned().collect();
+/// The columns that a row has, as JSON, without those that follow from others.
+fn object(columns: &[(String, OwnValue)], schema: &Schema) -> String {
+    let is_present = |(name, value): &&(String, OwnValue)| {
+        let own = schema.text(name).and_then(TextColumn::as_own);
+        *value != OwnValue::Absent && own.is_none_or(|own| schema.text_kind(own) != TextContent::Pattern)
+    };
+    let present: Vec<_> = columns.iter().filter(is_present).cloned().collect();
     let mut json = Vec::new();
     // Nothing fails that is written into memory.
     let _ = as_map(&present, &mut serde_json::Serializer::new(&mut json));
     cut(&json, PAGE_LINE_BYTES_MAX)
 }
 
-fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &LogFormat) -> String {
+/// Values that a line is written with beside its fields.
+struct Written {
+    values: OwnValues,
+    columns: Option<Arc<OwnColumns>>,
+}
+
+fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], own: &Written, format: &LogFormat) -> String {
     let [request_time_us, upstream_time_us] = took_us;
     let record = LogRecord {
         time_us,
@@ -410,6 +428,7 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], forma
         request_time_us,
         upstream_time_us,
         source: row.source.as_bytes(),
+        own: own.columns.is_some().then_some(&own.values),
     };
-    cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
+    cut(&format.line(&record, own.columns.as_deref()), PAGE_LINE_BYTES_MAX)
 }

@@ -1,21 +1,24 @@
 //! Takes the rows of one worker into segments.
 
 use crate::builder::{NewValue, SegmentBuilder, UNKNOWN};
-use crate::columns::{BYTES, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
-use crate::columns::{ZONE, ZONE_MIN};
+use crate::columns::{
+    BYTES, CODED, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME,
+};
+use crate::columns::{NUMBERS, ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
 use crate::segment::biased;
-use crate::store::RowStore;
+use crate::store::{RowStore, lock};
 use rorqual_accesslog::aggregate::NoteReason;
-use rorqual_accesslog::{ABSENT, NO_TIME, RecordedRows, Recorder, Recording, TEXT_FIELDS};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::{ABSENT, NO_TIME, OwnColumns, RecordedRows, Recorder, Recording, TEXT_FIELDS};
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Gives the workers of a run recorders into a store, as long as there is one.
 #[derive(Clone)]
 pub struct Recordings {
-    store: Weak<RowStore>,
+    store: Arc<Mutex<Weak<RowStore>>>,
     /// Segments that are not full when a run ends stay open for the next one.
     in_turns: bool,
 }
@@ -24,7 +27,7 @@ impl Recordings {
     /// Recorders into `store`, each run over an input of its own.
     #[must_use]
     pub fn new(store: &Arc<RowStore>) -> Self {
-        Self { store: Arc::downgrade(store), in_turns: false }
+        Self { store: Arc::new(Mutex::new(Arc::downgrade(store))), in_turns: false }
     }
 
     /// Recorders for runs over one slice of an input after another: a segment that is not full at
@@ -32,16 +35,29 @@ impl Recordings {
     /// last one.
     #[must_use]
     pub fn in_turns(store: &Arc<RowStore>) -> Self {
-        Self { store: Arc::downgrade(store), in_turns: true }
+        Self { in_turns: true, ..Self::new(store) }
+    }
+
+    /// Recorders into another store from the next run on.
+    pub fn redirect(&self, store: &Arc<RowStore>) {
+        *lock(&self.store) = Arc::downgrade(store);
+    }
+
+    fn store(&self) -> Option<Arc<RowStore>> {
+        lock(&self.store).upgrade()
     }
 }
 
 impl Recording for Recordings {
-    fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
-        let Some(store) = self.store.upgrade() else { return Vec::new() };
+    fn recorders(&self, _name: &str, _format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
+        let Some(store) = self.store() else { return Vec::new() };
         let input = store.next_input(count);
         let recorder = |_| Box::new(SegmentRecorder::new(&store, input, self.in_turns)) as Box<dyn Recorder>;
         (0..count).map(recorder).collect()
+    }
+
+    fn own(&self) -> Option<Arc<OwnColumns>> {
+        self.store()?.own().cloned()
     }
 }
 
@@ -59,7 +75,8 @@ struct SegmentRecorder {
     shown: usize,
     /// The last wish for fresh rows that was granted.
     granted: u64,
-    texts: [Translation; TEXT_FIELDS.len()],
+    /// Of the text fields, and of the columns of texts of the log's own.
+    texts: Vec<Translation>,
     /// For each status, its code in the segment and 1.
     statuses: Vec<u32>,
     /// The last zone, and its code in the segment and 1.
@@ -84,6 +101,11 @@ impl Translation {
     }
 }
 
+/// The coded column of a text column of a batch.
+fn coded_index(index: usize) -> usize {
+    index.checked_sub(TEXT_FIELDS.len()).map_or(index, |own| CODED + own)
+}
+
 impl SegmentRecorder {
     fn new(store: &Arc<RowStore>, input: u32, in_turns: bool) -> Self {
         Self {
@@ -95,7 +117,7 @@ impl SegmentRecorder {
             place: None,
             shown: 0,
             granted: store.wanted(),
-            texts: Default::default(),
+            texts: (0..TEXT_FIELDS.len() + store.counts().coded - CODED).map(|_| Translation::default()).collect(),
             statuses: Vec::new(),
             zone: (0, UNKNOWN),
         }
@@ -120,11 +142,11 @@ impl SegmentRecorder {
 
     /// Gives each value that the worker has met for the first time its code in all segments.
     fn intern(&mut self, rows: &RecordedRows<'_>) {
-        for (index, translation) in self.texts.iter_mut().enumerate() {
+        for (index, translation) in self.texts.iter_mut().enumerate().take(rows.batch.text_columns()) {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
                 let value = |number: usize| rows.batch.value(index, (known + number) as u32);
-                let mut tables = self.store.dictionaries[index].lock();
+                let mut tables = self.store.dictionaries[coded_index(index)].lock();
                 tables.intern_all(all - known, value, &mut translation.globals);
                 if tables.has_groups() {
                     translation.groups_start = Some(tables.groups_start());
@@ -189,6 +211,7 @@ impl SegmentRecorder {
         let first = self.builder.rows();
         let batch = rows.batch;
         for (index, translation) in self.texts.iter_mut().enumerate() {
+            let to = coded_index(index);
             if let Some(codes) = batch.codes(index) {
                 let Translation { globals, locals, groups_start } = translation;
                 let start = groups_start.unwrap_or(u32::MAX);
@@ -199,10 +222,13 @@ impl SegmentRecorder {
                         NewValue::Uncoded(group, self.store.hasher.hash(text), text)
                     }
                 };
-                self.builder.append(index, &codes[range.clone()], locals, value);
+                self.builder.append(to, &codes[range.clone()], locals, value);
                 if self.builder.take_shortage() {
-                    self.store.dictionaries[index].lock().note_cut();
+                    self.store.dictionaries[to].lock().note_cut();
                 }
+            } else if to >= CODED {
+                // Nobody has such a value yet.
+                self.builder.append_none(to, range.len());
             }
         }
         for &status in &batch.status()[range.clone()] {
@@ -220,8 +246,19 @@ impl SegmentRecorder {
         let numbers =
             [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
         numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
+        self.append_own_numbers(batch.own_numbers(), &range);
         self.append_flaws(rows, &range);
         self.builder.run(self.input, rows.offset(), first);
+    }
+
+    fn append_own_numbers(&mut self, own: &[Vec<u64>], range: &Range<usize>) {
+        for index in NUMBERS..self.store.counts().numbers {
+            let numbers = self.builder.numbers(index);
+            match own.get(index - NUMBERS) {
+                Some(own) => numbers.extend_from_slice(&own[range.clone()]),
+                None => numbers.resize(numbers.len() + range.len(), ABSENT),
+            }
+        }
     }
 
     fn append_zones(&mut self, zones_seconds: &[i32]) {
@@ -324,7 +361,9 @@ impl Recorder for SegmentRecorder {
     }
 
     fn forget(&mut self, index: usize) {
-        self.texts[index] = Translation::default();
+        if let Some(translation) = self.texts.get_mut(index) {
+            *translation = Translation::default();
+        }
     }
 
     fn idle(&mut self) {

@@ -14,8 +14,8 @@ use crate::segment::{CodedColumnRef, Segment};
 use crate::spill::Spill;
 use crate::uncoded::TextHasher;
 use foldhash::quality::RandomState;
-use rorqual_accesslog::Countries;
 use rorqual_accesslog::schema::Schema;
+use rorqual_accesslog::{Countries, OwnColumns};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::io;
@@ -44,8 +44,10 @@ pub struct RowStoreSettings {
     pub countries: Option<Arc<Countries>>,
     /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] computes it.
     pub segment_rows: usize,
-    /// Columns of the rows.
+    /// Columns of the rows of a table, or of a log without columns of its own.
     pub schema: Arc<Schema>,
+    /// The columns of a log's own, with room for those that turn up late.
+    pub own: Option<Arc<OwnColumns>>,
 }
 
 impl RowStoreSettings {
@@ -54,7 +56,7 @@ impl RowStoreSettings {
     pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
         let segment_rows = segment_rows(memory_bytes);
         let schema = Arc::new(Schema::access_log().clone());
-        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema }
+        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema, own: None }
     }
 
     /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
@@ -62,6 +64,13 @@ impl RowStoreSettings {
     pub fn only(rows_bytes: u64, threads: usize) -> Self {
         let work_bytes = work_bytes(rows_bytes, threads);
         Self::new(rows_bytes.saturating_sub(work_bytes), work_bytes, threads)
+    }
+
+    /// Numbers of the columns of segments.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        let (texts, numbers) = self.own.as_ref().map_or((0, 0), |own| own.most());
+        let known = ColumnCounts::of(&self.schema);
+        ColumnCounts { coded: known.coded + texts, numbers: known.numbers + numbers }
     }
 }
 
@@ -160,7 +169,7 @@ impl RowStore {
         // A part is shared out among the dictionaries; the rest goes to those that need it.
         let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN));
         let spare = SpareValues::new(all - share);
-        let shares = dictionary_shares(ColumnCounts::of(&settings.schema));
+        let shares = dictionary_shares(settings.counts());
         let parts: u64 = shares.iter().sum();
         let dictionary = |index: usize| {
             let room = (share / parts * shares[index], &spare);
@@ -172,7 +181,7 @@ impl RowStore {
             )
         };
         Self {
-            dictionaries: (0..ColumnCounts::of(&settings.schema).coded).map(dictionary).collect(),
+            dictionaries: (0..settings.counts().coded).map(dictionary).collect(),
             hasher: TextHasher::new(seed),
             kept: Mutex::new(ViewCache::new(settings.memory_bytes / KEPT_SHARE)),
             limit_bytes: AtomicU64::new(settings.memory_bytes),
@@ -366,13 +375,19 @@ impl RowStore {
 
     /// Columns of the rows.
     #[must_use]
-    pub fn schema(&self) -> &Arc<Schema> {
-        &self.settings.schema
+    pub fn schema(&self) -> Arc<Schema> {
+        self.settings.own.as_ref().map_or_else(|| Arc::clone(&self.settings.schema), |own| own.schema())
+    }
+
+    /// The columns of a log's own.
+    #[must_use]
+    pub fn own(&self) -> Option<&Arc<OwnColumns>> {
+        self.settings.own.as_ref()
     }
 
     /// Numbers of the columns of its segments.
     pub(crate) fn counts(&self) -> ColumnCounts {
-        ColumnCounts::of(&self.settings.schema)
+        self.settings.counts()
     }
 
     /// Memory of the filters of a question: all of them, or two thirds of little memory; larger

@@ -276,7 +276,7 @@ impl RowStore {
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
             time: spreads.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(counted, self.schema()),
+            histogram: histogram(counted, &self.schema()),
             status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,

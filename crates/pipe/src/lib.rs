@@ -21,6 +21,7 @@ mod escape;
 mod file;
 mod follow;
 pub mod gather;
+mod holes;
 mod input;
 pub mod limits;
 mod pool;

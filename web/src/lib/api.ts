@@ -33,6 +33,8 @@ export interface Session {
   expires_seconds: number
   /** How many columns a table has; others come where it changes. Null of a log. */
   columns: number | null
+  /** How many columns a log has of its own, such as variables of its format; more may turn up. */
+  own_columns: number
 }
 
 export interface Server {

@@ -24,6 +24,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   created: 0,
   expires_seconds: 1800,
   columns: null,
+  own_columns: 0,
   ...change,
 })
 const free = () => false

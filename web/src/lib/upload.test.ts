@@ -50,6 +50,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   created: 0,
   expires_seconds: 1800,
   columns: null,
+  own_columns: 0,
   ...change,
 })
 

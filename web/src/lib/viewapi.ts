@@ -87,6 +87,15 @@ export interface NumberSummary {
   max: number | string | null
   quantiles: Record<'p50' | 'p90' | 'p95' | 'p99', number | string> | null
   quantile_error: number | string
+  /** The distribution; left out of times, and where all are the same. */
+  buckets?: NumberBuckets | null
+}
+
+/** Bars of numbers: each has those from its edge on and below the next; the last edge is above all. */
+export interface NumberBuckets {
+  scale: 'linear' | 'log'
+  edges: number[]
+  hits: number[]
 }
 
 /** A row's columns, of a table. */

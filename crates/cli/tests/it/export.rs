@@ -12,7 +12,7 @@ use std::net::TcpStream;
 const PLACES: usize = 4;
 
 /// A target with this query.
-fn target(id: &str, what: &str, pairs: &[(&str, &str)]) -> String {
+pub(crate) fn target(id: &str, what: &str, pairs: &[(&str, &str)]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let escaped = |text: &str| {
         text.bytes()
@@ -24,7 +24,7 @@ fn target(id: &str, what: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 /// A download on its way: its head was read.
-struct Download {
+pub(crate) struct Download {
     status: String,
     head: String,
     reader: BufReader<TcpStream>,
@@ -32,7 +32,7 @@ struct Download {
 
 impl Download {
     /// A request by HTTP 1.0: the body is everything after the head.
-    fn begin(server: &Server, target: &str) -> Self {
+    pub(crate) fn begin(server: &Server, target: &str) -> Self {
         Self::of(server, &server.head("GET", target).replace("HTTP/1.1", "HTTP/1.0"))
     }
 
@@ -47,14 +47,14 @@ impl Download {
         Self { status: head.split(' ').nth(1).expect("a status").to_owned(), head: head.to_ascii_lowercase(), reader }
     }
 
-    fn body(mut self) -> Vec<u8> {
+    pub(crate) fn body(mut self) -> Vec<u8> {
         let mut body = Vec::new();
         self.reader.read_to_end(&mut body).expect("a body");
         assert_eq!(self.status, "200", "{}", String::from_utf8_lossy(&body));
         body
     }
 
-    fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         String::from_utf8(self.body()).expect("text")
     }
 

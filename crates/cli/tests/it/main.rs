@@ -39,6 +39,7 @@ mod many;
 mod messages;
 mod metrics;
 mod output;
+mod own_columns;
 mod paths;
 mod promise;
 mod render;

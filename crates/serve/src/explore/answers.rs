@@ -1,6 +1,7 @@
 //! Views in the shape of the interface, as `docs/api.md` describes it.
 
 use crate::setting::SESSIONS;
+use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
@@ -34,7 +35,7 @@ pub(crate) struct ViewAnswer {
     week: WeekAnswer,
     percentiles: PercentileSet,
     /// Numbers of the columns of a table.
-    numbers: Vec<NumberSummary>,
+    pub(crate) numbers: Vec<NumberSummary>,
     latency: Option<LatencyAnswer>,
 }
 
@@ -207,6 +208,14 @@ impl Hint {
                 "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more {TEMP_MAX}, \
                  or start the server with more {MEMORY}"
             ));
+        }
+        let left_out = store.own().map(|own| own.left_out()).filter(|left_out| !left_out.names.is_empty());
+        if let Some(LeftOut { names, .. }) = left_out.filter(|_| store.rows_dropped() == 0) {
+            /// Names that are told.
+            const NAMES_MAX: usize = 5;
+            let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+            let names = names[..names.len().min(NAMES_MAX)].join(", ");
+            return Some(format!("some columns of the log's own had no place, and are in no answer: {names}{more}"));
         }
         let less = if self.sessions_max > 1 { format!(" or {SESSIONS} 1") } else { String::new() };
         let what = store.shortage()?;

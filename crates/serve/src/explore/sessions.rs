@@ -8,15 +8,14 @@ use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{NewUpload, Session, SessionContext, TableResources, no_file};
+use crate::session::{LogStores, NewUpload, Session, SessionContext, TableResources};
 use crate::setting::{SESSIONS, STATE};
-use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
+use crate::state::{Checkpoints, SavedColumns, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
-use rorqual_pipe::setting::TEMP_DIR;
-use rorqual_pipe::{Setting, reason};
+use rorqual_pipe::reason;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io;
@@ -213,7 +212,7 @@ impl Sessions {
     fn made(&self, announced: NewUpload, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
-        let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
+        let session = self.session(id, announced, format, LogStores::empty)?;
         session.keep_new();
         Ok(session)
     }
@@ -223,7 +222,7 @@ impl Sessions {
         id: String,
         announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
-        store: impl FnOnce(&str, RowStoreSettings) -> Result<Arc<RowStore>, E>,
+        store: impl FnOnce(&LogStores) -> Result<Arc<RowStore>, E>,
     ) -> Result<Session, E> {
         let mut settings = self.settings.clone();
         if format.is_some() {
@@ -236,27 +235,16 @@ impl Sessions {
             segment_rows: self.segment_rows,
             ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
-        let store = match state {
-            Some(_) => store(&id, rows),
-            None => store("", rows),
+        let stores = LogStores {
+            settings: rows,
+            state: state.map(|state| (Arc::clone(state), id.clone())),
+            folder: self.spill.as_ref().map(|(folder, _)| folder.clone()),
+            file_bytes_max: self.rows_bytes_max(),
+            workers: self.shares.threads,
+            counts_numbers: self.shared.counts_numbers(),
         };
-        let kept = (store?, state.map(|state| Checkpoints::new(state, &id)));
-        Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
-    }
-
-    /// An empty store for the rows of one session, which is kept where it has an id.
-    fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
-        let failed = |setting: Setting, folder: String, cause: std::io::Error| {
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(setting, &folder, &cause))
-        };
-        if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
-            let failed = |cause| failed(STATE, state.folder(), cause);
-            let store = state.journal(id).and_then(|journal| RowStore::with_journal(settings, journal, self.rows_bytes_max()));
-            return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
-        }
-        let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
-        let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed(TEMP_DIR, folder(), cause))
+        let kept = (store(&stores)?, state.map(|state| Checkpoints::new(state, &id)));
+        Ok(Session::new(id, announced, (settings, stores), self.shares, kept, self.rate_limit, &self.shared))
     }
 
     /// Bytes of a session's rows in files.
@@ -318,7 +306,9 @@ impl Sessions {
             return Err(lost());
         }
         let journal = found.journal.try_clone()?;
-        let store = |_: &str, settings| RowStore::restore(settings, journal, self.rows_bytes_max(), &found.head);
+        let own = saved.own.as_ref().map(SavedColumns::columns).map(Arc::new);
+        let store =
+            |stores: &LogStores| RowStore::restore(stores.settings_with(own), journal, self.rows_bytes_max(), &found.head);
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 

@@ -73,6 +73,11 @@ impl TableResources {
         Handle::current().block_on(self.turn())
     }
 
+    /// True if the memory of tables is apart from the sessions' shares.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.reading_bytes.is_some()
+    }
+
     /// Memory in which a table is read.
     pub(crate) fn reading_bytes(&self) -> u64 {
         self.reading_bytes.unwrap_or(self.memory.shares.tables_bytes / TABLE_READING_SHARE)

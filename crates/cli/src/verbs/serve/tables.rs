@@ -55,6 +55,12 @@ fn version(path: &Path) -> Option<FileVersion> {
     Some((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
 }
 
+/// The format of a file that is a table, for people; `None` where it is a log, or a format is
+/// given.
+pub(crate) fn table_format(common: &Common, path: &Path, formats: &Formats) -> Option<&'static str> {
+    ServedTable::of(common, path.into(), formats, common.process.memory_bytes()).map(|table| table.format)
+}
+
 impl ServedTable {
     /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
     pub(super) fn of(common: &Common, file: InputFile<'_>, formats: &Formats, memory_bytes: u64) -> Option<Self> {
@@ -198,13 +204,13 @@ impl TableSource for ServedTable {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),
         });
-        let own = columns.own();
-        if own.len() > COLUMNS_MAX {
+        let count = columns.own().len();
+        if count > COLUMNS_MAX {
             let name = self.file().shown();
-            return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are shown", own.len()));
+            return Err(format!("{name}: it has {count} columns, and at most {COLUMNS_MAX} are shown"));
         }
         self.opened = Some(opened);
-        Ok(Schema::table(own, columns.time().is_some()))
+        Ok(columns.schema())
     }
 
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
