@@ -245,7 +245,7 @@ fn questions_far_above_the_memory_keep_to_it() {
     let compared = ask("compare", json!({"a": first_half, "b": {"where": "path contains 7"}}));
     // Paths had room, and so had all that is shown of both.
     assert_eq!((&compared["a"]["hits"], &compared["exact"]), (&json!(LINES / 2), &json!(true)));
-    // Queries had none, and lie with their rows: the rows of a filter by them are known all the same.
+    // Queries had none, and lie with their rows: those of a filter by them are known all the same.
     let compared = ask("compare", json!({"a": first_half, "b": {"where": "query contains 7"}}));
     assert_eq!((&compared["a"]["hits"], &compared["exact"]), (&json!(LINES / 2), &json!(true)));
     let peak = server.running.peak_bytes();

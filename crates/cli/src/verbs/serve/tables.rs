@@ -104,8 +104,7 @@ impl ServedTable {
         }
         match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
             RecordFormat::Json(..) => Some("JSON"),
-            // Told by its separators alone it may be a log in a format of its own, or of a kind that
-            // has a name, such as an error log.
+            // Told by its separators alone it may be a log in a format of its own, or an error log.
             RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
             RecordFormat::Csv(_) => Some("CSV"),
             RecordFormat::Log(_) => None,
