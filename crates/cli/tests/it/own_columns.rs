@@ -3,6 +3,7 @@
 use crate::checkpoints::is_kept;
 use crate::client::Server;
 use crate::common::{MIB, PROGRAM, TestFolder, rorqual};
+use crate::export::Download;
 use crate::served_tables::{served, view};
 use rorqual_testkit::generate::{GeneratedLines, write_lines};
 use rorqual_testkit::paths::on_every_path;
@@ -138,8 +139,8 @@ fn the_explorer_has_them() {
     let page = ask(&server, &id, "rows", &json!({"where": "upstream_cache_status = MISS", "limit": 1}));
     assert_eq!(page["rows"][0]["columns"]["upstream_connect_time"], json!(0.002));
     assert_eq!(page["rows"][0]["line"], json!(line(2).trim_end()));
-    let export = server.get(&format!("/api/sessions/{id}/export?format=csv&where=upstream_cache_status%20%3D%20MISS"));
-    let text = export.body.clone();
+    let target = format!("/api/sessions/{id}/export?format=csv&where=upstream_cache_status%20%3D%20MISS");
+    let text = Download::begin(&server, &target).text();
     assert!(text.lines().next().is_some_and(|names| names.contains(",request_length,upstream_cache_status,")), "{text:.200}");
     assert_eq!(text.lines().count() as u64, 1 + count(|number| cache(number) == "MISS"));
 }

@@ -165,8 +165,8 @@ impl<'a> SummarizedFile<'a> {
         // Counting by fewer threads leaves more room for rows.
         let threads = (1..=threads).rev().find(|threads| needed(*threads) <= rest_bytes);
         let threads = threads.ok_or_else(|| {
-            // A part of what is added goes to the reading of the file.
-            let lacking = (needed(1) - rest_bytes) * 5 / 4;
+            // Up to a third of what is added goes to the reading of the file.
+            let lacking = (needed(1) - rest_bytes) * 3 / 2;
             let least = (memory_bytes + lacking).next_multiple_of(1 << 20) >> 20;
             format!(
                 "{name}: {} columns take more memory than --memory {}. Give --memory {least}MiB",
