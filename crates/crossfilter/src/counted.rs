@@ -10,7 +10,7 @@ use crate::series::ViewSeries;
 use crate::sparse_counts::SparseCounts;
 use crate::store::{RowStore, Snapshot, lock};
 use crate::sums::{Distributions, Scratch, Sums, count, count_one};
-use crate::tally::Tallies;
+use crate::tally::UncodedTallies;
 use crate::timeline::{Axis, BANDS, BucketRun, Grid};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
@@ -26,7 +26,7 @@ const SAMPLE_SEGMENTS: usize = 8;
 pub(crate) struct CountedViews {
     pub(crate) sums: Sums,
     /// Rows of texts without a code.
-    pub(crate) tallies: Tallies,
+    pub(crate) tallies: UncodedTallies,
     pub(crate) spreads: Distributions,
     pub(crate) axis: Option<Axis>,
     pub(crate) histogram: Grid,
@@ -60,7 +60,7 @@ impl Base {
 #[derive(Clone, Default)]
 pub(crate) struct WholeLog {
     sums: Sums,
-    tallies: Tallies,
+    tallies: UncodedTallies,
     spreads: Distributions,
 }
 
@@ -464,7 +464,7 @@ struct CountJob<'a> {
 /// Counts of one thread, and in the end of all of them.
 struct PartialCounts {
     sums: Sums,
-    tallies: Tallies,
+    tallies: UncodedTallies,
     spreads: Distributions,
     histogram: Grid,
     bands: Grid,
@@ -497,7 +497,7 @@ impl CountJob<'_> {
         let buckets = self.axis.map_or(0, |axis| axis.buckets);
         PartialCounts {
             sums: if self.sums == CountSource::None { Sums::default() } else { Sums::new(self.lengths) },
-            tallies: Tallies::default(),
+            tallies: UncodedTallies::default(),
             spreads: Distributions::default(),
             histogram: Grid::new(buckets, self.series.map_or(0, ViewSeries::len)),
             bands: Grid::new(buckets, BANDS),

@@ -6,7 +6,7 @@
 
 use crate::dictionary::NamedHashes;
 use crate::store::{RowStore, lock};
-use crate::tally::Tallies;
+use crate::tally::UncodedTallies;
 use crate::view::ViewError;
 use std::io;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -43,7 +43,7 @@ impl RowStore {
     }
 
     /// Notes the texts that many rows of a view have.
-    pub(crate) fn want_names(&self, tallies: &Tallies) {
+    pub(crate) fn want_names(&self, tallies: &UncodedTallies) {
         for (place, index) in self.counts().counted().enumerate() {
             let Some(tally) = tallies.get(place) else { continue };
             let named = self.dictionaries[index].named();

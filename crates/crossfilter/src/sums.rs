@@ -10,7 +10,7 @@ use crate::segment::{CodedColumnRef, Segment};
 use crate::sparse_counts::SparseCounts;
 use crate::spill::Spill;
 use crate::store::RowStore;
-use crate::tally::{Tallies, UncodedTally};
+use crate::tally::{UncodedTallies, UncodedTally};
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::schema::{NumberColumn, Schema};
@@ -111,7 +111,7 @@ pub(crate) fn count(
     segment: &Segment,
     store: &RowStore,
     rows: Option<&[u16]>,
-    (sums, tallies): (&mut Sums, &mut Tallies),
+    (sums, tallies): (&mut Sums, &mut UncodedTallies),
     scratch: &mut Scratch,
 ) -> io::Result<()> {
     if rows.map_or(segment.rows, <[u16]>::len) == 0 {

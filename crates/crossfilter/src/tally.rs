@@ -19,15 +19,15 @@ const TALLIES_MAX: usize = 16;
 /// Memory of all tallies of a view.
 pub(crate) const TALLIES_BYTES: u64 = (TALLIES_MAX * (BUCKETS * 24 + (8 << 10))) as u64;
 
-/// Tallies by column, in the order of the counted ones.
+/// UncodedTallies by column, in the order of the counted ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tallies {
+pub(crate) struct UncodedTallies {
     columns: Vec<Option<UncodedTally>>,
     /// Columns with rows that were not taken, as there were too many others.
     refused: Vec<usize>,
 }
 
-impl Tallies {
+impl UncodedTallies {
     /// The tally of a column; `None` where too many others have one.
     pub(crate) fn of(&mut self, column: usize) -> Option<&mut UncodedTally> {
         if self.columns.len() <= column {

@@ -1,7 +1,9 @@
 //! Columns of a log's own: variables of its format, beside counts of the lines that were written.
 
+use crate::checkpoints::is_kept;
 use crate::client::Server;
-use crate::common::{MIB, PROGRAM, TestFolder, eventually, rorqual};
+use crate::common::{MIB, PROGRAM, TestFolder, rorqual};
+use crate::export::Download;
 use crate::served_tables::{served, view};
 use rorqual_testkit::generate::{GeneratedLines, write_lines};
 use rorqual_testkit::paths::on_every_path;
@@ -82,7 +84,7 @@ fn rows_have_them() {
     let folder = TestFolder::new();
     let file = folder.file("access.log", log());
     let out = folder.path().join("rows.ndjson").display().to_string();
-    rorqual(&["convert", "--format", FORMAT, "-o", &out, &file]).run().exits(0);
+    let _ = rorqual(&["convert", "--format", FORMAT, "-o", &out, &file]).run().exits(0);
     let rows = std::fs::read_to_string(&out).expect("rows");
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
     assert_eq!(rows.len() as u64, LINES);
@@ -116,10 +118,10 @@ fn the_explorer_has_them() {
     assert_eq!(
         server.get(&format!("/api/sessions/{id}/columns")).json()["columns"],
         json!([
-            {"name": "request_length", "kind": "number", "unit": "bytes"},
-            {"name": "upstream_cache_status", "kind": "text", "unit": null},
-            {"name": "upstream_connect_time", "kind": "number", "unit": "seconds"},
-            {"name": "request_id", "kind": "text", "unit": null},
+            {"name": "request_length", "kind": "number", "unit": "bytes", "content": null},
+            {"name": "upstream_cache_status", "kind": "text", "unit": null, "content": "text"},
+            {"name": "upstream_connect_time", "kind": "number", "unit": "seconds", "content": null},
+            {"name": "request_id", "kind": "text", "unit": null, "content": "text"},
         ])
     );
     for (filter, expected) in filters() {
@@ -137,8 +139,8 @@ fn the_explorer_has_them() {
     let page = ask(&server, &id, "rows", &json!({"where": "upstream_cache_status = MISS", "limit": 1}));
     assert_eq!(page["rows"][0]["columns"]["upstream_connect_time"], json!(0.002));
     assert_eq!(page["rows"][0]["line"], json!(line(2).trim_end()));
-    let export = server.get(&format!("/api/sessions/{id}/export?format=csv&where=upstream_cache_status%20%3D%20MISS"));
-    let text = export.body.clone();
+    let target = format!("/api/sessions/{id}/export?format=csv&where=upstream_cache_status%20%3D%20MISS");
+    let text = Download::begin(&server, &target).text();
     assert!(text.lines().next().is_some_and(|names| names.contains(",request_length,upstream_cache_status,")), "{text:.200}");
     assert_eq!(text.lines().count() as u64, 1 + count(|number| cache(number) == "MISS"));
 }
@@ -160,10 +162,7 @@ fn an_upload_has_them_too_although_its_server_was_killed() {
     let id = server.session(&json!({"name": "access.log", "size": bytes.len()}));
     let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n').expect("lines") + 1;
     assert_eq!(server.put(&id, 0, &bytes[..half]).status, 200);
-    let session = folder.path().join("state").join(format!("{id}.session"));
-    eventually("its checkpoint", || {
-        std::fs::read_to_string(&session).ok()?.contains(&format!("\"offset\":{half},")).then_some(())
-    });
+    is_kept(&folder.path().join("state"), &id, half);
     server.running.kill();
     drop(server.running.wait());
     server = start();

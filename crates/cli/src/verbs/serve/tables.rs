@@ -104,8 +104,8 @@ impl ServedTable {
         }
         match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
             RecordFormat::Json(..) => Some("JSON"),
-            // Told by its separators alone it may be a log in a format of its own.
-            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_requests(&head.bytes) => None,
+            // Told by its separators alone it may be a log in a format of its own, or an error log.
+            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
             RecordFormat::Csv(_) => Some("CSV"),
             RecordFormat::Log(_) => None,
         }
@@ -125,6 +125,11 @@ fn is_named(path: &Path, extensions: &[&str]) -> bool {
     let stem = path.file_stem().map(Path::new);
     let own = [path.extension(), stem.and_then(Path::extension)];
     own.iter().flatten().any(|own| extensions.iter().any(|extension| own.eq_ignore_ascii_case(extension)))
+}
+
+/// True if the lines are requests, or of a kind that has a name.
+fn is_of_log(head: &[u8]) -> bool {
+    is_of_requests(head) || matches!(ForeignContent::of_head(head), Some(ForeignContent::Text(_)))
 }
 
 /// True if most of the first lines have a method of HTTP as a word.

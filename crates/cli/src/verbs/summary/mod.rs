@@ -19,7 +19,9 @@ use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::{RowChoice, TableFile};
 use rorqual_columnar::render::FlatColumns;
-use rorqual_crossfilter::limits::{RECORDER_BYTES, ROWS_BYTES_MIN, table_recorder_bytes, table_segment_rows, table_thread_bytes};
+use rorqual_crossfilter::limits::{
+    RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, table_recorder_bytes, table_segment_rows, table_thread_bytes,
+};
 use rorqual_crossfilter::{RowStore, RowStoreSettings, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::{Control, escaped_path, format_size, reason};
@@ -147,19 +149,24 @@ impl<'a> SummarizedFile<'a> {
         }
         let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
         let page_bytes = asked.page.as_ref().map_or(0, |_| table_page_bytes(asked.top, texts, numbers));
-        let segment_rows = table_segment_rows(rest_bytes, texts, numbers);
-        let needed = |threads: usize| {
+        let needed_by = |segment_rows: usize, threads: usize| {
             ROWS_BYTES_MIN
                 + table_recorder_bytes(segment_rows, texts, numbers)
                 + threads as u64 * table_thread_bytes(texts, numbers)
                 + RECORDED_BATCH_BYTES
                 + page_bytes
         };
+        // More memory has larger segments, which are made smaller before it is refused.
+        let mut segment_rows = table_segment_rows(rest_bytes, texts, numbers);
+        while segment_rows > SEGMENT_ROWS_MIN && needed_by(segment_rows, 1) > rest_bytes {
+            segment_rows /= 2;
+        }
+        let needed = |threads: usize| needed_by(segment_rows, threads);
         // Counting by fewer threads leaves more room for rows.
         let threads = (1..=threads).rev().find(|threads| needed(*threads) <= rest_bytes);
         let threads = threads.ok_or_else(|| {
-            // A part of what is added goes to the reading of the file.
-            let lacking = (needed(1) - rest_bytes) * 5 / 4;
+            // Up to a third of what is added goes to the reading of the file.
+            let lacking = (needed(1) - rest_bytes) * 3 / 2;
             let least = (memory_bytes + lacking).next_multiple_of(1 << 20) >> 20;
             format!(
                 "{name}: {} columns take more memory than --memory {}. Give --memory {least}MiB",
