@@ -43,6 +43,12 @@ fn own(format: &LogFormat) -> OwnColumns {
     OwnColumns::new(format.variables(), format.variables().len() - numbers, numbers)
 }
 
+/// The columns of a filter of lines in that format.
+#[must_use]
+pub fn own_columns(format: &LogFormat) -> Arc<LogSchema> {
+    own(format).schema()
+}
+
 /// Fault of a line, and the text of a rejected one.
 const FLAWS: [&str; 2] = ["flaw", "line"];
 
@@ -214,7 +220,10 @@ impl LogDecoder {
     #[must_use]
     pub fn only(self, filter: &Arc<Filter>) -> Self {
         // It may ask for any field, and not only for those that have a column.
-        Self { parser: self.parser.only(&Field::ALL), only: Some(Matcher::new(Arc::clone(filter))), ..self }
+        let parser = self.parser.only(&Field::ALL);
+        let has_own = !self.own.schema().own().is_empty();
+        let parser = if has_own { parser.with_own(&self.own, usize::MAX) } else { parser };
+        Self { parser, only: Some(Matcher::new(Arc::clone(filter))), ..self }
     }
 }
 

@@ -27,7 +27,7 @@ impl OperationFailure {
     /// A failure without a place.
     #[must_use]
     pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: named_as_arguments(&message.into()), name: None, offset: None, needed_bytes: None }
+        Self { kind, message: message.into(), name: None, offset: None, needed_bytes: None }
     }
 
     /// An argument that can't be.
@@ -40,27 +40,6 @@ impl OperationFailure {
     pub(crate) fn defect() -> Self {
         Self::new("defect", "the operation failed inside; this is a defect of the program")
     }
-}
-
-/// The text with `--record-max` as `record_max`: libraries word a setting as the program's flag.
-fn named_as_arguments(text: &str) -> String {
-    let mut named = String::with_capacity(text.len());
-    for (number, part) in text.split("--").enumerate() {
-        let is_flag = number > 0 && part.starts_with(|first: char| first.is_ascii_lowercase());
-        let after_word = named.ends_with(|last: char| last.is_alphanumeric() || last == '-');
-        match is_flag && !after_word {
-            true => {
-                let end = part.find(|other: char| !other.is_ascii_lowercase() && other != '-').unwrap_or(part.len());
-                named.push_str(&part[..end].replace('-', "_"));
-                named.push_str(&part[end..]);
-            }
-            false => {
-                named.push_str(if number > 0 { "--" } else { "" });
-                named.push_str(part);
-            }
-        }
-    }
-    named
 }
 
 impl fmt::Display for OperationFailure {
@@ -115,23 +94,6 @@ impl From<RenderError> for OperationFailure {
             RenderError::Rows(error) => error.into(),
             RenderError::Write(_) => Self::new("stopped", error.to_string()),
             RenderError::Template(_) => Self::new("template", error.to_string()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_have_the_names_of_arguments() {
-        for (text, named) in [
-            ("a record of more than --record-max 8 MiB", "a record of more than record_max 8 MiB"),
-            ("--memory 1 MiB is too little", "memory 1 MiB is too little"),
-            ("(--sha256 would tell)", "(sha256 would tell)"),
-            ("a--b and /--x and -- y", "a--b and /x and -- y"),
-        ] {
-            assert_eq!(named_as_arguments(text), named);
         }
     }
 }

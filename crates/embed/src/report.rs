@@ -4,14 +4,13 @@ use crate::failure::OperationFailure;
 use crate::resources::Resources;
 use crate::running::Running;
 use crate::source::DataSource;
-use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
-use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::filter::{Filter, FilterError};
 use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::{LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
 use rorqual_pipe::Control;
 use rorqual_pipe::limits::LINE_BYTES_MAX_DEFAULT;
-use std::sync::Arc;
 
 /// A report that is asked for.
 #[derive(Debug, Default)]
@@ -37,8 +36,7 @@ pub struct ReportRequest {
 pub fn report(request: ReportRequest, resources: Resources) -> Result<Running<String>, OperationFailure> {
     let given = request.format.as_deref().map(LogFormat::parse).transpose();
     let given = given.map_err(|error| OperationFailure::argument(format!("the format: {error}")))?;
-    let only = request.filter.as_deref().map(Filter::parse).transpose();
-    let only = only.map_err(|error| OperationFailure::argument(format!("the filter: {error}")))?.map(Arc::new);
+    let filter = request.filter.as_deref().map(|text| checked(text, given.as_ref())).transpose()?;
     let settings = AnalyzeSettings {
         memory_bytes: resources.memory_bytes,
         threads: resources.threads,
@@ -50,8 +48,9 @@ pub fn report(request: ReportRequest, resources: Resources) -> Result<Running<St
         countries: None,
     };
     let threads = resources.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let filter = only.as_ref().map(|filter| ("filter and its regular expressions".to_owned(), filter.bytes(threads)));
+    let filter = filter.map(|filter| ("filter and its regular expressions".to_owned(), filter.bytes(threads)));
     let beside: Vec<(String, u64)> = filter.into_iter().collect();
+    let only = request.filter.as_deref().map(|text| LineFilter::new("the filter", text));
     let shares = settings.shares_beside(&beside, 1, "")?;
     let control = Control::default();
     let stop = control.clone();
@@ -72,4 +71,21 @@ pub fn report(request: ReportRequest, resources: Resources) -> Result<Running<St
         let report = analyzer.report(inputs, true, request.top);
         serde_json::to_string(&report).map_err(|error| OperationFailure::new("defect", error.to_string()))
     }))
+}
+
+/// A filter whose names are those of all logs or, as far as the format says them, of this one.
+fn checked(text: &str, given: Option<&LogFormat>) -> Result<Filter, OperationFailure> {
+    let own = OwnColumns::new(given.map_or(&[], LogFormat::variables), OWN_TEXTS_MAX, OWN_NUMBERS_MAX);
+    let may_have_others = given.is_none_or(LogFormat::is_open);
+    let filter = if may_have_others { own.schema().filter_of_any(text) } else { own.schema().filter(text) };
+    without_countries(filter)
+}
+
+/// A filter that asks for no database.
+pub(crate) fn without_countries(filter: Result<Filter, FilterError>) -> Result<Filter, OperationFailure> {
+    let filter = filter.map_err(|error| OperationFailure::argument(format!("the filter: {error}")))?;
+    if filter.names_countries() {
+        return Err(OperationFailure::argument("the filter asks for countries, which takes a database of them"));
+    }
+    Ok(filter)
 }

@@ -1,13 +1,16 @@
 //! Records as batches of columns.
 
 use crate::failure::OperationFailure;
+use crate::report::without_countries;
 use crate::resources::Resources;
 use crate::running::Running;
 use crate::source::DataSource;
 use arrow_schema::SchemaRef;
 use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::limits::{BATCH_BYTES_MAX, PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE, worker_bytes};
+use rorqual_columnar::log::own_columns;
 use rorqual_columnar::read::{is_table, merge};
 use rorqual_columnar::{Batches, FormatHints, RecordFormat, RowsPlan, ScanSettings, Shape, Unplaced, choose_columns};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
@@ -52,15 +55,17 @@ pub struct RowsRequest {
 /// the memory too little.
 pub fn rows(request: RowsRequest, resources: Resources) -> Result<Batches, OperationFailure> {
     let span_us = span(request.since_us, request.until_us)?;
-    let filter = request.filter.as_deref().map(filter).transpose()?;
-    let scan = Scan::new(&request, filter.as_deref(), resources)?;
+    // Names that no log has are told when it is known which logs these are.
+    let written = request.filter.as_deref().map(|text| Schema::access_log().filter_of_any(text)).map(without_countries);
+    let scan = Scan::new(&request, written.transpose()?.as_ref(), resources)?;
     let opened = scan.open_all(request.sources, &request.hints)?;
     let is_log = opened.iter().all(|input| matches!(input.format, RecordFormat::Log(_)));
-    if !is_log && (span_us.is_some() || filter.is_some()) {
+    if !is_log && (span_us.is_some() || request.filter.is_some()) {
         return Err(OperationFailure::argument(
             "a filter and a span of time are of access logs; whoever takes the rows can filter others",
         ));
     }
+    let filter = request.filter.as_deref().map(|text| filter(text, &opened)).transpose()?;
     let schema = if is_log { said(&opened)? } else { scan.inferred(&opened, request.infer_all)? };
     let (schema, unplaced) = match &request.columns {
         Some(columns) => (choose_columns(&schema, columns).map_err(OperationFailure::argument)?, Unplaced::Ignore),
@@ -78,12 +83,16 @@ pub fn rows_later(request: RowsRequest, resources: Resources) -> Running<Batches
     Running::beginning(&control, move || rows(request, resources))
 }
 
-fn filter(text: &str) -> Result<Arc<Filter>, OperationFailure> {
-    let filter = Filter::parse(text).map_err(|error| OperationFailure::argument(format!("the filter: {error}")))?;
-    if filter.names_countries() {
-        return Err(OperationFailure::argument("the filter asks for countries, which takes a database of them"));
-    }
-    Ok(Arc::new(filter))
+/// The filter in the columns of these logs, those of their formats' own where all have the same.
+fn filter(text: &str, opened: &[RecordInput]) -> Result<Arc<Filter>, OperationFailure> {
+    let own = opened.iter().map(|input| match &input.format {
+        RecordFormat::Log(format) => Some(own_columns(format)),
+        _ => None,
+    });
+    let mut own = own.flatten();
+    let first = own.next().filter(|first| own.all(|other| other == *first));
+    let schema = first.as_deref().unwrap_or_else(|| Schema::access_log());
+    without_countries(schema.filter(text)).map(Arc::new)
 }
 
 fn span(since_us: Option<i64>, until_us: Option<i64>) -> Result<Option<RangeInclusive<i64>>, OperationFailure> {

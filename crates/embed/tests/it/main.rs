@@ -1,7 +1,7 @@
 //! Operations as other languages begin them.
 
 use rorqual_columnar::FormatHints;
-use rorqual_embed::{DataSource, EntryStore, LineSearch, OperationFailure, PageRequest, Resources, RowsRequest};
+use rorqual_embed::{DataSource, EntryStore, LineSearch, OperationFailure, PageRequest, ReportRequest, Resources, RowsRequest};
 use rorqual_pipe::count::Counter;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -50,6 +50,41 @@ fn a_filter_may_ask_for_fields_that_have_no_column() {
     assert_eq!(batches.schema().fields().len(), 1);
     let rows: usize = (&mut batches).map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!((rows, batches.summary().get().filtered), (5_000, 5_000));
+}
+
+#[test]
+fn a_filter_may_name_the_variables_of_a_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = written(folder.path(), "access.log", &"::1 200 HIT\n::1 200 MISS\n".repeat(3));
+    let format = "$remote_addr $status $upstream_cache_status";
+    let log_hint = || Some(rorqual_accesslog::format::LogFormat::parse(format).unwrap());
+    let hints = || FormatHints { kind: Some(rorqual_columnar::FormatKind::Log), log: log_hint(), ..FormatHints::default() };
+    for (filter, rows) in [("upstream_cache_status = HIT", Ok(3)), ("none = HIT", Err("argument"))] {
+        let filter = Some(filter.to_owned());
+        let request = RowsRequest { filter, hints: hints(), columns: Some(vec!["status".to_owned()]), ..request(&[&log]) };
+        let batches = rorqual_embed::rows(request, small());
+        let found = batches.map(|batches| batches.map(|batch| batch.unwrap().num_rows()).sum::<usize>());
+        assert_eq!(found.map_err(|failure| failure.kind), rows);
+    }
+}
+
+#[test]
+fn reports_are_json_and_their_filters_may_name_what_a_log_has_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |cache| format!("{{\"status\":200,\"request\":\"GET / HTTP/1.1\",\"cache\":\"{cache}\"}}\n");
+    let log = written(folder.path(), "access.log", &(line("HIT") + &line("MISS")).repeat(5));
+    let request = |filter: &str| ReportRequest {
+        sources: vec![DataSource::Path(log.clone())],
+        filter: Some(filter.to_owned()),
+        top: 3,
+        ..ReportRequest::default()
+    };
+    let report = rorqual_embed::report(request("cache = HIT"), small()).unwrap().next().unwrap().unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["lines"]["filtered"], 5);
+    let none = rorqual_embed::report(request("none = HIT"), small()).unwrap().next().unwrap();
+    assert_eq!(none.unwrap_err().kind, "argument");
+    assert_eq!(rorqual_embed::report(request("status >"), small()).err().unwrap().kind, "argument");
 }
 
 #[test]
