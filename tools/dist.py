@@ -1,26 +1,31 @@
 #!/usr/bin/env python3
 """Makes the packages: tools/dist.py [--out DIR] [--programs DIR].
 
-The programs are built by cargo with the C library inside, for x86_64 Linux, or taken from a folder. Of the
-same programs the packages are the same bytes: names are sorted, owners are root, and all times are that of
+The programs are built by cargo with the C library inside, for x86_64 Linux, and the libraries for Python and
+Elixir with that of this system; or they are taken from a folder. Of the same programs and libraries the packages are the same bytes: names are sorted, owners are root, and all times are that of
 the commit.
 """
 
 import argparse
+import base64
 import gzip
 import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 TRIPLE = "x86_64-unknown-linux-gnu"
 PROGRAMS = ("rorqual", "rorqual-query")
+PYTHON, ELIXIR = LIBRARIES = ("lib_rorqual.so", "librorqual_nif.so")
 PARTS = TOP / "tools/packages"
 SYSTEM = "x86_64-linux"
 MAINTAINER = "The rorqual developers <rorqual@users.noreply.github.com>"
@@ -29,12 +34,13 @@ MAINTAINER = "The rorqual developers <rorqual@users.noreply.github.com>"
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=TOP / "target/dist")
-    parser.add_argument("--programs", type=Path, help="a folder with rorqual and rorqual-query, instead of building them")
+    parser.add_argument("--programs", type=Path, help=f"a folder with {', '.join(PROGRAMS + LIBRARIES)}, instead of building them")
     arguments = parser.parse_args()
     time = int(run(["git", "log", "-1", "--format=%ct"]))
     version = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    programs = arguments.programs or build(version)
-    missing = [name for name in PROGRAMS if not (programs / name).is_file()]
+    given = arguments.programs
+    programs, libraries = (given, given) if given else (build_programs(version), build_libraries())
+    missing = [name for name in PROGRAMS + LIBRARIES if not any((folder / name).is_file() for folder in (programs, libraries))]
     if missing:
         sys.exit(f"{programs}: there is no {' and no '.join(missing)}")
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -43,7 +49,8 @@ def main():
         f"rorqual-{SYSTEM}.tar.gz": tarball({f"rorqual/{name}": file for name, file in files.items()}, time),
         f"rorqual_{version}_amd64.deb": deb(files, version, time),
         f"rorqual-{version}-oci.tar": container(files, time),
-        f"rorqual-elixir-{version}.tar.gz": elixir(version, time),
+        f"rorqual-elixir-{version}.tar.gz": elixir(libraries / ELIXIR, version, time),
+        **wheel(programs / "rorqual", libraries / PYTHON, version, time),
         f"rorqual-{version}.cdx.json": bill(version),
         "install.sh": (PARTS / "install.sh").read_bytes(),
     }
@@ -58,17 +65,30 @@ def run(command, **options):
     return subprocess.run(command, cwd=TOP, check=True, stdout=subprocess.PIPE, text=True, **options).stdout.strip()
 
 
-def build(version):
-    """The folder of programs that cargo builds, with nothing of this machine in them."""
-    flags = ["-C", "target-feature=+crt-static", f"--remap-path-prefix={TOP}=/rorqual", f"--remap-path-prefix={Path.home()}=/home"]
+def build_programs(version):
+    """The folder of programs that cargo builds."""
     commit = run(["git", "rev-parse", "--short=12", "HEAD"])
     said = f"{version}\ncommit: {commit}\nsystem: {TRIPLE}, statically linked\nfeatures: gzip zstd bzip2 xz lz4, TLS, SQL by rorqual-query"
-    # A target of its own: flags with no target would be those of build scripts, too.
-    environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), "RORQUAL_BUILD": said}
-    command = ["cargo", "build", "--release", "--locked", "--target", TRIPLE, "-p", "rorqual", "-p", "rorqual-query"]
-    run(command, env=environment)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"))
-    return target / TRIPLE / "release"
+    return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", ["-C", "target-feature=+crt-static"], RORQUAL_BUILD=said)
+
+
+def build_libraries():
+    """The folder of libraries: an interpreter has a C library, which they take as well."""
+    return cargo(["-p", "rorqual-python", "-p", "rorqual-elixir"], target() / "dist-libraries", [])
+
+
+def target():
+    return Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"))
+
+
+def cargo(packages, folder, flags, **environment):
+    """The folder with what cargo builds, with nothing of this machine in it."""
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    flags = [*flags, f"--remap-path-prefix={TOP}=/rorqual", f"--remap-path-prefix={home}=/cargo"]
+    environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), **environment}
+    # With a target given, these flags are not those of build scripts and of macros.
+    run(["cargo", "build", "--release", "--locked", "--target", TRIPLE, "--target-dir", folder, *packages], env=environment)
+    return folder / TRIPLE / "release"
 
 
 def tree(programs):
@@ -173,13 +193,60 @@ def container(files, time):
     return tar({**blobs, **{name: (bytes, 0o644) for name, bytes in named.items()}}, time)
 
 
-def elixir(version, time):
-    """The sources of the Elixir package, and of all crates that its library is built of."""
+def elixir(library, version, time):
+    """The Elixir package: its library for this system, and the sources of all crates that it is built of elsewhere."""
     parts = ("bindings", "crates", "fuzz", "Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE")
     # All of the workspace: without a part of it cargo does not take Cargo.lock as it is.
     paths = run(["git", "ls-files", "-z", *parts]).split("\0")
-    files = {f"rorqual-elixir-{version}/{path}": ((TOP / path).read_bytes(), 0o644) for path in paths if path and not path.startswith("fuzz/corpus/")}
-    return tarball(files, time)
+    files = {path: ((TOP / path).read_bytes(), 0o644) for path in paths if path and not path.startswith("fuzz/corpus/")}
+    files["bindings/elixir/priv/native/librorqual_nif.so"] = (library.read_bytes(), 0o755)
+    return tarball({f"rorqual-elixir-{version}/{name}": file for name, file in files.items()}, time)
+
+
+def wheel(program, library, version, time):
+    """The Python package as a wheel, with the command in it: its name and content."""
+    content = library.read_bytes()
+    # The newest version of the C library that a symbol of it asks for.
+    needed = max(int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", content))
+    tag = f"cp311-abi3-manylinux_2_{needed}_x86_64"
+    python = TOP / "bindings/python"
+    files = {f"rorqual/{path.name}": (path.read_bytes(), 0o644) for path in (python / "rorqual").iterdir() if path.is_file()}
+    files["rorqual/_rorqual.abi3.so"] = (content, 0o755)
+    files[f"rorqual-{version}.data/scripts/rorqual"] = (program.read_bytes(), 0o755)
+    project = tomllib.loads((python / "pyproject.toml").read_text())["project"]
+    about = f"rorqual-{version}.dist-info"
+    for name in ("LICENSE-APACHE", "LICENSE-MIT"):
+        files[f"{about}/licenses/{name}"] = ((TOP / name).read_bytes(), 0o644)
+    head = {
+        "Metadata-Version": "2.4",
+        "Name": project["name"],
+        "Version": version,
+        "Summary": project["description"],
+        "License-Expression": project["license"],
+        "Requires-Python": project["requires-python"],
+        "Description-Content-Type": "text/markdown",
+    }
+    text = "".join(f"{name}: {value}\n" for name, value in head.items())
+    files[f"{about}/METADATA"] = (f"{text}\n{(python / project['readme']).read_text()}".encode(), 0o644)
+    files[f"{about}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: rorqual\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), 0o644)
+    record = "".join(f"{name},{checksum(content)},{len(content)}\n" for name, (content, _) in sorted(files.items()))
+    files[f"{about}/RECORD"] = (f"{record}{about}/RECORD,,\n".encode(), 0o644)
+    return {f"rorqual-{version}-{tag}.whl": packed(files, time)}
+
+
+def checksum(content):
+    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip('=')}"
+
+
+def packed(files, time):
+    """A zip, sorted."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, (content, mode) in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, datetime.fromtimestamp(time, UTC).timetuple()[:6])
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, (0o100000 | mode) << 16
+            archive.writestr(entry, content)
+    return out.getvalue()
 
 
 def bill(version):

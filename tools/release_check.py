@@ -17,15 +17,17 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 SAMPLE = TOP / "samples/apache_combined.log"
-# Download sizes that may not be exceeded, in bytes: the everyday program with its pages, both programs.
+# Sizes that may not be exceeded, in bytes.
 PROGRAM_BYTES_MAX = {"bin/rorqual": 32 << 20, "bin/rorqual-query": 90 << 20}
+# Of both programs together.
+DOWNLOAD_BYTES_MAX = (12 << 20) + (30 << 20)
 
 
 def main():
     dist = Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "target/dist")
     if os.geteuid() != 0:
         sys.exit("release-check changes the root of a process, which takes root")
-    checks = [sums, archive, another_checksum, debian, image, materials]
+    checks = [sums, downloads, archive, another_checksum, debian, image, python, elixir, materials]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             print(f"{check.__name__}: {check(dist, Path(folder))}")
@@ -69,6 +71,13 @@ def sums(dist, _folder):
     return f"{len(lines)} files"
 
 
+def downloads(dist, _folder):
+    sizes = {path.name: path.stat().st_size for pattern in ("*-linux.tar.*", "*.deb") for path in dist.glob(pattern)}
+    large = {name: size for name, size in sizes.items() if size > DOWNLOAD_BYTES_MAX}
+    require(not large, f"larger than {DOWNLOAD_BYTES_MAX:,} bytes: {large}")
+    return ", ".join(f"{name} {size / 2**20:.1f} MiB" for name, size in sorted(sizes.items()))
+
+
 def archive(dist, folder):
     prefix = folder / "root"
     subprocess.run(["sh", dist / "install.sh", prefix], check=True, stdout=subprocess.DEVNULL)
@@ -109,6 +118,46 @@ def debian(dist, folder):
 
 def files(root):
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def python(dist, folder):
+    """The wheel in an environment of its own, without the network: the library, and the command."""
+    root = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", root], check=True)
+    before = files(root)
+    pip = [root / "bin/python", "-m", "pip", "--disable-pip-version-check", "-q"]
+    subprocess.run([*pip, "install", "--no-index", one(dist, "*.whl")], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "RORQUAL_PROGRAM"}
+    run = lambda *words: subprocess.run([root / "bin/python", *words], check=True, capture_output=True, env=environment, cwd=folder).stdout
+    wanted = SAMPLE.read_bytes().count(b"\n")
+    report = json.loads(run("-m", "rorqual", "logs", "--json", SAMPLE))
+    script = "import rorqual, sys; print(rorqual.count(sys.argv[1])['lines'], rorqual.report(sys.argv[1])['lines']['parsed'])"
+    counted = run("-c", script, SAMPLE).split()
+    require(report["lines"]["parsed"] == wanted and counted == [str(wanted).encode()] * 2, f"the wheel: {report['lines']}, {counted}")
+    subprocess.run([*pip, "uninstall", "-y", "rorqual"], check=True)
+    left = [path for path in files(root) - before if "__pycache__" not in path]
+    require(not left, f"after removal there is {left}")
+    return f"{wanted} lines by the command and by the library, nothing left after removal"
+
+
+def elixir(dist, folder):
+    """The Elixir package with the library that is in it: no cargo runs."""
+    if not shutil.which("mix"):
+        return "left out: there is no mix"
+    with tarfile.open(one(dist, "rorqual-elixir-*.tar.gz")) as archive:
+        archive.extractall(folder, filter="tar")
+    (package,) = folder.glob("rorqual-elixir-*/bindings/elixir")
+    script = 'IO.puts(Rorqual.count!(hd(System.argv())).lines)'
+    hidden = folder / "bin"
+    hidden.mkdir()
+    (hidden / "cargo").write_text("#!/bin/sh\necho 'cargo was asked' >&2\nexit 1\n")
+    (hidden / "cargo").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{hidden}:{os.environ['PATH']}", "MIX_ENV": "prod", "HOME": str(folder)}
+    command = ["mix", "run", "-e", script, "--", SAMPLE]
+    done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    wanted = SAMPLE.read_bytes().count(b"\n")
+    require(done.returncode == 0 and done.stdout.split()[-1] == str(wanted), f"mix: {done.stdout}{done.stderr}")
+    return f"{wanted} lines by the library in the package"
 
 
 def image(dist, folder):

@@ -1,1 +1,1 @@
-[inputs: ["{mix,.formatter}.exs", "{lib,test}/**/*.{ex,exs}"], line_length: 110]
+[inputs: ["{mix,.formatter}.exs", "{examples,lib,test}/**/*.{ex,exs}"], line_length: 110]

@@ -89,6 +89,22 @@ defmodule Rorqual do
     :ok
   end
 
+  @doc """
+  The rows of a statement of SQL over files, by the programs `rorqual` and `rorqual-query`: an enumerable
+  of maps with texts as keys. With `arrow: true` it is one of binaries, a stream of Arrow batches (IPC).
+
+  Options are flags of `rorqual query`, as `memory: "512MiB"`. The program waits while nobody takes rows,
+  and ends with the stream.
+  """
+  def query(sql, options \\ []) do
+    {arrow, options} = Keyword.pop(options, :arrow, false)
+    form = if arrow, do: "arrow", else: "ndjson"
+    arguments = ["query" | Rorqual.Program.flags(options)] ++ ["--to", form, sql]
+    call = %{program: Rorqual.Program.path(), arguments: arguments, documents: !arrow}
+    items = Job.stream([], fn id, [] -> Native.program(id, call) end)
+    if arrow, do: items, else: Stream.flat_map(items, & &1)
+  end
+
   @doc "Number of operations that have a thread: 0 when nothing is under way."
   def live, do: Native.live()
 end

@@ -191,6 +191,66 @@ defmodule RorqualTest do
     refute File.exists?(path <> "2")
   end
 
+  test "a statement of SQL gives maps, or Arrow", %{folder: folder} do
+    program = script(folder, ~s(printf '{"n":1,"t":"a"}\\n{"n":null,"t":"b"}\\n'))
+
+    with_program(program, fn ->
+      assert Rorqual.query("SELECT", memory: "64MiB") |> Enum.to_list() == [
+               %{"n" => 1, "t" => "a"},
+               %{"n" => nil, "t" => "b"}
+             ]
+    end)
+
+    words =
+      with_program(script(folder, ~s(printf '%s|' "$@")), fn ->
+        Rorqual.query("SELECT 1", arrow: true) |> Enum.join()
+      end)
+
+    assert words == "query|--to|arrow|SELECT 1|"
+    failing = script(folder, "echo 'no such table' >&2; exit 2")
+
+    error =
+      assert_raise Rorqual.Error, fn ->
+        with_program(failing, fn -> Rorqual.query("S") |> Enum.to_list() end)
+      end
+
+    assert %{kind: :program, message: "no such table"} = error
+
+    error =
+      assert_raise Rorqual.Error, fn ->
+        with_program("/none", fn -> Rorqual.query("S") |> Enum.to_list() end)
+      end
+
+    assert error.kind == :io
+  end
+
+  test "a statement whose rows are left ends, and waits while nobody takes them", %{folder: folder} do
+    program = script(folder, ~s(echo $$ > #{folder}/pid; while :; do echo '{"n":1}'; done))
+    rows = with_program(program, fn -> Rorqual.query("S") |> Enum.take(3) end)
+    assert length(rows) == 3
+    pid = File.read!(Path.join(folder, "pid")) |> String.trim()
+    eventually(fn -> Rorqual.live() == 0 and not File.exists?("/proc/#{pid}") end)
+    silent = script(folder, "exec sleep 600")
+    task = spawn(fn -> with_program(silent, fn -> Rorqual.query("S") |> Enum.to_list() end) end)
+    eventually(fn -> Rorqual.live() == 1 end)
+    Process.exit(task, :kill)
+    eventually(fn -> Rorqual.live() == 0 end)
+  end
+
+  defp script(folder, text) do
+    path = Path.join(folder, "program-#{System.unique_integer([:positive])}")
+    File.write!(path, "#!/bin/sh\n" <> text <> "\n")
+    File.chmod!(path, 0o755)
+    path
+  end
+
+  defp with_program(path, work) do
+    Application.put_env(:rorqual, :program, path)
+    work.()
+  after
+    Application.delete_env(:rorqual, :program)
+  end
+
   test "streams that are left, and those whose owner is killed, end", %{folder: folder} do
     path = Path.join(folder, "large.log")
     File.write!(path, List.duplicate(File.read!(@sample), 4))

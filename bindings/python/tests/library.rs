@@ -1,6 +1,7 @@
 //! The library that Python loads, as cargo has built it beside this test.
 
 /// The library beside the tests.
+#[allow(clippy::expect_used)]
 fn library() -> Vec<u8> {
     let test = std::env::current_exe().expect("the path of a test");
     let path = test.with_file_name("lib_rorqual.so");

@@ -11,7 +11,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationFailure {
     /// Its kind in one word: `io`, `corrupt`, `truncated`, `mismatch`, `limit`, `stopped`,
-    /// `memory`, `argument`, `template`, `connect`, `answer`, `broken`, `timeout` or `defect`.
+    /// `memory`, `argument`, `template`, `connect`, `answer`, `broken`, `timeout`, `program` or
+    /// `defect`.
     pub kind: &'static str,
     /// The sentence for people, which names the input.
     pub message: String,

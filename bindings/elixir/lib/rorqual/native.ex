@@ -16,6 +16,8 @@ defmodule Rorqual.Native do
 
   def rows(_id, _arguments), do: nif()
   def report(_id, _arguments), do: nif()
+  def reports(_id, _arguments), do: nif()
+  def program(_id, _arguments), do: nif()
   def count(_id, _arguments), do: nif()
   def grep(_id, _arguments), do: nif()
   def digest(_id, _arguments), do: nif()

@@ -13,6 +13,7 @@ use rorqual_embed::{
 use rorqual_fetch::FetchEvent;
 use rorqual_pipe::count::{ByteCounts, Counter};
 use rustler::{Atom, Decoder, Encoder, Env, NifResult, ResourceArc, Term};
+use std::path::PathBuf;
 use std::time::Duration;
 
 mod atoms {
@@ -86,19 +87,68 @@ enum RowsItem {
 /// The report of access logs.
 #[rustler::nif]
 fn report<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
-    let arguments = Arguments(arguments);
-    let sources: Vec<SourceArgument> = arguments.get("sources")?;
-    let (format, filter) = (arguments.get("format")?, arguments.get("where")?);
-    let (since_us, until_us, top) = (arguments.get("since")?, arguments.get("until")?, arguments.get("top")?);
-    let resources = arguments.resources()?;
+    let (request, resources) = report_request(Arguments(arguments))?;
     let open = move |stop: &JobStop| {
-        let sources = sources.into_iter().map(SourceArgument::source).collect();
-        let running = rorqual_embed::report(ReportRequest { sources, format, filter, since_us, until_us, top }, resources)?;
+        let running = rorqual_embed::report(request(), resources)?;
         stop.join(running.control());
         Ok(running)
     };
-    Ok(start(env, id, resources.memory_bytes, open, |env, text: String| {
-        of_json(env, &serde_json::from_str(&text).unwrap_or_default())
+    Ok(start(env, id, resources.memory_bytes, open, report_term))
+}
+
+/// Reports of access logs while they are read, and the whole one last.
+#[rustler::nif]
+fn reports<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
+    let (request, resources) = report_request(Arguments(arguments))?;
+    let every = Duration::from_millis(Arguments(arguments).get("every")?);
+    let open = move |stop: &JobStop| {
+        let running = rorqual_embed::reports(request(), every, resources)?;
+        stop.join(running.control());
+        Ok(running)
+    };
+    Ok(start(env, id, resources.memory_bytes, open, report_term))
+}
+
+type Requested = Box<dyn FnOnce() -> ReportRequest + Send>;
+
+/// A request, whose sources are taken when the operation begins.
+fn report_request(arguments: Arguments<'_>) -> NifResult<(Requested, Resources)> {
+    let sources: Vec<SourceArgument> = arguments.get("sources")?;
+    let (format, filter) = (arguments.get("format")?, arguments.get("where")?);
+    let (since_us, until_us, top) = (arguments.get("since")?, arguments.get("until")?, arguments.get("top")?);
+    let request = move || {
+        let sources = sources.into_iter().map(SourceArgument::source).collect();
+        ReportRequest { sources, format, filter, since_us, until_us, top }
+    };
+    Ok((Box::new(request), arguments.resources()?))
+}
+
+#[allow(clippy::needless_pass_by_value)]
+fn report_term(env: Env<'_>, text: String) -> Term<'_> {
+    of_json(env, &serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// The output of the program: lists of maps where it prints JSON, or binaries.
+#[rustler::nif]
+fn program<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
+    let arguments = Arguments(arguments);
+    let (program, words): (String, Vec<String>) = (arguments.get("program")?, arguments.get("arguments")?);
+    let program = PathBuf::from(program);
+    if !arguments.get::<bool>("documents")? {
+        let open = move |stop: &JobStop| {
+            let running = rorqual_embed::output(program, words);
+            stop.join(running.control());
+            Ok(running)
+        };
+        return Ok(start(env, id, SMALL_BYTES, open, |env, piece: Vec<u8>| binary(env, &piece)));
+    }
+    let open = move |stop: &JobStop| {
+        let running = rorqual_embed::documents(program, words);
+        stop.join(running.control());
+        Ok(running)
+    };
+    Ok(start(env, id, SMALL_BYTES, open, |env, some: Vec<serde_json::Value>| {
+        some.iter().map(|document| of_json(env, document)).collect::<Vec<_>>().encode(env)
     }))
 }
 

@@ -1,7 +1,7 @@
 //! Batches of rows as terms.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, TimestampMicrosecondType, UInt16Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, UInt16Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use rustler::{Atom, Binary, Encoder, Env, NewBinary, Term};
@@ -38,7 +38,7 @@ pub(crate) fn term<'a>(env: Env<'a>, batch: &RecordBatch, form: BatchForm) -> Te
     }
 }
 
-/// The name of a column, of which there are a fixed few.
+/// The name of a column: one of a fixed few, or of the format that the program gave.
 fn atom<'a>(env: Env<'a>, name: &str) -> Term<'a> {
     Atom::from_str(env, name).map_or_else(|_| name.encode(env), |atom| atom.encode(env))
 }
@@ -49,6 +49,7 @@ fn column_terms<'a>(env: Env<'a>, column: &dyn Array) -> Vec<Term<'a>> {
         DataType::Utf8 => text_terms(env, column, nil),
         DataType::UInt16 => column.as_primitive::<UInt16Type>().iter().map(|value| value.encode(env)).collect(),
         DataType::UInt64 => column.as_primitive::<UInt64Type>().iter().map(|value| value.encode(env)).collect(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().iter().map(|value| value.encode(env)).collect(),
         DataType::Float64 => column.as_primitive::<Float64Type>().iter().map(|value| value.encode(env)).collect(),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             column.as_primitive::<TimestampMicrosecondType>().iter().map(|value| value.encode(env)).collect()

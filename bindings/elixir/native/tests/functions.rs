@@ -8,6 +8,7 @@ fn read(path: &Path) -> String {
 }
 
 /// Names with the numbers of arguments.
+#[allow(clippy::expect_used)]
 fn defined(folder: &Path) -> BTreeSet<(String, usize)> {
     let mut functions = BTreeSet::new();
     for file in std::fs::read_dir(folder.join("src")).expect("a folder of sources") {

@@ -1,4 +1,5 @@
 //! Operations as other languages begin them.
+#![allow(clippy::unwrap_used)]
 
 use rorqual_columnar::FormatHints;
 use rorqual_embed::{DataSource, EntryStore, LineSearch, OperationFailure, PageRequest, ReportRequest, Resources, RowsRequest};
@@ -85,6 +86,59 @@ fn reports_are_json_and_their_filters_may_name_what_a_log_has_of_its_own() {
     let none = rorqual_embed::report(request("none = HIT"), small()).unwrap().next().unwrap();
     assert_eq!(none.unwrap_err().kind, "argument");
     assert_eq!(rorqual_embed::report(request("status >"), small()).err().unwrap().kind, "argument");
+}
+
+#[test]
+fn reports_come_while_a_log_is_read_and_the_last_is_of_everything() {
+    let slow = Paced(GOOD.repeat(4).into_bytes().into());
+    let request = ReportRequest { sources: vec![DataSource::Reader("slow".to_owned(), Box::new(slow))], ..Default::default() };
+    let reports = rorqual_embed::reports(request, Duration::from_millis(5), small()).unwrap();
+    let reports: Vec<serde_json::Value> = reports.map(|report| serde_json::from_str(&report.unwrap()).unwrap()).collect();
+    let (last, before) = reports.split_last().unwrap();
+    assert_eq!((&last["complete"], &last["lines"]["parsed"]), (&true.into(), &4.into()));
+    assert!(!before.is_empty() && before.iter().all(|report| report["complete"] == false), "{before:?}");
+}
+
+/// Gives a byte a millisecond.
+struct Paced(std::collections::VecDeque<u8>);
+
+impl Read for Paced {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(1));
+        let byte = self.0.pop_front();
+        Ok(byte.map_or(0, |byte| {
+            buffer[0] = byte;
+            1
+        }))
+    }
+}
+
+fn shell(script: &str) -> (PathBuf, Vec<String>) {
+    (PathBuf::from("/bin/sh"), vec!["-c".to_owned(), script.to_owned()])
+}
+
+#[test]
+fn a_program_gives_documents_or_its_failure_and_ends_when_it_is_dropped() {
+    let (program, words) = shell("echo '{\"n\":1}'; echo 2");
+    let documents: Vec<serde_json::Value> = rorqual_embed::documents(program, words).flat_map(Result::unwrap).collect();
+    assert_eq!(documents, [serde_json::json!({"n": 1}), 2.into()]);
+    let (program, words) = shell("printf abc; echo broken >&2; exit 3");
+    let given: Vec<_> = rorqual_embed::output(program, words).collect();
+    assert_eq!(given[0], Ok(b"abc".to_vec()));
+    assert_eq!(given[1], Err(OperationFailure::new("program", "broken")));
+    assert_eq!(given.len(), 2);
+    let (program, words) = shell("echo no JSON");
+    assert_eq!(rorqual_embed::documents(program, words).next().unwrap().unwrap_err().kind, "program");
+    let none = rorqual_embed::output("/none".into(), Vec::new()).next().unwrap();
+    assert_eq!(none.unwrap_err().kind, "io");
+    let start = Instant::now();
+    let (program, words) = shell("exec sleep 600");
+    drop(rorqual_embed::output(program, words));
+    let (program, words) = shell("while :; do echo 1; done");
+    let mut endless = rorqual_embed::documents(program, words);
+    assert_eq!(endless.next().unwrap().unwrap()[0], 1);
+    drop(endless);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
