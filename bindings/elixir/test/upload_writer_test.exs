@@ -2,6 +2,7 @@ defmodule Rorqual.UploadWriterTest do
   use ExUnit.Case, async: false
   alias Rorqual.UploadWriter
 
+  @compile {:no_warn_undefined, UploadPage}
   @sample Path.expand("../../../samples/apache_combined.log", __DIR__)
 
   # As the channel of a LiveView calls a writer.
@@ -60,7 +61,7 @@ defmodule Rorqual.UploadWriterTest do
     assert {:error, %Rorqual.Error{}, state} = upload(pieces, [])
     assert {:ok, _} = UploadWriter.close(state, {:error, :writer_failure})
     assert {:error, %Rorqual.Error{kind: :argument}} = UploadWriter.init(to: self(), memory: "much")
-    assert {:error, %Rorqual.Error{kind: :memory}} = upload([File.read!(@sample)], memory: 1)
+    assert {:error, %Rorqual.Error{kind: :memory}, _} = upload([File.read!(@sample)], memory: 1)
     reports()
     nothing_lives()
   end
@@ -82,7 +83,7 @@ defmodule Rorqual.UploadWriterTest do
         end)
       end
 
-    uploads = for _ <- owners, do: assert_receive({:begun, upload}, 10_000) |> elem(1)
+    uploads = for _ <- owners, do: assert_receive({:begun, _}, 10_000) |> elem(1)
     Enum.each(owners, &Process.exit(&1, :kill))
     nothing_lives()
     refute Enum.any?(uploads, &Process.alive?/1)

@@ -20,7 +20,21 @@ const PIECE_BYTES: usize = 64 << 10;
 const DOCUMENTS_GIVEN: usize = 500;
 
 /// Messages of the program are kept to this length.
-const MESSAGE_BYTES_MAX: u64 = 64 << 10;
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Runs a program and writes its exit status after its messages. The program is ended when standard
+/// input is: by that, too, nothing is left of a process that was killed.
+///
+/// A runtime that ignores the ends of children, as Erlang's does, can't wait for a status.
+const WITH_STATUS: &str = r#"
+exec 3<&0
+"$0" "$@" </dev/null 3<&- & program=$!
+{ read -r _ <&3; kill "$program"; } >/dev/null 2>&1 & watch=$!
+exec >/dev/null 3<&-
+wait "$program"; status=$?
+kill "$watch" 2>/dev/null
+echo "$status" >&2
+"#;
 
 /// The output of a program, in pieces. It waits while nobody takes them, and ends when the
 /// operation is dropped.
@@ -93,33 +107,39 @@ fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: R
             }
         };
         if given.is_err() {
-            // A failure to end it is one of a program that has ended.
-            let _ended = child.kill();
+            drop(child.stdin.take());
         }
         drop(items);
         let said = said.next().unwrap_or_default();
-        let status = child.wait().map_err(|error| failed(&program, &error))?;
+        // Its status is in the text: this fails where others wait for all children.
+        let _status = child.wait();
         given?;
-        let message = || if said.is_empty() { format!("{}: {status}", program.display()) } else { said };
-        if status.success() { Ok(()) } else { Err(OperationFailure::new("program", message())) }
+        let (message, status) = said.trim_end().rsplit_once('\n').unwrap_or(("", said.trim_end()));
+        match (status, message.trim()) {
+            ("0", _) => Ok(()),
+            (_, "") => Err(OperationFailure::new("program", format!("{}: ended with status {status}", program.display()))),
+            (_, message) => Err(OperationFailure::new("program", message)),
+        }
     })
 }
 
 fn started(program: &Path, arguments: &[String]) -> Result<Child, OperationFailure> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().map_err(|error| failed(program, &error))
+    let failed = |error: io::Error| OperationFailure::new("io", format!("{}: {error}", program.display()));
+    if program.is_absolute() {
+        std::fs::metadata(program).map_err(failed)?;
+    }
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", WITH_STATUS]).arg(program).args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)
 }
 
-fn failed(program: &Path, error: &io::Error) -> OperationFailure {
-    OperationFailure::new("io", format!("{}: {error}", program.display()))
-}
-
-/// What a program says, to its end.
+/// The last of what a program says.
 fn message(mut errors: impl Read) -> String {
-    let mut text = Vec::new();
-    let _unread = errors.by_ref().take(MESSAGE_BYTES_MAX).read_to_end(&mut text);
-    // Whoever does not read on holds it up.
-    let _unread = io::copy(&mut errors, &mut io::sink());
-    String::from_utf8_lossy(&text).trim().to_owned()
+    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    while let Ok(length @ 1..) = errors.read(&mut piece) {
+        text.extend_from_slice(&piece[..length]);
+        let most = text.len().saturating_sub(MESSAGE_BYTES_MAX);
+        text.drain(..most);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }

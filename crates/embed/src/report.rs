@@ -11,7 +11,7 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
 use rorqual_pipe::limits::LINE_BYTES_MAX_DEFAULT;
-use rorqual_pipe::{Control, beside};
+use rorqual_pipe::{Control, ErrorClass, beside};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
@@ -103,8 +103,13 @@ fn read(analyzer: &Analyzer, sources: Vec<DataSource>, stop: &Control) -> Result
     let mut inputs = Vec::new();
     for source in sources {
         let end = analyzer.run::<std::io::Sink>(source.open()?.into_utf8(), stop, |_, _| {}, None)?;
-        if let Some(error) = end.error {
-            return Err(error.into());
+        match end.error {
+            // The filter names what is not in this log.
+            Some(error) if error.kind() == ErrorClass::Mismatch => {
+                return Err(OperationFailure { kind: "argument", ..error.into() });
+            }
+            Some(error) => return Err(error.into()),
+            None => {}
         }
         inputs.push(end.source);
     }

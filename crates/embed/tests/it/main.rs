@@ -114,7 +114,7 @@ impl Read for Paced {
 }
 
 fn shell(script: &str) -> (PathBuf, Vec<String>) {
-    (PathBuf::from("/bin/sh"), vec!["-c".to_owned(), script.to_owned()])
+    ("/bin/sh".into(), vec!["-c".to_owned(), script.to_owned()])
 }
 
 #[test]
