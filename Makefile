@@ -190,6 +190,7 @@ $(rg):
 	rm -rf $(target)/tools/build
 
 $(venv)/.installed: bindings/python/tests/requirements.txt
+	python3 -c 'import ensurepip' || tools/debian python3-venv 'the tests of the Python package need an environment'
 	python3 -m venv $(venv)
 	$(venv)/bin/pip install --quiet -r $<
 	@touch $@

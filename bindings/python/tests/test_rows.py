@@ -143,6 +143,14 @@ def test_bad_records_end_tables_unless_they_may_be_skipped(tmp_path):
     assert table(rows).to_pylist() == [{"a": 1}, {"a": 3}] and rows.summary()["rejected"] == 1
 
 
+def test_variables_of_a_format_are_columns_and_in_filters(tmp_path):
+    path = tmp_path / "access.log"
+    path.write_text("::1 200 HIT 5\n::1 404 MISS -\n")
+    options = {"format": "$remote_addr $status $upstream_cache_status $upstream_bytes_sent", "columns": ["upstream_cache_status"]}
+    assert table(rorqual.scan_log(path, **options)).to_pylist() == [{"upstream_cache_status": "HIT"}, {"upstream_cache_status": "MISS"}]
+    assert table(rorqual.scan_log(path, where="upstream_cache_status = MISS", **options)).num_rows == 1
+
+
 def test_rows_are_taken_once(sample):
     rows = rorqual.scan_log(sample)
     table(rows)
