@@ -11,6 +11,7 @@ defmodule Rorqual do
   """
 
   alias Rorqual.{Job, Native, Options}
+  require Logger
 
   @doc """
   The digest of a source as it is stored, in hexadecimal.
@@ -91,20 +92,28 @@ defmodule Rorqual do
 
   @doc """
   The rows of a statement of SQL over files, by the programs `rorqual` and `rorqual-query`: an enumerable
-  of maps with texts as keys. With `arrow: true` it is one of binaries, a stream of Arrow batches (IPC).
+  of maps with texts as keys. With `to: "csv"` it is one of binaries, which are parts of that text.
 
-  Options are flags of `rorqual query`, as `memory: "512MiB"`. The program waits while nobody takes rows,
-  and ends with the stream.
+  Other options are flags of `rorqual query`, as `memory: "512MiB"`, and `:notes`, a function that is given
+  what the program says at its end, about records that were left out; it is logged if not given. The
+  program waits while nobody takes rows, and ends with the stream.
   """
   def query(sql, options \\ []) do
-    {arrow, options} = Keyword.pop(options, :arrow, false)
-    form = if arrow, do: "arrow", else: "ndjson"
-    arguments = ["query" | Rorqual.Program.flags(options)] ++ ["--to", form, sql]
-    call = %{program: Rorqual.Program.path(), arguments: arguments, documents: !arrow}
-    items = Job.stream([], fn id, [] -> Native.program(id, call) end)
-    if arrow, do: items, else: Stream.flat_map(items, & &1)
+    {form, options} = Keyword.pop(options, :to)
+    {notes, options} = Keyword.pop(options, :notes, &warn/1)
+    arguments = ["query" | Rorqual.Program.flags(options)] ++ ["--to", form || "ndjson", sql]
+    call = %{program: Rorqual.Program.path(), arguments: arguments, documents: form == nil}
+
+    []
+    |> Job.stream(fn id, [] -> Native.program(id, call) end)
+    |> Stream.flat_map(fn
+      {:rows, rows} -> rows
+      {:notes, text} -> notes.(text) && []
+    end)
   end
 
   @doc "Number of operations that have a thread: 0 when nothing is under way."
   def live, do: Native.live()
+
+  defp warn(text), do: Logger.warning(text)
 end

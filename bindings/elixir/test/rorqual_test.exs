@@ -203,10 +203,14 @@ defmodule RorqualTest do
 
     words =
       with_program(script(folder, ~s(printf '%s|' "$@")), fn ->
-        Rorqual.query("SELECT 1", arrow: true) |> Enum.join()
+        Rorqual.query("SELECT 1", to: "csv") |> Enum.join()
       end)
 
-    assert words == "query|--to|arrow|SELECT 1|"
+    assert words == "query|--to|csv|SELECT 1|"
+    telling = script(folder, "echo 1; echo 'left out' >&2")
+    tell = &send(self(), {:told, &1})
+    assert with_program(telling, fn -> Rorqual.query("S", notes: tell) |> Enum.to_list() end) == [1]
+    assert_received {:told, "left out"}
     failing = script(folder, "echo 'no such table' >&2; exit 2")
 
     error =

@@ -17,9 +17,18 @@ defmodule Rorqual.UploadWriterTest do
         end
       end)
 
+    # A failure is told by the first call after it.
     with {:ok, state} <- written,
-         {:ok, state} <- UploadWriter.close(state, :done),
-         do: {:ok, UploadWriter.meta(state)}
+         {:ok, state} <- UploadWriter.close(state, :done) do
+      {:ok, UploadWriter.meta(state)}
+    else
+      {:error, error, state} ->
+        {:ok, _} = UploadWriter.close(state, {:error, :writer_failure})
+        {:error, error}
+
+      {:error, error} ->
+        {:error, error}
+    end
   end
 
   defp reports(reports \\ []) do
@@ -58,10 +67,9 @@ defmodule Rorqual.UploadWriterTest do
 
   test "an upload that is no log ends with an error, and the process goes on" do
     pieces = Stream.repeatedly(fn -> :crypto.strong_rand_bytes(65_536) end) |> Stream.take(1000)
-    assert {:error, %Rorqual.Error{}, state} = upload(pieces, [])
-    assert {:ok, _} = UploadWriter.close(state, {:error, :writer_failure})
+    assert {:error, %Rorqual.Error{}} = upload(pieces, [])
     assert {:error, %Rorqual.Error{kind: :argument}} = UploadWriter.init(to: self(), memory: "much")
-    assert {:error, %Rorqual.Error{kind: :memory}, _} = upload([File.read!(@sample)], memory: 1)
+    assert {:error, %Rorqual.Error{kind: :memory}} = upload([File.read!(@sample)], memory: 1)
     reports()
     nothing_lives()
   end

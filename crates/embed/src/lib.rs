@@ -30,7 +30,7 @@ pub use entries::EntryStore;
 pub use failure::OperationFailure;
 pub use matches::{LineSearch, MatchedLine, matches};
 pub use page::{PageRequest, page};
-pub use program::{documents, output};
+pub use program::{ProgramItem, documents, output};
 pub use report::{ReportRequest, report, reports};
 pub use resources::Resources;
 pub use rows::{RowsRequest, rows, rows_later};

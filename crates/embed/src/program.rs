@@ -22,6 +22,15 @@ const DOCUMENTS_GIVEN: usize = 500;
 /// Messages of the program are kept to this length.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
+/// Output of a program, and at its end what it said beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramItem<T> {
+    /// A part of its output.
+    Output(T),
+    /// Notes of a program that succeeded, as about records that were left out.
+    Notes(String),
+}
+
 /// Runs a program and writes its exit status after its messages. The program is ended when standard
 /// input is: by that, too, nothing is left of a process that was killed.
 ///
@@ -39,7 +48,7 @@ echo "$status" >&2
 /// The output of a program, in pieces. It waits while nobody takes them, and ends when the
 /// operation is dropped.
 #[must_use]
-pub fn output(program: PathBuf, arguments: Vec<String>) -> Running<Vec<u8>> {
+pub fn output(program: PathBuf, arguments: Vec<String>) -> Running<ProgramItem<Vec<u8>>> {
     begin(program, arguments, |mut output, give| {
         loop {
             let mut piece = Vec::new();
@@ -53,7 +62,7 @@ pub fn output(program: PathBuf, arguments: Vec<String>) -> Running<Vec<u8>> {
 
 /// The JSON documents that a program prints, some at a time.
 #[must_use]
-pub fn documents(program: PathBuf, arguments: Vec<String>) -> Running<Vec<Value>> {
+pub fn documents(program: PathBuf, arguments: Vec<String>) -> Running<ProgramItem<Vec<Value>>> {
     begin(program, arguments, |output, give| {
         let mut some = Vec::new();
         for document in serde_json::Deserializer::from_reader(BufReader::new(output)).into_iter() {
@@ -76,7 +85,7 @@ fn unread(error: &dyn std::fmt::Display) -> OperationFailure {
 /// Reads the output of a program, and hands items over as long as they are wanted.
 type Reading<T> = fn(Box<dyn Read + Send>, &mut dyn FnMut(T) -> bool) -> Result<(), OperationFailure>;
 
-fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: Reading<T>) -> Running<T> {
+fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: Reading<T>) -> Running<ProgramItem<T>> {
     let control = Control::default();
     let stop = control.clone();
     Running::start(&control, move |give| {
@@ -99,7 +108,7 @@ fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: R
                 Poll::Pending if stop.stopped() => break Err(OperationFailure::new("stopped", "stopped before its end")),
                 Poll::Pending => {}
                 Poll::Ready(Some(item)) => {
-                    if let Err(failure) = item.and_then(give) {
+                    if let Err(failure) = item.and_then(|item| give(ProgramItem::Output(item))) {
                         break Err(failure);
                     }
                 }
@@ -116,7 +125,8 @@ fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: R
         given?;
         let (message, status) = said.trim_end().rsplit_once('\n').unwrap_or(("", said.trim_end()));
         match (status, message.trim()) {
-            ("0", _) => Ok(()),
+            ("0", "") => Ok(()),
+            ("0", notes) => give(ProgramItem::Notes(notes.to_owned())),
             (_, "") => Err(OperationFailure::new("program", format!("{}: ended with status {status}", program.display()))),
             (_, message) => Err(OperationFailure::new("program", message)),
         }

@@ -56,7 +56,7 @@ defmodule Rorqual.UploadWriter do
   def close(state, :done) do
     case Upload.finish(state.upload) do
       {:ok, report} -> {:ok, %{state | report: report}}
-      {:error, error} -> {:error, error}
+      {:error, error} -> Upload.stop(state.upload) && {:error, error}
     end
   end
 

@@ -7,8 +7,8 @@ use crate::terms::{binary, of_json, to_json};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::{FormatHints, FormatKind, SummaryHandle};
 use rorqual_embed::{
-    Download, DownloadStep, DownloadSummary, LineSearch, MatchedLine, OperationFailure, PageRequest, ReportRequest, Resources,
-    RowsRequest,
+    Download, DownloadStep, DownloadSummary, LineSearch, MatchedLine, OperationFailure, PageRequest, ProgramItem, ReportRequest,
+    Resources, RowsRequest,
 };
 use rorqual_fetch::FetchEvent;
 use rorqual_pipe::count::{ByteCounts, Counter};
@@ -128,7 +128,8 @@ fn report_term(env: Env<'_>, text: String) -> Term<'_> {
     of_json(env, &serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// The output of the program: lists of maps where it prints JSON, or binaries.
+/// The output of the program, `{:rows, list}`: of maps where it prints JSON, or of binaries. At its
+/// end `{:notes, text}`, where it says something.
 #[rustler::nif]
 fn program<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
     let arguments = Arguments(arguments);
@@ -140,15 +141,22 @@ fn program<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<Resource
             stop.join(running.control());
             Ok(running)
         };
-        return Ok(start(env, id, SMALL_BYTES, open, |env, piece: Vec<u8>| binary(env, &piece)));
+        return Ok(start(env, id, SMALL_BYTES, open, |env, item| match item {
+            ProgramItem::Output(piece) => (atoms::rows(), [binary(env, &piece)].as_slice()).encode(env),
+            ProgramItem::Notes(notes) => (atoms::notes(), notes).encode(env),
+        }));
     }
     let open = move |stop: &JobStop| {
         let running = rorqual_embed::documents(program, words);
         stop.join(running.control());
         Ok(running)
     };
-    Ok(start(env, id, SMALL_BYTES, open, |env, some: Vec<serde_json::Value>| {
-        some.iter().map(|document| of_json(env, document)).collect::<Vec<_>>().encode(env)
+    Ok(start(env, id, SMALL_BYTES, open, |env, item| match item {
+        ProgramItem::Output(some) => {
+            let documents: Vec<_> = some.iter().map(|document| of_json(env, document)).collect();
+            (atoms::rows(), documents).encode(env)
+        }
+        ProgramItem::Notes(notes) => (atoms::notes(), notes).encode(env),
     }))
 }
 
