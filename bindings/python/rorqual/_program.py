@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import threading
 import urllib.request
+import warnings
 
 from . import errors
 
@@ -21,19 +22,39 @@ def program(name="rorqual"):
     return found
 
 
-def _run(arguments, stdin=None):
-    """Runs the program; its error becomes an exception, and its notes warnings."""
-    done = subprocess.run([program(), *map(os.fspath, arguments)], stdin=stdin or subprocess.DEVNULL, capture_output=True, check=False)
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode != 0:
-        error = errors.ProgramError(said or f"rorqual ended with status {done.returncode}")
-        error.status = done.returncode
-        raise error
-    if said:
-        import warnings
+def _started(arguments, stdout=subprocess.PIPE):
+    """The program under way; the thread that reads its messages; and the last of these."""
+    command = [program(), *map(os.fspath, arguments)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+    said = []
+    reader = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
+    reader.start()
+    return process, reader, said
 
-        warnings.warn(said, errors.RowsWarning, stacklevel=3)
-    return done.stdout
+
+def _listen(stream, said):
+    """Keeps the last lines of a stream, which is read so that nobody waits for room in it."""
+    while line := stream.readline(64 << 10):
+        said.append(line.decode(errors="replace").rstrip())
+        del said[:-100]
+    stream.close()
+
+
+def _failed(process, verb, said):
+    """The exception of a program that has ended."""
+    error = errors.ProgramError("\n".join(said) or f"rorqual {verb} ended with status {process.returncode}")
+    error.status = process.returncode
+    return error
+
+
+def _ended(process, reader, said, verb):
+    """Waits for the end of the program; its error becomes an exception, and its notes a warning."""
+    process.wait()
+    reader.join()
+    if process.returncode != 0:
+        raise _failed(process, verb, said)
+    if said:
+        warnings.warn("\n".join(said), errors.RowsWarning, stacklevel=3)
 
 
 def _flags(options):
@@ -51,36 +72,26 @@ def _flags(options):
 def convert(source, target, **options):
     """Converts files to one of Parquet, Arrow, NDJSON or CSV, as `rorqual convert` does; options are its flags."""
     sources = source if isinstance(source, (list, tuple)) else [source]
-    _run(["convert", *_flags(options), "-o", target, "--", *sources])
+    process, reader, said = _started(["convert", *_flags(options), "-o", target, "--", *sources], subprocess.DEVNULL)
+    try:
+        _ended(process, reader, said, "convert")
+    finally:
+        process.kill()
+        process.wait()
 
 
 def query(sql, **options):
     """The rows of a statement of SQL over files, as dictionaries, while they come; options are flags of `rorqual query`."""
-    command = [program(), "query", *_flags(options), "--to", "ndjson", sql]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said = []
-    reader = threading.Thread(target=lambda: said.append(process.stderr.read(1 << 20)), daemon=True)
-    reader.start()
+    process, reader, said = _started(["query", *_flags(options), "--to", "ndjson", sql])
     try:
         for line in process.stdout:
             yield json.loads(line)
-        process.wait()
-        reader.join()
-        text = b"".join(said).decode(errors="replace").strip()
-        if process.returncode != 0:
-            error = errors.ProgramError(text or f"rorqual query ended with status {process.returncode}")
-            error.status = process.returncode
-            raise error
-        if text:
-            import warnings
-
-            warnings.warn(text, errors.RowsWarning, stacklevel=2)
+        _ended(process, reader, said, "query")
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
         reader.join()
-        process.stderr.close()
 
 
 class Server:
@@ -114,28 +125,14 @@ class Server:
 def serve(*sources, **options):
     """Starts the log explorer; use it in a `with` statement. Options are flags of `rorqual serve`."""
     options = {"port": 0} | options
-    command = [program(), "serve", *_flags(options), *map(os.fspath, sources)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said = []
-    reader = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
-    reader.start()
+    process, reader, said = _started(["serve", *_flags(options), *sources])
     url = process.stdout.readline().decode(errors="replace").strip()
     if url.startswith("http"):
         return Server(process, url)
     process.wait()
     reader.join()
     process.stdout.close()
-    error = errors.ProgramError("\n".join(said) or f"rorqual serve ended with status {process.returncode}")
-    error.status = process.returncode
-    raise error
-
-
-def _listen(stream, said):
-    """Keeps the last lines of a stream, which is read so that nobody waits for room in it."""
-    for line in stream:
-        said.append(line.decode(errors="replace").rstrip())
-        del said[:-100]
-    stream.close()
+    raise _failed(process, "serve", said)
 
 
 def main():

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rorqual_digest::{Algorithm, Hasher};
-use rorqual_embed::{Download, DownloadStep, LineSearch, MatchedLine, ReportRequest, Running};
+use rorqual_embed::{DownloadRequest, DownloadStep, LineSearch, MatchedLine, ReportRequest, RunningOperation};
 use rorqual_fetch::FetchEvent;
 use rorqual_pipe::count::Counter;
 use std::collections::VecDeque;
@@ -125,7 +125,7 @@ pub(crate) fn grep(
 /// Lines that match, one after another: number, offset, bytes.
 #[pyclass(module = "rorqual", name = "Matches")]
 pub(crate) struct LineMatches {
-    running: Detached<Running<Vec<MatchedLine>>>,
+    running: Detached<RunningOperation<Vec<MatchedLine>>>,
     lines: VecDeque<MatchedLine>,
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn fetch<'py>(
     let time_max = timeout.map(Duration::try_from_secs_f64).transpose();
     let time_max = time_max.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
     let headers = headers.unwrap_or_default();
-    let wanted = Download { url, path, replace, sha256, blake3, headers, parallel, retries, time_max };
+    let wanted = DownloadRequest { url, path, replace, sha256, blake3, headers, parallel, retries, time_max };
     let running = rorqual_embed::download(wanted).or_raise(py)?;
     let (mut size, mut running) = (None, Detached::new(running));
     let done = running.with(|running| {

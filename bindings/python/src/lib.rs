@@ -16,7 +16,7 @@ mod _rorqual {
     #[pymodule_export]
     use crate::calls::{Digester, LineMatches, count, fetch, grep, hash, report};
     #[pymodule_export]
-    use crate::page::{Pieces, render};
+    use crate::page::{PagePieces, render};
     #[pymodule_export]
     use crate::rows::{RowBatches, RowsSchema, SingleBatch, scan};
     #[pymodule_export]

@@ -5,7 +5,7 @@ use crate::rows::RowBatches;
 use crate::waiting::{Detached, next};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rorqual_embed::{OperationFailure, PageRequest, Running};
+use rorqual_embed::{OperationFailure, PageRequest, RunningOperation};
 use std::path::PathBuf;
 
 /// The output of a template in pieces. `variables` are JSON.
@@ -19,21 +19,21 @@ pub(crate) fn render(
     variables: &str,
     rows: Option<Bound<'_, RowBatches>>,
     lenient: bool,
-) -> PyResult<Pieces> {
+) -> PyResult<PagePieces> {
     let variables = serde_json::from_str(variables)
         .map_err(|error| raised(py, &OperationFailure::argument(format!("the variables are no JSON: {error}"))))?;
     let rows = rows.map(|rows| rows.borrow_mut().take_batches()).transpose()?;
     let request = PageRequest { folder, name, text, variables, rows, is_lenient: lenient };
     let running = rorqual_embed::page(request).or_raise(py)?;
-    Ok(Pieces(Detached::new(running)))
+    Ok(PagePieces(Detached::new(running)))
 }
 
 /// Pieces of an output.
 #[pyclass(module = "rorqual")]
-pub(crate) struct Pieces(Detached<Running<Vec<u8>>>);
+pub(crate) struct PagePieces(Detached<RunningOperation<Vec<u8>>>);
 
 #[pymethods]
-impl Pieces {
+impl PagePieces {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

@@ -19,7 +19,7 @@ pub(crate) fn source(object: &Bound<'_, PyAny>) -> PyResult<DataSource> {
     let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
     let name = name.unwrap_or_else(|| "file object".to_owned());
     let read = object.getattr("read")?.unbind();
-    Ok(DataSource::Reader(name, Box::new(ObjectReader { read: Some(read), rest: Vec::new(), at: 0 })))
+    Ok(DataSource::Reader(name, Box::new(FileObjectReader { read: Some(read), rest: Vec::new(), at: 0 })))
 }
 
 /// One source, or a list of them.
@@ -49,14 +49,14 @@ pub(crate) fn size(text: &str) -> PyResult<u64> {
 }
 
 /// Reads from an object of Python.
-struct ObjectReader {
+struct FileObjectReader {
     read: Option<Py<PyAny>>,
     /// Bytes that it gave and nobody has taken, as an object may give more than it was asked for.
     rest: Vec<u8>,
     at: usize,
 }
 
-impl Read for ObjectReader {
+impl Read for FileObjectReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.rest.len() {
             self.fill(buffer.len())?;
@@ -68,7 +68,7 @@ impl Read for ObjectReader {
     }
 }
 
-impl ObjectReader {
+impl FileObjectReader {
     fn fill(&mut self, bytes: usize) -> io::Result<()> {
         let read = self.read.as_ref();
         let filled = Python::try_attach(|py| -> PyResult<Vec<u8>> {
@@ -88,7 +88,7 @@ impl ObjectReader {
     }
 }
 
-impl Drop for ObjectReader {
+impl Drop for FileObjectReader {
     fn drop(&mut self) {
         let read = self.read.take();
         // The count of references is the interpreter's.

@@ -2,7 +2,7 @@
 
 use crate::failures::{no_result, raised};
 use pyo3::prelude::*;
-use rorqual_embed::Running;
+use rorqual_embed::RunningOperation;
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 /// The next item of an operation. Ctrl-C, or another signal whose handler raises, ends the wait with
 /// its exception.
-pub(crate) fn next<T: Send + 'static>(py: Python<'_>, running: &mut Running<T>) -> PyResult<Option<T>> {
+pub(crate) fn next<T: Send + 'static>(py: Python<'_>, running: &mut RunningOperation<T>) -> PyResult<Option<T>> {
     loop {
         match py.detach(|| running.wait(SIGNALS_EVERY)) {
             Poll::Ready(item) => return item.transpose().map_err(|failure| raised(py, &failure)),
@@ -22,7 +22,7 @@ pub(crate) fn next<T: Send + 'static>(py: Python<'_>, running: &mut Running<T>) 
 }
 
 /// The one result of an operation.
-pub(crate) fn result<T: Send + 'static>(py: Python<'_>, running: Running<T>) -> PyResult<T> {
+pub(crate) fn result<T: Send + 'static>(py: Python<'_>, running: RunningOperation<T>) -> PyResult<T> {
     let mut running = Detached::new(running);
     running.with(|running| next(py, running))?.flatten().ok_or_else(no_result)
 }

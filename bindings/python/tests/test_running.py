@@ -158,3 +158,18 @@ def test_panics_and_threads_do_not_end_the_interpreter(sample):
     [worker.join() for worker in workers]
     assert found == [wanted] * 16
     assert re.fullmatch("[0-9a-f]{64}", wanted)
+
+
+def test_a_program_that_says_a_lot_is_not_waited_for(tmp_path, monkeypatch):
+    script = tmp_path / "program"
+    script.write_text("#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x >&2\necho >&2\necho the end >&2\necho '{\"n\":1}'\nexit ${STATUS:-0}\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("RORQUAL_PROGRAM", str(script))
+    with pytest.warns(rorqual.RowsWarning, match="the end"):
+        assert list(rorqual.query("SELECT 1")) == [{"n": 1}]
+    monkeypatch.setenv("STATUS", "3")
+    with pytest.raises(rorqual.ProgramError, match="the end") as caught:
+        list(rorqual.query("SELECT 1"))
+    assert caught.value.status == 3
+    with pytest.raises(rorqual.ProgramError):
+        rorqual.convert("rows.json", tmp_path / "rows.parquet")

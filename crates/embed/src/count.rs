@@ -2,7 +2,7 @@
 
 use crate::failure::OperationFailure;
 use crate::resources::Resources;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use crate::source::DataSource;
 use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
@@ -13,7 +13,11 @@ use rorqual_pipe::{BufferPool, Control, Framing, RunPlan, run};
 ///
 /// # Errors
 /// When the memory is too little.
-pub fn count(source: DataSource, counter: Counter, resources: Resources) -> Result<Running<ByteCounts>, OperationFailure> {
+pub fn count(
+    source: DataSource,
+    counter: Counter,
+    resources: Resources,
+) -> Result<RunningOperation<ByteCounts>, OperationFailure> {
     let memory_bytes = resources.memory_bytes;
     let threads = resources.fitting(|budget, threads| {
         let buffers = buffers_needed(threads);
@@ -22,7 +26,7 @@ pub fn count(source: DataSource, counter: Counter, resources: Resources) -> Resu
     })?;
     let control = Control::default();
     let stop = control.clone();
-    Ok(Running::one(&control, move || {
+    Ok(RunningOperation::one(&control, move || {
         let plan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) };
         let pool = BufferPool::new(BLOCK_BYTES, buffers_needed(threads));
         let mut total = ByteCounts::default();

@@ -1,7 +1,7 @@
 //! Downloads.
 
 use crate::failure::OperationFailure;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_fetch::limits::{HELP_AFTER, PARALLEL_DEFAULT, PIECE_BYTES};
 use rorqual_fetch::{ExpectedDigest, Fetch, FetchEvent, FetchTarget};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A file to download.
 #[derive(Debug, Clone)]
-pub struct Download {
+pub struct DownloadRequest {
     /// `http` or `https`.
     pub url: String,
     /// The file.
@@ -60,13 +60,13 @@ pub struct DownloadSummary {
 ///
 /// # Errors
 /// When a digest is none.
-pub fn download(wanted: Download) -> Result<Running<DownloadStep>, OperationFailure> {
+pub fn download(wanted: DownloadRequest) -> Result<RunningOperation<DownloadStep>, OperationFailure> {
     let expected = [(Algorithm::Sha256, &wanted.sha256), (Algorithm::Blake3, &wanted.blake3)];
     let digests = expected.into_iter().filter_map(|(algorithm, text)| Some(parsed(algorithm, text.as_deref()?)));
     let digests = digests.collect::<Result<Vec<_>, _>>()?;
     let control = Control::default();
     let stop = control.clone();
-    Ok(Running::start(&control, move |give| {
+    Ok(RunningOperation::start(&control, move |give| {
         let fetch = Fetch {
             url: wanted.url,
             target: FetchTarget::File { path: wanted.path, replace: wanted.replace },

@@ -1,7 +1,7 @@
 //! The store.
 
 use crate::failure::OperationFailure;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use crate::source::DataSource;
 use rorqual_digest::Digest;
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
@@ -27,10 +27,10 @@ impl EntryStore {
 
     /// Takes a source in, as it is stored, and gives it a name if given.
     #[must_use]
-    pub fn put(&self, source: DataSource, name: Option<String>) -> Running<PutResult> {
+    pub fn put(&self, source: DataSource, name: Option<String>) -> RunningOperation<PutResult> {
         let (store, control) = (self.0.clone(), Control::default());
         let stop = control.clone();
-        Running::one(&control, move || {
+        RunningOperation::one(&control, move || {
             let input = source.open_stored()?;
             let size_bytes = input.size_bytes();
             let pool = BufferPool::new(BLOCK_BYTES, buffers_needed(1));

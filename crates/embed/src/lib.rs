@@ -3,7 +3,7 @@
 //! * A [`DataSource`] is a path, or anything that reads.
 //! * [`Resources`] are the memory and the threads of one operation; its sum is checked before it
 //!   begins.
-//! * A [`Running`] operation works on threads of its own. It is waited for in short steps, so that
+//! * A [`RunningOperation`] works on threads of its own. It is waited for in short steps, so that
 //!   its caller hears of other things, and it ends when it is dropped.
 //! * A [`OperationFailure`] is any error, in a form that becomes an exception.
 //!
@@ -25,7 +25,7 @@ mod source;
 
 pub use count::count;
 pub use digest::digest;
-pub use download::{Download, DownloadStep, DownloadSummary, download};
+pub use download::{DownloadRequest, DownloadStep, DownloadSummary, download};
 pub use entries::EntryStore;
 pub use failure::OperationFailure;
 pub use matches::{LineSearch, MatchedLine, matches};
@@ -34,5 +34,5 @@ pub use program::{ProgramItem, documents, output};
 pub use report::{ReportRequest, report, reports};
 pub use resources::Resources;
 pub use rows::{RowsRequest, rows, rows_later};
-pub use running::Running;
+pub use running::RunningOperation;
 pub use source::DataSource;

@@ -2,7 +2,7 @@
 
 use crate::failure::OperationFailure;
 use crate::resources::Resources;
-use crate::running::{Give, Running};
+use crate::running::{Give, RunningOperation};
 use crate::source::DataSource;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
@@ -57,7 +57,7 @@ pub fn matches(
     source: DataSource,
     search: &LineSearch,
     resources: Resources,
-) -> Result<Running<Vec<MatchedLine>>, OperationFailure> {
+) -> Result<RunningOperation<Vec<MatchedLine>>, OperationFailure> {
     let memory_bytes = resources.memory_bytes;
     let pattern = pattern(search, memory_bytes);
     let pattern_bytes = pattern.bytes_max;
@@ -91,7 +91,7 @@ pub fn matches(
     };
     let control = Control::default();
     let stop = control.clone();
-    Ok(Running::start(&control, move |give| {
+    Ok(RunningOperation::start(&control, move |give| {
         let input = source.open()?.into_utf8();
         let pool = BufferPool::new(buffer_bytes(LINE_BYTES_MAX_DEFAULT), buffers_needed(threads) + 1);
         let plan = RunPlan {

@@ -1,13 +1,11 @@
 //! Templates.
 
 use crate::failure::OperationFailure;
-use crate::running::{Give, Running};
-use arrow_array::RecordBatch;
+use crate::running::{Give, RunningOperation};
 use rorqual_columnar::Batches;
-use rorqual_columnar::render::{RenderCell, RenderColumns};
+use rorqual_columnar::render::RenderColumns;
 use rorqual_pipe::{Control, Error, ErrorClass};
-use rorqual_render::{PageInput, RenderError, RowBatch, RowCell, RowSequence, Sink, Source, Templates, Value, value_of};
-use std::fmt;
+use rorqual_render::{PageInput, RenderError, RowBatch, RowSequence, Sink, Source, Templates, value_of};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +35,7 @@ pub struct PageRequest {
 ///
 /// # Errors
 /// When it is no template.
-pub fn page(request: PageRequest) -> Result<Running<Vec<u8>>, OperationFailure> {
+pub fn page(request: PageRequest) -> Result<RunningOperation<Vec<u8>>, OperationFailure> {
     let mut templates = match &request.folder {
         Some(folder) => Templates::in_folder(folder, request.is_lenient)?,
         None => Templates::new(request.is_lenient),
@@ -48,7 +46,7 @@ pub fn page(request: PageRequest) -> Result<Running<Vec<u8>>, OperationFailure> 
     let control = Control::default();
     let rows = request.rows.map(|batches| Arc::new(BatchRows(Mutex::new(Some(batches)))) as Arc<dyn Source>);
     let page = PageInput { context: value_of(&request.variables), rows, control: control.clone() };
-    Ok(Running::start(&control, move |give| {
+    Ok(RunningOperation::start(&control, move |give| {
         let mut sink = PieceSink { give, piece: Vec::new() };
         templates.render(&request.name, &page, &mut sink)?;
         sink.flush().map_err(|error| RenderError::Write(error).into())
@@ -93,53 +91,7 @@ struct BatchSequence(Batches);
 impl RowSequence for BatchSequence {
     fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         let Some(batch) = self.0.next() else { return Ok(None) };
-        Ok(Some(Arc::new(PageRows::new(&batch.map_err(RenderError::Rows)?)?)))
-    }
-}
-
-/// A batch as a template sees it.
-struct PageRows(RenderColumns);
-
-impl PageRows {
-    fn new(batch: &RecordBatch) -> Result<Self, RenderError> {
         let failed = |error| RenderError::Rows(Error::new(ErrorClass::Corrupt, "rows", format!("{error}")));
-        RenderColumns::new(batch).map(Self).map_err(failed)
+        Ok(Some(Arc::new(RenderColumns::new(&batch.map_err(RenderError::Rows)?).map_err(failed)?)))
     }
-}
-
-impl fmt::Debug for PageRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows", self.0.rows())
-    }
-}
-
-impl RowBatch for PageRows {
-    fn rows(&self) -> usize {
-        self.0.rows()
-    }
-
-    fn columns(&self) -> &[String] {
-        self.0.names()
-    }
-
-    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
-        match self.0.cell(row, column) {
-            RenderCell::Text(text) => RowCell::Text(text),
-            RenderCell::Int(number) => RowCell::Integer(number),
-            RenderCell::UInt(number) => RowCell::Value(number.into()),
-            RenderCell::Float(number) => RowCell::Value(number.into()),
-            RenderCell::Bool(truth) => RowCell::Value(truth.into()),
-            RenderCell::Null => RowCell::Value(().into()),
-            RenderCell::Json(json) => RowCell::Value(of_json(&json)),
-        }
-    }
-
-    fn other(&self, row: usize, name: &str) -> Option<Value> {
-        self.0.other(row, name).map(|json| of_json(&json))
-    }
-}
-
-/// JSON as a value; a number that none of ours can hold stays a text.
-fn of_json(json: &[u8]) -> Value {
-    serde_json::from_slice(json).unwrap_or_else(|_| String::from_utf8_lossy(json).into_owned().into())
 }

@@ -1,7 +1,7 @@
 //! Output of the program `rorqual`, for what is not in a library: SQL.
 
 use crate::failure::OperationFailure;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use rorqual_pipe::{Control, beside};
 use serde_json::Value;
 use std::io::{self, BufReader, Read};
@@ -48,7 +48,7 @@ echo "$status" >&2
 /// The output of a program, in pieces. It waits while nobody takes them, and ends when the
 /// operation is dropped.
 #[must_use]
-pub fn output(program: PathBuf, arguments: Vec<String>) -> Running<ProgramItem<Vec<u8>>> {
+pub fn output(program: PathBuf, arguments: Vec<String>) -> RunningOperation<ProgramItem<Vec<u8>>> {
     begin(program, arguments, |mut output, give| {
         loop {
             let mut piece = Vec::new();
@@ -62,7 +62,7 @@ pub fn output(program: PathBuf, arguments: Vec<String>) -> Running<ProgramItem<V
 
 /// The JSON documents that a program prints, some at a time.
 #[must_use]
-pub fn documents(program: PathBuf, arguments: Vec<String>) -> Running<ProgramItem<Vec<Value>>> {
+pub fn documents(program: PathBuf, arguments: Vec<String>) -> RunningOperation<ProgramItem<Vec<Value>>> {
     begin(program, arguments, |output, give| {
         let mut some = Vec::new();
         for document in serde_json::Deserializer::from_reader(BufReader::new(output)).into_iter() {
@@ -85,10 +85,10 @@ fn unread(error: &dyn std::fmt::Display) -> OperationFailure {
 /// Reads the output of a program, and hands items over as long as they are wanted.
 type Reading<T> = fn(Box<dyn Read + Send>, &mut dyn FnMut(T) -> bool) -> Result<(), OperationFailure>;
 
-fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: Reading<T>) -> Running<ProgramItem<T>> {
+fn begin<T: Send + 'static>(program: PathBuf, arguments: Vec<String>, reading: Reading<T>) -> RunningOperation<ProgramItem<T>> {
     let control = Control::default();
     let stop = control.clone();
-    Running::start(&control, move |give| {
+    RunningOperation::start(&control, move |give| {
         let mut child = started(&program, &arguments)?;
         let errors = child.stderr.take();
         let mut said = beside(1, move |sender| {

@@ -2,7 +2,7 @@
 
 use crate::failure::OperationFailure;
 use crate::resources::Resources;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use crate::source::DataSource;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
@@ -38,11 +38,11 @@ pub struct ReportRequest {
 ///
 /// # Errors
 /// When the format or the filter is none, or the memory too little.
-pub fn report(request: ReportRequest, resources: Resources) -> Result<Running<String>, OperationFailure> {
+pub fn report(request: ReportRequest, resources: Resources) -> Result<RunningOperation<String>, OperationFailure> {
     let (analyzer, top) = (analyzer(&request, resources)?, request.top);
     let control = Control::default();
     let stop = control.clone();
-    Ok(Running::one(&control, move || {
+    Ok(RunningOperation::one(&control, move || {
         let inputs = read(&analyzer, request.sources, &stop)?;
         written(&analyzer.report(inputs, true, top))
     }))
@@ -53,12 +53,16 @@ pub fn report(request: ReportRequest, resources: Resources) -> Result<Running<St
 ///
 /// # Errors
 /// As those of [`report`].
-pub fn reports(request: ReportRequest, every: Duration, resources: Resources) -> Result<Running<String>, OperationFailure> {
+pub fn reports(
+    request: ReportRequest,
+    every: Duration,
+    resources: Resources,
+) -> Result<RunningOperation<String>, OperationFailure> {
     let (analyzer, top) = (Arc::new(analyzer(&request, resources)?), request.top);
     let name = request.sources.first().map(DataSource::name).unwrap_or_default();
     let control = Control::default();
     let stop = control.clone();
-    Ok(Running::start(&control, move |give| {
+    Ok(RunningOperation::start(&control, move |give| {
         let (working, working_stop) = (Arc::clone(&analyzer), stop.clone());
         let mut reading = beside(1, move |sender| {
             let read = || read(&working, request.sources, &working_stop);

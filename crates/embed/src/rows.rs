@@ -3,7 +3,7 @@
 use crate::failure::OperationFailure;
 use crate::report::without_countries;
 use crate::resources::Resources;
-use crate::running::Running;
+use crate::running::RunningOperation;
 use crate::source::DataSource;
 use arrow_schema::SchemaRef;
 use rorqual_accesslog::filter::Filter;
@@ -78,9 +78,9 @@ pub fn rows(request: RowsRequest, resources: Resources) -> Result<Batches, Opera
 
 /// The same on a thread, as the start of an input may be long in coming.
 #[must_use]
-pub fn rows_later(request: RowsRequest, resources: Resources) -> Running<Batches> {
+pub fn rows_later(request: RowsRequest, resources: Resources) -> RunningOperation<Batches> {
     let control = request.control.clone();
-    Running::beginning(&control, move || rows(request, resources))
+    RunningOperation::beginning(&control, move || rows(request, resources))
 }
 
 /// The filter in the columns of these logs, those of their formats' own where all have the same.

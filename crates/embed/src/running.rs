@@ -12,7 +12,7 @@ const ITEMS_AHEAD: usize = 1;
 /// An operation that is under way, and gives items: many, or its one result. Dropping it ends it,
 /// and waits until its threads are gone.
 #[derive(Debug)]
-pub struct Running<T> {
+pub struct RunningOperation<T> {
     control: Control,
     /// Its item goes on under the same control: once it was given, the control is not ours to stop.
     is_handed_over: Option<bool>,
@@ -22,7 +22,7 @@ pub struct Running<T> {
 /// Hands an item to whoever takes them; a failure where nobody does any more.
 pub(crate) type Give<'a, T> = &'a (dyn Fn(T) -> Result<(), OperationFailure> + Sync);
 
-impl<T: Send + 'static> Running<T> {
+impl<T: Send + 'static> RunningOperation<T> {
     /// Begins `work`, which `control` stops.
     pub(crate) fn start(
         control: &Control,
@@ -51,7 +51,7 @@ impl<T: Send + 'static> Running<T> {
     }
 }
 
-impl<T> Running<T> {
+impl<T> RunningOperation<T> {
     /// The next item, or [`Poll::Pending`] when there is none within `patience`.
     pub fn wait(&mut self, patience: Duration) -> Poll<Option<Result<T, OperationFailure>>> {
         let item = self.made.as_mut().map_or(Poll::Ready(None), |made| made.wait(patience));
@@ -72,7 +72,7 @@ impl<T> Running<T> {
     }
 }
 
-impl<T> Iterator for Running<T> {
+impl<T> Iterator for RunningOperation<T> {
     type Item = Result<T, OperationFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -82,7 +82,7 @@ impl<T> Iterator for Running<T> {
     }
 }
 
-impl<T> Drop for Running<T> {
+impl<T> Drop for RunningOperation<T> {
     fn drop(&mut self) {
         if self.is_handed_over != Some(true) {
             self.control.stop();

@@ -2,7 +2,7 @@
 
 use crate::gate;
 use crate::terms::failure_term;
-use rorqual_embed::OperationFailure;
+use rorqual_embed::{OperationFailure, RunningOperation};
 use rorqual_pipe::Control;
 use rustler::{Encoder, Env, LocalPid, Monitor, OwnedEnv, Resource, ResourceArc, Term};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,6 +37,12 @@ impl JobStop {
         if self.is_stopped() {
             control.stop();
         }
+    }
+
+    /// The operation, whose control is joined.
+    pub(crate) fn joined<T>(&self, running: RunningOperation<T>) -> RunningOperation<T> {
+        self.join(running.control());
+        running
     }
 
     /// True once nobody wants the operation any more.

@@ -7,8 +7,8 @@ use crate::terms::{binary, of_json, to_json};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::{FormatHints, FormatKind, SummaryHandle};
 use rorqual_embed::{
-    Download, DownloadStep, DownloadSummary, LineSearch, MatchedLine, OperationFailure, PageRequest, ProgramItem, ReportRequest,
-    Resources, RowsRequest,
+    DownloadRequest, DownloadStep, DownloadSummary, LineSearch, MatchedLine, OperationFailure, PageRequest, ProgramItem,
+    ReportRequest, Resources, RowsRequest,
 };
 use rorqual_fetch::FetchEvent;
 use rorqual_pipe::count::{ByteCounts, Counter};
@@ -88,11 +88,7 @@ enum RowsItem {
 #[rustler::nif]
 fn report<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
     let (request, resources) = report_request(Arguments(arguments))?;
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::report(request(), resources)?;
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::report(request(), resources)?));
     Ok(start(env, id, resources.memory_bytes, open, report_term))
 }
 
@@ -101,11 +97,7 @@ fn report<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceA
 fn reports<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc<JobHandle>> {
     let (request, resources) = report_request(Arguments(arguments))?;
     let every = Duration::from_millis(Arguments(arguments).get("every")?);
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::reports(request(), every, resources)?;
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::reports(request(), every, resources)?));
     Ok(start(env, id, resources.memory_bytes, open, report_term))
 }
 
@@ -136,21 +128,13 @@ fn program<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<Resource
     let (program, words): (String, Vec<String>) = (arguments.get("program")?, arguments.get("arguments")?);
     let program = PathBuf::from(program);
     if !arguments.get::<bool>("documents")? {
-        let open = move |stop: &JobStop| {
-            let running = rorqual_embed::output(program, words);
-            stop.join(running.control());
-            Ok(running)
-        };
+        let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::output(program, words)));
         return Ok(start(env, id, SMALL_BYTES, open, |env, item| match item {
             ProgramItem::Output(piece) => (atoms::rows(), [binary(env, &piece)].as_slice()).encode(env),
             ProgramItem::Notes(notes) => (atoms::notes(), notes).encode(env),
         }));
     }
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::documents(program, words);
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::documents(program, words)));
     Ok(start(env, id, SMALL_BYTES, open, |env, item| match item {
         ProgramItem::Output(some) => {
             let documents: Vec<_> = some.iter().map(|document| of_json(env, document)).collect();
@@ -167,11 +151,7 @@ fn count<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceAr
     let source: SourceArgument = arguments.get("source")?;
     let counter = Counter { longest: true, words: arguments.get("words")?, characters: arguments.get("characters")? };
     let resources = arguments.resources()?;
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::count(source.source(), counter, resources)?;
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::count(source.source(), counter, resources)?));
     Ok(start(env, id, resources.memory_bytes, open, move |env, counts| counts_term(env, &counts, counter)))
 }
 
@@ -199,11 +179,7 @@ fn grep<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc
         lines_max: arguments.get("max_count")?,
     };
     let resources = arguments.resources()?;
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::matches(source.source(), &search, resources)?;
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::matches(source.source(), &search, resources)?));
     Ok(start(env, id, resources.memory_bytes, open, |env, lines: Vec<MatchedLine>| {
         let line = |line: &MatchedLine| (line.number, line.offset, binary(env, &line.bytes)).encode(env);
         lines.iter().map(line).collect::<Vec<_>>().encode(env)
@@ -219,8 +195,7 @@ fn digest<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceA
     let open = move |stop: &JobStop| {
         let algorithm = algorithm.parse().map_err(|error| OperationFailure::argument(format!("{algorithm}: {error}")))?;
         let running = rorqual_embed::digest(source.source(), algorithm, resources)?;
-        stop.join(running.control());
-        Ok(running)
+        Ok(stop.joined(running))
     };
     Ok(start(env, id, resources.memory_bytes, open, |env, digest: rorqual_digest::Digest| digest.to_string().encode(env)))
 }
@@ -231,7 +206,7 @@ fn download<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<Resourc
     let arguments = Arguments(arguments);
     let path: String = arguments.get("path")?;
     let timeout_ms: Option<u64> = arguments.get("timeout")?;
-    let wanted = Download {
+    let wanted = DownloadRequest {
         url: arguments.get("url")?,
         path: path.into(),
         replace: arguments.get("replace")?,
@@ -242,11 +217,7 @@ fn download<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<Resourc
         retries: arguments.get("retries")?,
         time_max: timeout_ms.map(Duration::from_millis),
     };
-    let open = move |stop: &JobStop| {
-        let running = rorqual_embed::download(wanted)?;
-        stop.join(running.control());
-        Ok(running)
-    };
+    let open = move |stop: &JobStop| Ok(stop.joined(rorqual_embed::download(wanted)?));
     Ok(start(env, id, SMALL_BYTES, open, |env, step| match step {
         DownloadStep::Event(FetchEvent::Started { size_bytes, resumed_bytes }) => {
             (atoms::started(), size_bytes, resumed_bytes).encode(env)
@@ -283,8 +254,7 @@ fn page<'a>(env: Env<'a>, id: u64, arguments: Term<'a>) -> NifResult<ResourceArc
         let variables = variables.ok_or_else(none)?;
         let request = PageRequest { folder: folder.map(Into::into), name, text, variables, rows: None, is_lenient };
         let running = rorqual_embed::page(request)?;
-        stop.join(running.control());
-        Ok(running)
+        Ok(stop.joined(running))
     };
     Ok(start(env, id, SMALL_BYTES, open, |env, piece: Vec<u8>| binary(env, &piece)))
 }

@@ -5,6 +5,8 @@ use super::{json, rest, time};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
+use rorqual_render::{RowBatch, RowCell, Value};
+use std::fmt;
 use std::sync::OnceLock;
 
 /// The columns of a batch without `_rest`, whose members are found by name.
@@ -15,25 +17,6 @@ pub struct RenderColumns {
     /// Of columns of instants, when one is first asked for.
     texts: Vec<OnceLock<ColumnTexts>>,
     rest: Option<StringArray>,
-}
-
-/// One value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RenderCell<'a> {
-    /// Nothing.
-    Null,
-    /// True or false.
-    Bool(bool),
-    /// A number.
-    Int(i64),
-    /// A number.
-    UInt(u64),
-    /// A number.
-    Float(f64),
-    /// A text; an instant in RFC 3339, bytes in hexadecimal, a decimal with its digits.
-    Text(&'a str),
-    /// A list, a map, a text that is JSON.
-    Json(Vec<u8>),
 }
 
 impl RenderColumns {
@@ -55,68 +38,75 @@ impl RenderColumns {
         }
         Ok(columns)
     }
+}
 
-    /// Number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
+impl fmt::Debug for RenderColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", self.rows)
+    }
+}
+
+impl RowBatch for RenderColumns {
+    fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The columns' names.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
+    fn columns(&self) -> &[String] {
         &self.names
     }
 
-    /// Value of a row in a column. A value that was no value of its column's type is in `_rest`,
-    /// and comes from there.
-    #[must_use]
+    /// A value that was no value of its column's type is in `_rest`, and comes from there.
     #[inline]
-    pub fn cell(&self, row: usize, column: usize) -> RenderCell<'_> {
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
         let cells = &self.cells[column];
         if cells.is_null(row) {
-            return self.other(row, &self.names[column]).map_or(RenderCell::Null, RenderCell::Json);
+            return RowCell::Value(self.other(row, &self.names[column]).unwrap_or_else(|| ().into()));
         }
         match &cells.values {
             CellValues::Time(values, unit, utc) => {
                 let texts = self.texts[column]
                     .get_or_init(|| ColumnTexts::new(cells, values, |out, value| time::push(out, value, *unit, *utc)));
-                RenderCell::Text(texts.get(row))
+                RowCell::Text(texts.get(row))
             }
             _ => cell(cells, row),
         }
     }
 
-    /// The JSON of a member of a row that has no column.
-    #[must_use]
-    pub fn other(&self, row: usize, name: &str) -> Option<Vec<u8>> {
+    /// A member of a row that has no column.
+    fn other(&self, row: usize, name: &str) -> Option<Value> {
         let rest = self.rest.as_ref().filter(|rest| rest.is_valid(row))?;
-        rest::own(rest.value(row), name).map(|value| value.as_bytes().to_vec())
+        rest::own(rest.value(row), name).map(|value| of_json(value.as_bytes()))
     }
 }
 
-fn cell(cells: &CellTexts, row: usize) -> RenderCell<'_> {
+/// Texts stand for instants in RFC 3339, bytes in hexadecimal, and decimals with their digits.
+fn cell(cells: &CellTexts, row: usize) -> RowCell<'_> {
     if cells.is_null(row) {
-        return RenderCell::Null;
+        return RowCell::Value(().into());
     }
     match &cells.values {
-        CellValues::Null => RenderCell::Null,
-        CellValues::Bool(values) => RenderCell::Bool(values.value(row)),
-        CellValues::Int(values) => RenderCell::Int(values.value(row)),
-        CellValues::UInt(values) => RenderCell::UInt(values.value(row)),
-        CellValues::Float(values) => RenderCell::Float(values.value(row)),
+        CellValues::Null => RowCell::Value(().into()),
+        CellValues::Bool(values) => RowCell::Value(values.value(row).into()),
+        CellValues::Int(values) => RowCell::Integer(values.value(row)),
+        CellValues::UInt(values) => RowCell::Value(values.value(row).into()),
+        CellValues::Float(values) => RowCell::Value(values.value(row).into()),
         // By its shortest text: 0.1 stays 0.1.
-        CellValues::Float32(values) => RenderCell::Float(values.value(row).to_string().parse().unwrap_or(f64::NAN)),
-        CellValues::Number(texts) => RenderCell::Text(texts.value(row)),
-        CellValues::Text(texts) => RenderCell::Text(texts.value(row)),
-        CellValues::LargeText(texts) => RenderCell::Text(texts.value(row)),
+        CellValues::Float32(values) => RowCell::Value(values.value(row).to_string().parse().unwrap_or(f64::NAN).into()),
+        CellValues::Number(texts) => RowCell::Text(texts.value(row)),
+        CellValues::Text(texts) => RowCell::Text(texts.value(row)),
+        CellValues::LargeText(texts) => RowCell::Text(texts.value(row)),
         CellValues::Coded(codes, values) => cell(values, codes[row]),
         _ => {
             let mut json = Vec::new();
             cells.push_json(row, &mut json);
-            RenderCell::Json(json)
+            RowCell::Value(of_json(&json))
         }
     }
+}
+
+/// JSON as a value; a number that none of ours can hold stays a text.
+fn of_json(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_else(|_| String::from_utf8_lossy(json).into_owned().into())
 }
 
 /// The texts of a column, one after the other.
@@ -156,10 +146,11 @@ mod tests {
         let numbers: Int64Array = [Some(1), None, Some(-3)].into_iter().collect();
         let columns: [(&str, ArrayRef); 2] = [("time", Arc::new(times.with_timezone("UTC"))), ("n", Arc::new(numbers))];
         let columns = RenderColumns::new(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
-        assert_eq!(columns.names(), ["time", "n"]);
-        assert_eq!(columns.cell(0, 0), RenderCell::Text("1970-01-01T00:00:00Z"));
-        assert_eq!(columns.cell(1, 0), RenderCell::Null);
-        assert_eq!(columns.cell(2, 0), RenderCell::Text("1970-01-01T23:59:59Z"));
-        assert_eq!((columns.cell(1, 1), columns.cell(2, 1)), (RenderCell::Null, RenderCell::Int(-3)));
+        assert_eq!(columns.columns(), ["time", "n"]);
+        let cell = |row, column| columns.cell(row, column).into_value();
+        assert_eq!(cell(0, 0), "1970-01-01T00:00:00Z".into());
+        assert_eq!(cell(1, 0), ().into());
+        assert_eq!(cell(2, 0), "1970-01-01T23:59:59Z".into());
+        assert_eq!((cell(1, 1), cell(2, 1)), (().into(), (-3).into()));
     }
 }

@@ -10,7 +10,7 @@ mod rest;
 mod table;
 mod time;
 
-pub use columns::{RenderCell, RenderColumns};
+pub use columns::RenderColumns;
 pub use csv::Csv;
 pub use finite::not_finite;
 pub use flat::{FlatBatch, FlatColumns, FlatTexts};

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::{RowChoice as Wanted, TableFile};
-use rorqual_columnar::render::{self, RenderColumns};
+use rorqual_columnar::render::RenderColumns;
 use rorqual_columnar::{
     BadRecords, Decode, DecodedRecords, FormatHints, FormatKind, RecordFormat, ScanSettings, Unplaced, long_offset,
 };
@@ -257,7 +257,7 @@ impl ReadCounts {
     fn batch(&self, batch: &RecordBatch) -> Result<Arc<dyn RowBatch>, ReadError> {
         self.given.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
         let columns = RenderColumns::new(batch).map_err(|error| ReadError::new(ErrorClass::Corrupt, "", error.to_string()))?;
-        Ok(Arc::new(RenderedBatch(columns)))
+        Ok(Arc::new(columns))
     }
 
     /// Counts the bad records of a chunk, or of its decoded part. An over-long record is at its
@@ -469,44 +469,4 @@ impl DecodedChunk {
             None => done.map_err(RenderError::Rows),
         }
     }
-}
-
-/// A batch as a template sees it.
-struct RenderedBatch(RenderColumns);
-
-impl fmt::Debug for RenderedBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows", self.0.rows())
-    }
-}
-
-impl RowBatch for RenderedBatch {
-    fn rows(&self) -> usize {
-        self.0.rows()
-    }
-
-    fn columns(&self) -> &[String] {
-        self.0.names()
-    }
-
-    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
-        match self.0.cell(row, column) {
-            render::RenderCell::Text(text) => RowCell::Text(text),
-            render::RenderCell::Int(number) => RowCell::Integer(number),
-            render::RenderCell::UInt(number) => RowCell::Value(number.into()),
-            render::RenderCell::Float(number) => RowCell::Value(number.into()),
-            render::RenderCell::Bool(truth) => RowCell::Value(truth.into()),
-            render::RenderCell::Null => RowCell::Value(().into()),
-            render::RenderCell::Json(json) => RowCell::Value(of_json(&json)),
-        }
-    }
-
-    fn other(&self, row: usize, name: &str) -> Option<Value> {
-        self.0.other(row, name).map(|json| of_json(&json))
-    }
-}
-
-/// JSON as a value; a number that none of ours can hold stays a text.
-fn of_json(json: &[u8]) -> Value {
-    serde_json::from_slice(json).unwrap_or_else(|_| String::from_utf8_lossy(json).into_owned().into())
 }
