@@ -25,4 +25,5 @@ get SHA256SUMS
 mkdir -p "$prefix"
 tar -xzf "$work/$name" -C "$work"
 cp -R "$work/rorqual/." "$prefix/"
-echo "rorqual is in $prefix/bin; uninstall: rm $prefix/bin/rorqual $prefix/bin/rorqual-query"
+echo "rorqual is in $prefix/bin; to uninstall:"
+(cd "$work/rorqual" && find . -type f | sort | sed "s|^\.|  rm $prefix|")

@@ -101,7 +101,7 @@ defmodule Rorqual do
   def query(sql, options \\ []) do
     {form, options} = Keyword.pop(options, :to)
     {notes, options} = Keyword.pop(options, :notes, &warn/1)
-    arguments = ["query" | Rorqual.Program.flags(options)] ++ ["--to", form || "ndjson", sql]
+    arguments = ["query" | Rorqual.Program.flags(options)] ++ ["--to", form || "ndjson", "--", sql]
     call = %{program: Rorqual.Program.path(), arguments: arguments, documents: form == nil}
 
     []

@@ -82,7 +82,7 @@ def convert(source, target, **options):
 
 def query(sql, **options):
     """The rows of a statement of SQL over files, as dictionaries, while they come; options are flags of `rorqual query`."""
-    process, reader, said = _started(["query", *_flags(options), "--to", "ndjson", sql])
+    process, reader, said = _started(["query", *_flags(options), "--to", "ndjson", "--", sql])
     try:
         for line in process.stdout:
             yield json.loads(line)

@@ -129,7 +129,7 @@ MEMORY = """
     import pyarrow as pa
     def peak():
         return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
-    path, packed = sys.argv[1:]
+    path, documents = sys.argv[1:]
     rows = 0
     before = peak()
     for batch in pa.RecordBatchReader.from_stream(rorqual.scan_log(path, memory="64MiB", columns=["path", "status"])):
@@ -138,14 +138,21 @@ MEMORY = """
     digest = rorqual.hash(path, memory="64MiB")
     lines = rorqual.count(path, memory="64MiB")["lines"]
     report = rorqual.report(path, memory="64MiB")["lines"]["parsed"]
-    print(rows, matched, lines, report, peak() - before)
+    members = sum(len(batch) for batch in rorqual.scan_json(documents, memory="64MiB"))
+    print(rows, matched, lines, report, members, peak() - before)
 """
 
 
 def test_memory_is_that_which_was_given(large, tmp_path):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(MEMORY), large, tmp_path], capture_output=True, check=True)
-    rows, matched, lines, report, grown = map(int, done.stdout.split())
-    assert rows == report and rows <= lines and matched > 0
+    documents = tmp_path / "rows.json"
+    block = b'{"id": 1, "of": {"name": "a name", "list": [1, 2, 3]}, "text": "%s"}\n' % (b"x" * 900) * 1_000
+    with open(documents, "wb") as file:
+        for _ in range(200):
+            file.write(block)
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(MEMORY), large, documents]
+    done = subprocess.run(command, capture_output=True, check=True)
+    rows, matched, lines, report, members, grown = map(int, done.stdout.split())
+    assert rows == report and rows <= lines and matched > 0 and members == 200_000
     # 240 MB in 64 MiB.
     assert grown < 64 << 20, f"{grown >> 20} MiB"
 
