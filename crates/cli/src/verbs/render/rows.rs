@@ -15,7 +15,7 @@ use rorqual_columnar::{
 };
 use rorqual_pipe::{Chunk, Control, Error as ReadError, ErrorClass, Input, Stage, beside, escaped_path};
 use rorqual_render::limits::RENDERED_BYTES_MAX;
-use rorqual_render::{LoopBody, RenderError, RowBatch, RowCell, Sink, Source, Value};
+use rorqual_render::{LoopBody, RenderError, RowBatch, Sink, Source};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
