@@ -54,7 +54,7 @@ install: build query ## Install rorqual, rorqual-query, the manual page and comp
 dist: $(page) ## Make the packages below target/dist: tarball, .deb, container, Elixir, checksums, bill of materials
 	tools/dist.py
 
-release-check: ## Install each package of target/dist into an empty root and do the main job there (as root)
+release-check: ## Install each package of target/dist, programs into an empty root, and do its main job (as root)
 	tools/release_check.py $(target)/dist
 
 test: test-web test-rust test-python test-elixir test-bench test-e2e ## Run every test: the page's, the workspace's, the bindings', the benchmark's, the browser's and other clients'

@@ -2,8 +2,8 @@
 """Makes the packages: tools/dist.py [--out DIR] [--programs DIR].
 
 The programs are built by cargo with the C library inside, for x86_64 Linux, and the libraries for Python and
-Elixir with that of this system; or they are taken from a folder. Of the same programs and libraries the packages are the same bytes: names are sorted, owners are root, and all times are that of
-the commit.
+Elixir with that of this system; or they are taken from a folder. Of the same programs and libraries the
+packages are the same bytes: names are sorted, owners are root, and all times are that of the commit.
 """
 
 import argparse

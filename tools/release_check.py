@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Installs each package into an empty root and does the main job there: tools/release_check.py DIST (as root).
+"""Installs each package and does its main job: tools/release_check.py DIST (as root).
 
-In an empty root there is no C library, no shell and no user: what runs there runs anywhere on Linux.
+Programs are installed into an empty root, where there is no C library, no shell and no user: what runs there
+runs anywhere on Linux. The packages for Python and Elixir are used by those of this system.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -27,7 +29,7 @@ def main():
     dist = Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "target/dist")
     if os.geteuid() != 0:
         sys.exit("release-check changes the root of a process, which takes root")
-    checks = [sums, downloads, archive, another_checksum, debian, image, python, elixir, materials]
+    checks = [sums, downloads, archive, another_checksum, debian, image, python, elixir, materials, same_bytes]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             print(f"{check.__name__}: {check(dist, Path(folder))}")
@@ -180,6 +182,26 @@ def materials(dist, _folder):
     parts = json.loads(one(dist, "*.cdx.json").read_text())["components"]
     require(len(parts) > 200 and all(part["licenses"] for part in parts), "a part has no licence, or parts are missing")
     return f"{len(parts)} crates"
+
+
+def same_bytes(dist, folder):
+    """The packages made anew of what is in them, at the same commit."""
+    programs = folder / "programs"
+    programs.mkdir()
+    with tarfile.open(one(dist, "rorqual-x86_64-linux.tar.gz")) as archive:
+        for name in ("rorqual", "rorqual-query"):
+            (programs / name).write_bytes(archive.extractfile(f"rorqual/bin/{name}").read())
+            (programs / name).chmod(0o755)
+    with zipfile.ZipFile(one(dist, "*.whl")) as archive:
+        (programs / "lib_rorqual.so").write_bytes(archive.read("rorqual/_rorqual.abi3.so"))
+    with tarfile.open(one(dist, "rorqual-elixir-*.tar.gz")) as archive:
+        (name,) = [name for name in archive.getnames() if name.endswith("/librorqual_nif.so")]
+        (programs / "librorqual_nif.so").write_bytes(archive.extractfile(name).read())
+    command = [sys.executable, TOP / "tools/dist.py", "--out", folder / "again", "--programs", programs]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    before, after = [set((path / "SHA256SUMS").read_text().splitlines()) for path in (dist, folder / "again")]
+    require(before == after, f"made again, these are others (or of another commit): {sorted(before ^ after)}")
+    return f"{len(before)} files are made again as they were"
 
 
 if __name__ == "__main__":
