@@ -191,7 +191,7 @@ defmodule RorqualTest do
     refute File.exists?(path <> "2")
   end
 
-  test "a statement of SQL gives maps, or Arrow", %{folder: folder} do
+  test "a statement of SQL gives maps, or a text, and may begin with a comment", %{folder: folder} do
     program = script(folder, ~s(printf '{"n":1,"t":"a"}\\n{"n":null,"t":"b"}\\n'))
 
     with_program(program, fn ->
@@ -203,10 +203,10 @@ defmodule RorqualTest do
 
     words =
       with_program(script(folder, ~s(printf '%s|' "$@")), fn ->
-        Rorqual.query("SELECT 1", to: "csv") |> Enum.join()
+        Rorqual.query("-- one\nSELECT 1", to: "csv") |> Enum.join()
       end)
 
-    assert words == "query|--to|csv|SELECT 1|"
+    assert words == "query|--to|csv|--|-- one\nSELECT 1|"
     telling = script(folder, "echo 1; echo 'left out' >&2")
     tell = &send(self(), {:told, &1})
     assert with_program(telling, fn -> Rorqual.query("S", notes: tell) |> Enum.to_list() end) == [1]

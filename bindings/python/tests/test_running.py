@@ -175,8 +175,8 @@ def test_a_program_that_says_a_lot_is_not_waited_for(tmp_path, monkeypatch):
     with pytest.warns(rorqual.RowsWarning, match="the end"):
         assert list(rorqual.query("SELECT 1")) == [{"n": 1}]
     monkeypatch.setenv("STATUS", "3")
-    with pytest.raises(rorqual.ProgramError, match="the end") as caught:
+    with pytest.raises(rorqual.errors.ProgramError, match="the end") as caught:
         list(rorqual.query("SELECT 1"))
     assert caught.value.status == 3
-    with pytest.raises(rorqual.ProgramError):
+    with pytest.raises(rorqual.errors.ProgramError):
         rorqual.convert("rows.json", tmp_path / "rows.parquet")
