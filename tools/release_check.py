@@ -92,9 +92,9 @@ def archive(dist, folder):
 
 
 def another_checksum(dist, folder):
-    for name in ("rorqual-x86_64-linux.tar.gz", "SHA256SUMS", "install.sh"):
+    for name in ("rorqual-x86_64-linux.tar.xz", "SHA256SUMS", "install.sh"):
         shutil.copy(dist / name, folder)
-    with open(folder / "rorqual-x86_64-linux.tar.gz", "ab") as file:
+    with open(folder / "rorqual-x86_64-linux.tar.xz", "ab") as file:
         file.write(b"\0")
     done = subprocess.run(["sh", folder / "install.sh", folder / "root"], capture_output=True, check=False)
     require(done.returncode != 0 and not (folder / "root").exists(), "an archive with another checksum was installed")
@@ -188,7 +188,7 @@ def same_bytes(dist, folder):
     """The packages made anew of what is in them, at the same commit."""
     programs = folder / "programs"
     programs.mkdir()
-    with tarfile.open(one(dist, "rorqual-x86_64-linux.tar.gz")) as archive:
+    with tarfile.open(one(dist, "rorqual-x86_64-linux.tar.xz")) as archive:
         for name in ("rorqual", "rorqual-query"):
             (programs / name).write_bytes(archive.extractfile(f"rorqual/bin/{name}").read())
             (programs / name).chmod(0o755)

@@ -5,9 +5,10 @@ set -eu
 prefix=${1:-$HOME/.local}
 from=${RORQUAL_FROM:-$(dirname "$0")}
 case $(uname -s)-$(uname -m) in
-Linux-x86_64) name=rorqual-x86_64-linux.tar.gz ;;
+Linux-x86_64) name=rorqual-x86_64-linux.tar.xz ;;
 *) echo "install.sh: there is no package for $(uname -s) on $(uname -m): build it, as README says" >&2; exit 1 ;;
 esac
+command -v xz >/dev/null || { echo "install.sh: xz is missing (Debian's package xz-utils)" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 get() {
@@ -23,7 +24,7 @@ get SHA256SUMS
   exit 1
 }
 mkdir -p "$prefix"
-tar -xzf "$work/$name" -C "$work"
+tar -xJf "$work/$name" -C "$work"
 cp -R "$work/rorqual/." "$prefix/"
 echo "rorqual is in $prefix/bin; to uninstall:"
 (cd "$work/rorqual" && find . -type f | sort | sed "s|^\.|  rm $prefix|")

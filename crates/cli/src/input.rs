@@ -1,6 +1,6 @@
 //! Inputs as verbs open them.
 
-use crate::message;
+use crate::{message, objects};
 use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
 use std::fs::{File, Metadata};
 use std::io::IsTerminal;
@@ -16,15 +16,27 @@ pub(crate) fn real_path(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
-/// The same as [`Input::open`]; a user before a silent terminal is told that it is waited for.
+/// The same as [`Input::open`], and an object of a store by its address. A user before a silent
+/// terminal is told that it is waited for.
 ///
 /// # Errors
-/// As [`Input::open`].
+/// As [`Input::open`] and [`objects::open`].
 pub(crate) fn open(path: &Path) -> Result<Input, Error> {
+    if objects::is_address(path) {
+        return objects::open(path);
+    }
     if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
         message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
     }
     Input::open(path)
+}
+
+/// The same with the bytes as they are stored.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_stored(path: &Path) -> Result<Input, Error> {
+    if objects::is_address(path) { objects::open(path).map(Input::stored) } else { Input::open_stored(path) }
 }
 
 /// The file that standard output goes into; `None` where it is a pipe, a terminal or a device.

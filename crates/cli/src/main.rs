@@ -5,6 +5,7 @@ mod args;
 mod input;
 mod json_name;
 mod manual;
+mod objects;
 mod progress;
 mod rejects;
 mod rows;
@@ -23,11 +24,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     rorqual_shell::args::word_settings();
-    let cli = match Cli::try_parse_from(args::typed(std::env::args_os())) {
+    let mut cli = match Cli::try_parse_from(args::typed(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refused(error).into(),
     };
     cli.common.color.write_global();
+    if let Err(error) = expand_addresses(&mut cli.verb) {
+        return message::error(&error).into();
+    }
     let exit = match cli.verb {
         Verb::Count(args) => verbs::count::run(&cli.common, &args),
         Verb::Grep(args) => verbs::grep::run(&cli.common, &args),
@@ -48,6 +52,20 @@ fn main() -> ExitCode {
         Verb::Man { verb } => print_man_page(verb.as_deref()),
     };
     exit.into()
+}
+
+/// Puts the objects in place of addresses that stand for several.
+fn expand_addresses(verb: &mut Verb) -> Result<(), String> {
+    let files = match verb {
+        Verb::Count(args) => &mut args.files,
+        Verb::Hash(args) => &mut args.files,
+        Verb::Logs(args) => &mut args.files,
+        Verb::Convert(args) => &mut args.files,
+        Verb::Schema(args) => &mut args.files,
+        _ => return Ok(()),
+    };
+    *files = objects::expand(std::mem::take(files))?;
+    Ok(())
 }
 
 /// Tells the fault of the arguments.

@@ -16,9 +16,9 @@ Examples:
 /// SQL over files where they lie
 ///
 /// A table is the path of a file, several by wildcards, a folder with files of one format, '-'
-/// (standard input), or an address (s3://, gs://, https://), in single quotes: access logs, JSON,
-/// CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be compressed. Nothing is converted or written
-/// but the file of -o. The SQL is DataFusion's.
+/// (standard input), or an address (s3://, gs://, az://, https://), in single quotes: access logs,
+/// JSON, CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be compressed. Nothing is converted or
+/// written but the file of -o. The SQL is DataFusion's.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rorqual query", bin_name = "rorqual query", version, max_term_width = 110, args_override_self = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -86,6 +86,12 @@ pub(crate) struct Args {
     /// Longest line or record that is taken
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
+    /// Write the bytes of the object at an address to standard output, for the other verbs
+    #[arg(long, value_name = "URL", hide = true, exclusive = true)]
+    pub(crate) copy_object: Option<String>,
+    /// Write the addresses of the objects that an address stands for, each ended by a NUL
+    #[arg(long, value_name = "URL", hide = true, exclusive = true)]
+    pub(crate) list_objects: Option<String>,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
     /// Folder for temporary files [default: the system's folder for temporary files]

@@ -2,7 +2,7 @@
 //! are read side by side for that.
 
 use crate::budget::QueryShares;
-use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS, OBJECT_PIECE_BYTES, PIECES_AHEAD_EACH, PIECES_AHEAD_MAX};
 use crate::scan::RecordTable;
 use crate::tables::ColumnsTable;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -14,6 +14,9 @@ use rorqual_pipe::format_size;
 use std::any::Any;
 use std::sync::Arc;
 
+/// Holder of the pieces of objects that are read ahead, in messages.
+const PIECES_AHEAD_NAME: &str = "pieces of objects that are read ahead";
+
 /// Needs of a query's tables.
 pub(crate) struct QueryFit {
     readers: Vec<TableReader>,
@@ -21,6 +24,8 @@ pub(crate) struct QueryFit {
     pub(crate) partitions: usize,
     /// Rows of a batch.
     pub(crate) batch_rows: usize,
+    /// Pieces of objects that are read ahead.
+    pub(crate) pieces_ahead: usize,
 }
 
 /// Memory of a table while it is read.
@@ -42,9 +47,10 @@ impl QueryFit {
     /// # Errors
     /// When they can't be read in this memory, even one partition at a time.
     pub(crate) fn of(plan: &LogicalPlan, shares: &QueryShares) -> Result<Self> {
-        let (mut readers, mut row_bytes) = (Vec::new(), 1);
+        let (mut readers, mut row_bytes, mut has_objects) = (Vec::new(), 1, false);
         plan.apply_with_subqueries(|node| {
             if let LogicalPlan::TableScan(scan) = node {
+                has_objects |= is_of_objects(scan)?;
                 let (reader, bytes) = reader(scan)?;
                 readers.extend(reader);
                 row_bytes = row_bytes.max(bytes);
@@ -53,9 +59,12 @@ impl QueryFit {
         })?;
         let sum = |partitions: usize| readers.iter().map(|reader| reader.bytes(partitions, shares)).fold(0, u64::saturating_add);
         // Half is for the work on the rows.
-        let fitting = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= shares.rest_bytes() / 2);
+        let half = shares.rest_bytes() / 2;
+        let partitions = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= half).unwrap_or(1);
+        let pieces_fitting = half.saturating_sub(sum(partitions)) / OBJECT_PIECE_BYTES;
+        let pieces_max = if has_objects { PIECES_AHEAD_MAX.max(partitions * PIECES_AHEAD_EACH) } else { 0 };
         let batch_rows = (BATCH_BYTES_MAX as u64 / row_bytes).clamp(1, BATCH_ROWS as u64) as usize;
-        Ok(Self { partitions: fitting.unwrap_or(1), readers, batch_rows })
+        Ok(Self { partitions, readers, batch_rows, pieces_ahead: pieces_max.min(pieces_fitting as usize) })
     }
 
     /// Takes the readers' memory from that of the operators, until it is dropped.
@@ -63,13 +72,14 @@ impl QueryFit {
     /// # Errors
     /// When there is not so much; the error says for which table.
     pub(crate) fn reserve(&self, pool: &Arc<dyn MemoryPool>, shares: &QueryShares) -> Result<Vec<MemoryReservation>> {
-        let reserve = |reader: &TableReader| {
-            let bytes = reader.bytes(self.partitions, shares);
-            let reservation = MemoryConsumer::new(&reader.name).register(pool);
+        let ahead = (PIECES_AHEAD_NAME, self.pieces_ahead as u64 * OBJECT_PIECE_BYTES);
+        let readers = self.readers.iter().map(|reader| (&*reader.name, reader.bytes(self.partitions, shares)));
+        let reserve = |(name, bytes): (&str, u64)| {
+            let reservation = MemoryConsumer::new(name).register(pool);
             let taken = reservation.try_grow(shares.as_operators(bytes) as usize);
             taken.map(|()| reservation).map_err(|_| self.too_much(shares))
         };
-        self.readers.iter().map(reserve).collect()
+        readers.chain((self.pieces_ahead > 0).then_some(ahead)).map(reserve).collect()
     }
 
     fn too_much(&self, shares: &QueryShares) -> datafusion::error::DataFusionError {
@@ -92,6 +102,13 @@ impl TableReader {
         };
         each.saturating_mul(partitions as u64)
     }
+}
+
+/// True if some of a table is in a store, from which it is read as a stream.
+fn is_of_objects(scan: &TableScan) -> Result<bool> {
+    let provider = source_as_provider(&scan.source)?;
+    let provider: &dyn Any = provider.as_ref();
+    Ok(provider.downcast_ref::<RecordTable>().is_some_and(RecordTable::has_objects))
 }
 
 /// Memory of a table, and of a row of it where that is known.

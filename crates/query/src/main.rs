@@ -4,6 +4,7 @@
 
 mod args;
 mod budget;
+mod copy;
 mod engine;
 mod fault;
 mod fit;
@@ -34,6 +35,9 @@ fn main() -> ExitCode {
     };
     if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {
         message::note(&error);
+    }
+    if let Some(exit) = copy::run(&args) {
+        return exit.into();
     }
     quieten();
     statement::run(&args).into()

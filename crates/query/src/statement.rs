@@ -7,6 +7,7 @@ use crate::exit::ExitStatus;
 use crate::fit::QueryFit;
 use crate::limits::CHAIN_MAX;
 use crate::output::{QuerySink, output};
+use crate::scan::PiecesAhead;
 use crate::tables::TableOptions;
 use crate::temp::TempFolder;
 use crate::watchdog::QueryWatchdog;
@@ -224,7 +225,8 @@ impl<'a> Runner<'a> {
             return plan_err!("neither a hash join nor a merge join has enough memory").map_err(QueryFault::Engine);
         }
         let fit = QueryFit::of(&state.optimize(plan)?, &self.shares)?;
-        *state.config_mut() = state.config().clone().with_target_partitions(fit.partitions).with_batch_size(fit.batch_rows);
+        let config = state.config().clone().with_target_partitions(fit.partitions).with_batch_size(fit.batch_rows);
+        *state.config_mut() = config.with_extension(Arc::new(PiecesAhead::new(fit.pieces_ahead)));
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
         let physical = state.create_physical_plan(plan).await?;

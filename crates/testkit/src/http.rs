@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Length of the pattern that a content repeats: no divisor of any piece's or block's size, so that
 /// bytes in a wrong place show.
-const PERIOD: usize = (1 << 20) + 7;
+pub const PERIOD_BYTES: usize = (1 << 20) + 7;
 
 /// A file of any size that takes a mebibyte.
 #[derive(Debug, Clone)]
@@ -40,8 +40,8 @@ impl GeneratedContent {
             state ^= state << 17;
             state.to_le_bytes()
         };
-        let mut period: Vec<u8> = (0..PERIOD.div_ceil(8)).flat_map(|_| next()).collect();
-        period.truncate(PERIOD);
+        let mut period: Vec<u8> = (0..PERIOD_BYTES.div_ceil(8)).flat_map(|_| next()).collect();
+        period.truncate(PERIOD_BYTES);
         Self { size_bytes, etag: format!("\"{seed}\""), last_modified: String::new(), period: Arc::new(period) }
     }
 
@@ -52,9 +52,19 @@ impl GeneratedContent {
     #[must_use]
     pub fn of(mut bytes: Vec<u8>) -> Self {
         let size_bytes = bytes.len() as u64;
-        assert!(bytes.len() <= PERIOD, "more bytes than a content holds");
-        bytes.resize(PERIOD, 0);
+        assert!(bytes.len() <= PERIOD_BYTES, "more bytes than a content holds");
+        bytes.resize(PERIOD_BYTES, 0);
         Self { size_bytes, etag: "\"given\"".to_owned(), last_modified: String::new(), period: Arc::new(bytes) }
+    }
+
+    /// The same bytes so many times over.
+    ///
+    /// # Panics
+    /// When they are not [`PERIOD_BYTES`].
+    #[must_use]
+    pub fn repeated(self, times: u64) -> Self {
+        assert_eq!(self.size_bytes, PERIOD_BYTES as u64, "other bytes can't be repeated");
+        Self { size_bytes: self.size_bytes * times, ..self }
     }
 
     /// The same with that Last-Modified.
@@ -83,8 +93,8 @@ impl GeneratedContent {
     fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> bool) {
         let mut at = range.start;
         while at < range.end {
-            let start = (at % PERIOD as u64) as usize;
-            let length = (PERIOD - start).min(64 << 10).min((range.end - at) as usize);
+            let start = (at % PERIOD_BYTES as u64) as usize;
+            let length = (PERIOD_BYTES - start).min(64 << 10).min((range.end - at) as usize);
             if !take(&self.period[start..start + length]) {
                 return;
             }

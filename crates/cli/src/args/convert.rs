@@ -54,7 +54,7 @@ pub(crate) struct ConvertArgs {
     /// at most 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) row_group: Option<u64>,
-    /// Inputs; `-` is standard input
+    /// Inputs, or their addresses (s3://, gs://, az://, https://); `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -146,7 +146,7 @@ Examples:
 pub(crate) struct SchemaArgs {
     #[command(flatten)]
     pub(crate) from: FromArgs,
-    /// Inputs; `-` is standard input
+    /// Inputs, or their addresses (s3://, gs://, az://, https://); `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -44,7 +44,7 @@ pub(crate) struct CountArgs {
     /// Print JSON: one object with every file and the total
     #[arg(long)]
     pub(crate) json: bool,
-    /// Files; `-` is standard input [default: -]
+    /// Files, or addresses (s3://, gs://, az://, https://); `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -178,7 +178,8 @@ pub(crate) struct GrepArgs {
     /// Print help
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
-    /// The pattern, unless -e or -f gives one; then files; `-` is standard input [default: -]
+    /// The pattern, unless -e or -f gives one; then files or addresses (s3://, gs://, az://,
+    /// https://); `-` is standard input [default: -]
     #[arg(value_name = "PATTERN] [FILE")]
     pub(crate) operands: Vec<OsString>,
 }

@@ -61,7 +61,8 @@ pub(crate) struct HashArgs {
     /// Print JSON: one object with every file
     #[arg(long)]
     pub(crate) json: bool,
-    /// Files, or lists of checksums; `-` is standard input [default: -]
+    /// Files, their addresses (s3://, gs://, az://, https://), or lists of checksums; `-` is
+    /// standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

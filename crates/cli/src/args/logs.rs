@@ -81,7 +81,7 @@ pub(crate) struct LogsArgs {
     /// Overwrite existing files of --html and --rejects; a log is never overwritten
     #[arg(long)]
     pub(crate) force: bool,
-    /// Logs; `-` is standard input [default: -]
+    /// Logs, or their addresses (s3://, gs://, az://, https://); `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

@@ -5,10 +5,10 @@ use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::reason;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The program that answers queries.
 const PROGRAM: &str = "rorqual-query";
@@ -32,8 +32,64 @@ pub(crate) fn program() -> PathBuf {
     sibling().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
 }
 
+/// Output of the program, until it ends. Where that fails, reading it fails: its output is not
+/// whole.
+pub(crate) struct SiblingOutput {
+    child: Child,
+    out: ChildStdout,
+    ended: bool,
+}
+
+impl SiblingOutput {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let out = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
+        Ok(Self { child, out, ended: false })
+    }
+
+    /// Its error, of what it wrote to stderr.
+    pub(crate) fn said(stderr: &[u8]) -> Option<String> {
+        let text = String::from_utf8_lossy(stderr);
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.strip_prefix("rorqual: ").unwrap_or(text).to_owned())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let mut stderr = Vec::new();
+        if let Some(errors) = &mut self.child.stderr {
+            errors.read_to_end(&mut stderr)?;
+        }
+        let status = self.child.wait()?;
+        self.ended = true;
+        if status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(Self::said(&stderr).unwrap_or_else(|| format!("{PROGRAM} failed ({status})"))))
+    }
+}
+
+impl Read for SiblingOutput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.out.read(buffer)?;
+        if read == 0 && !buffer.is_empty() && !self.ended {
+            self.end()?;
+        }
+        Ok(read)
+    }
+}
+
+impl Drop for SiblingOutput {
+    fn drop(&mut self) {
+        if !self.ended {
+            // It may have ended by itself.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
 /// Reason for which it does not start.
-pub(crate) fn not_started(cause: &std::io::Error) -> String {
+pub(crate) fn not_started(cause: &io::Error) -> String {
     if cause.kind() == ErrorKind::NotFound {
         return format!(
             "{PROGRAM} is neither beside this program nor in PATH. It is built apart: \

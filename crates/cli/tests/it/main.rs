@@ -38,6 +38,7 @@ mod losses;
 mod many;
 mod messages;
 mod metrics;
+mod objects;
 mod output;
 mod own_columns;
 mod paths;

@@ -4,7 +4,7 @@
 //!   into ranges, which the partitions of a scan take one after another.
 //! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time, filters. It
 //!   holds nothing of this process but the [`ScanContext`].
-//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order,
+//! * [`ranges`] reads a range of a plain file, [`stream`] anything that has to be read in order,
 //!   [`object`] an object of a store.
 //! * A [`skip::Skip`] tells of a chunk whether a filter leaves anything of it.
 
@@ -18,6 +18,7 @@ mod source;
 mod stream;
 mod table;
 
+pub(crate) use object::{ObjectReader, PiecesAhead};
 pub(crate) use scan_notes::ScanTallies;
 pub(crate) use table::{OnceInput, OpenMode, RecordFile, RecordTable};
 

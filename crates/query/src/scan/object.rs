@@ -1,53 +1,182 @@
 //! An object of a store as a stream of bytes.
 
-use crate::limits::OBJECT_PIECE_BYTES;
+use crate::limits::{LATE_AFTER_MEDIANS, LATE_AFTER_MIN, OBJECT_PIECE_BYTES, PIECE_TIMES_MAX};
 use bytes::Bytes;
-use datafusion::error::DataFusionError;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
+use futures::future::{Either, FutureExt, select, select_ok};
+use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// Reads an object by ranges, from a thread that may wait. So no request takes long, however slow
-/// either side is, and each is tried again by itself.
+/// Permits for pieces of objects beside the one that each reader has.
+#[derive(Debug, Clone)]
+pub(crate) struct PiecesAhead {
+    /// For pieces that are read ahead.
+    permits: Arc<Semaphore>,
+    /// For a piece that is asked for again. It is kept apart: pieces that wait for a late one hold
+    /// all others.
+    again: Arc<Semaphore>,
+    /// Most pieces that one reader reads ahead.
+    each_max: usize,
+}
+
+impl PiecesAhead {
+    pub(crate) fn new(pieces_max: usize) -> Self {
+        let (ahead, again) = (pieces_max.saturating_sub(1), pieces_max.min(1));
+        Self { permits: Arc::new(Semaphore::new(ahead)), again: Arc::new(Semaphore::new(again)), each_max: ahead }
+    }
+
+    /// The same for one of so many partitions, so that none takes the share of another.
+    pub(crate) fn divided(&self, partitions: usize) -> Self {
+        Self { each_max: self.each_max.div_ceil(partitions.max(1)), ..self.clone() }
+    }
+}
+
+impl Default for PiecesAhead {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+/// Reads an object by ranges, several of which are under way at once, from a thread that may wait.
+/// So no request takes long, and each is tried again by itself.
 pub(crate) struct ObjectReader {
-    store: Arc<dyn ObjectStore>,
-    meta: ObjectMeta,
     runtime: Handle,
+    object: Arc<RangedObject>,
+    ahead: PiecesAhead,
+    /// Pieces that are under way, in order. Dropping one ends its request.
+    pending: VecDeque<SpawnedTask<io::Result<ObjectPiece>>>,
+    /// Offset of the next piece that is asked for.
     next: u64,
-    current: Bytes,
+    current: ObjectPiece,
+}
+
+/// Part of an object, with its permit if it was read ahead.
+#[derive(Default)]
+struct ObjectPiece {
+    bytes: Bytes,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl ObjectReader {
     /// A reader of an object as it was when it was looked at; the present runtime drives it.
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
-        Self { store, meta, runtime: Handle::current(), next: 0, current: Bytes::new() }
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, meta: ObjectMeta, ahead: PiecesAhead) -> Self {
+        let again = Arc::clone(&ahead.again);
+        let object = Arc::new(RangedObject { store, meta, times: Mutex::default(), again });
+        Self { runtime: Handle::current(), object, ahead, pending: VecDeque::new(), next: 0, current: ObjectPiece::default() }
     }
 
-    fn piece(&self) -> io::Result<Bytes> {
-        let end = (self.next + OBJECT_PIECE_BYTES).min(self.meta.size);
-        let options = GetOptions {
-            range: Some(GetRange::Bounded(self.next..end)),
-            // An object that was changed meanwhile is another.
-            if_match: self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/")),
-            ..GetOptions::default()
-        };
-        let bytes = self.runtime.block_on(async { self.store.get_opts(&self.meta.location, options).await?.bytes().await });
-        bytes.map_err(|error| io::Error::other(DataFusionError::from(error)))
+    /// The next piece; empty after the last one.
+    fn piece(&mut self) -> io::Result<ObjectPiece> {
+        // Gives its permit back.
+        self.current = ObjectPiece::default();
+        while self.next < self.object.meta.size && self.pending.len() <= self.ahead.each_max {
+            let permit = Arc::clone(&self.ahead.permits).try_acquire_owned().ok();
+            if permit.is_none() && !self.pending.is_empty() {
+                break;
+            }
+            self.ask(permit);
+        }
+        let Some(first) = self.pending.pop_front() else { return Ok(ObjectPiece::default()) };
+        self.runtime.block_on(first).map_err(io::Error::other)?
+    }
+
+    fn ask(&mut self, permit: Option<OwnedSemaphorePermit>) {
+        let range = self.next..(self.next + OBJECT_PIECE_BYTES).min(self.object.meta.size);
+        self.next = range.end;
+        let object = Arc::clone(&self.object);
+        let _runtime = self.runtime.enter();
+        self.pending.push_back(SpawnedTask::spawn(async move {
+            object.piece(range).await.map(|bytes| ObjectPiece { bytes, _permit: permit })
+        }));
     }
 }
 
 impl Read for ObjectReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.current.is_empty() && self.next < self.meta.size {
+        if self.current.bytes.is_empty() {
             self.current = self.piece()?;
-            self.next += self.current.len() as u64;
-            if self.current.is_empty() {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
         }
-        let taken = self.current.split_to(self.current.len().min(buffer.len()));
+        let bytes = &mut self.current.bytes;
+        let taken = bytes.split_to(bytes.len().min(buffer.len()));
         buffer[..taken.len()].copy_from_slice(&taken);
         Ok(taken.len())
+    }
+}
+
+/// An object of which ranges are asked for.
+struct RangedObject {
+    store: Arc<dyn ObjectStore>,
+    meta: ObjectMeta,
+    times: Mutex<PieceTimes>,
+    again: Arc<Semaphore>,
+}
+
+impl RangedObject {
+    /// A range. It is asked for a second time if it takes much longer than those before it; the
+    /// first whole answer counts.
+    async fn piece(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let begun = Instant::now();
+        let piece = match select(self.request(range.clone()).boxed(), self.late().boxed()).await {
+            Either::Left((piece, _)) => piece?,
+            Either::Right((_permit, first)) => select_ok([first, self.request(range).boxed()]).await?.0,
+        };
+        self.times().add(begun.elapsed());
+        Ok(piece)
+    }
+
+    /// Comes when a request takes too long and another may be made for its range.
+    async fn late(&self) -> Option<SemaphorePermit<'_>> {
+        let late_after = self.times().late_after();
+        tokio::time::sleep(late_after).await;
+        // It is closed by nobody.
+        self.again.acquire().await.ok()
+    }
+
+    fn times(&self) -> MutexGuard<'_, PieceTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn request(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let bytes_expected = range.end - range.start;
+        let e_tag = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range)),
+            // An object that was changed meanwhile is another.
+            if_match: e_tag,
+            ..GetOptions::default()
+        };
+        let bytes = async { self.store.get_opts(&self.meta.location, options).await?.bytes().await }.await;
+        let bytes = bytes.map_err(|error| match error {
+            object_store::Error::Precondition { .. } => io::Error::other("the object was changed while it was read"),
+            error => io::Error::other(error.to_string()),
+        })?;
+        if bytes.len() as u64 == bytes_expected { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+/// Times that the last pieces of an object took.
+#[derive(Default)]
+struct PieceTimes(VecDeque<Duration>);
+
+impl PieceTimes {
+    fn add(&mut self, time: Duration) {
+        if self.0.len() == PIECE_TIMES_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(time);
+    }
+
+    /// Time after which a piece is late.
+    fn late_after(&self) -> Duration {
+        let mut times: Vec<Duration> = self.0.iter().copied().collect();
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        (LATE_AFTER_MEDIANS * median).max(LATE_AFTER_MIN)
     }
 }

@@ -1,7 +1,7 @@
 //! Opening of the files of a scan.
 
 use super::counts::ScanCounts;
-use super::object::ObjectReader;
+use super::object::{ObjectReader, PiecesAhead};
 use super::scan_notes::ScanNotes;
 use super::skip::{Skip, SkipStats};
 use super::table::OpenMode;
@@ -43,6 +43,7 @@ pub(crate) struct RecordOpener {
     /// Threads that decode one stream.
     pub(crate) stream_threads: usize,
     pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) pieces_ahead: PiecesAhead,
     pub(crate) context: Arc<ScanContext>,
     pub(crate) tally: Arc<ScanNotes>,
     pub(crate) counts: ScanCounts,
@@ -155,7 +156,7 @@ impl FileOpener for RecordOpener {
                 Some(OpenMode::Once(once)) => Ok(stream::read(&opener, once.take()?)),
                 Some(OpenMode::Object { name }) => {
                     let name = name.clone();
-                    let reader = ObjectReader::new(Arc::clone(&opener.store), file.object_meta);
+                    let reader = ObjectReader::new(Arc::clone(&opener.store), file.object_meta, opener.pieces_ahead.clone());
                     Ok(stream::read(&opener, Input::from_reader(name, Box::new(reader))))
                 }
                 None => Err(internal_datafusion_err!("{}: a scan without a place", file.object_meta.location)),

@@ -2,6 +2,7 @@
 
 use super::ScanContext;
 use super::counts::ScanCounts;
+use super::object::PiecesAhead;
 use super::opener::RecordOpener;
 use super::scan_notes::ScanNotes;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,6 +37,7 @@ pub(crate) struct RecordSource {
     /// Filter of the engine; chunks of which it leaves nothing are not decoded further.
     filter: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
+    pieces_ahead: PiecesAhead,
     metrics: ExecutionPlanMetricsSet,
     context: Arc<ScanContext>,
     tally: Arc<ScanNotes>,
@@ -51,10 +53,17 @@ impl RecordSource {
             span_us: None,
             filter: None,
             batch_rows: crate::limits::BATCH_ROWS,
+            pieces_ahead: PiecesAhead::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             context: Arc::clone(context),
             tally: context.tallies.add(),
         }
+    }
+
+    /// The same with pieces of objects that are read ahead.
+    pub(crate) fn reading_ahead(mut self, pieces: PiecesAhead) -> Self {
+        self.pieces_ahead = pieces;
+        self
     }
 
     /// Narrows the span to the times that `filters`, all of which hold, allow.
@@ -126,6 +135,7 @@ impl FileSource for RecordSource {
             batch_rows: self.batch_rows,
             stream_threads: self.context.shares.stream_threads(config.file_groups.len()),
             store,
+            pieces_ahead: self.pieces_ahead.divided(config.file_groups.len()),
             context: Arc::clone(&self.context),
             tally: Arc::clone(&self.tally),
             counts: ScanCounts::new(&self.metrics, partition),

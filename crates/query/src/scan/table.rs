@@ -1,5 +1,6 @@
 //! Files of one format as a table.
 
+use super::object::PiecesAhead;
 use super::source::RecordSource;
 use super::{ScanContext, external};
 use crate::limits::{STRETCH_BYTES_MIN, STRETCHES_MAX};
@@ -90,6 +91,11 @@ impl RecordTable {
         !self.is_lines() || self.files.iter().any(|file| !matches!(file.place, OpenMode::Local { is_plain: true, .. }))
     }
 
+    /// True if a file of it is in a store.
+    pub(crate) fn has_objects(&self) -> bool {
+        self.files.iter().any(|file| matches!(file.place, OpenMode::Object { .. }))
+    }
+
     fn is_lines(&self) -> bool {
         matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. } | Framing::LogLines { .. })
     }
@@ -138,7 +144,8 @@ impl TableProvider for RecordTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = RecordSource::new(self.format.clone(), &self.schema, &self.context).within(filters);
+        let ahead = state.config().get_extension::<PiecesAhead>().map(|ahead| (*ahead).clone()).unwrap_or_default();
+        let source = RecordSource::new(self.format.clone(), &self.schema, &self.context).within(filters).reading_ahead(ahead);
         let config = FileScanConfigBuilder::new(self.store.clone(), Arc::new(source))
             .with_file_groups(self.groups(state.config_options().execution.target_partitions))
             .with_statistics(Statistics::new_unknown(&self.schema))

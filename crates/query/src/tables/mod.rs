@@ -5,7 +5,7 @@ mod columns;
 mod infer;
 mod kind;
 mod local;
-mod remote;
+pub(crate) mod remote;
 mod widths;
 
 pub(crate) use columns::ColumnsTable;

@@ -1,4 +1,4 @@
-//! Files by their address: s3://, gs://, http://, https://.
+//! Files by their address: s3://, gs://, az://, http://, https://.
 
 use super::TableFactory;
 use super::infer::SampledInput;
@@ -14,6 +14,7 @@ use datafusion::object_store::{ClientOptions, ObjectMeta, ObjectStore, ObjectSto
 use futures::TryStreamExt;
 use glob::{MatchOptions, Pattern};
 use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use rorqual_columnar::limits::PREFIX_BYTES;
@@ -27,16 +28,14 @@ impl TableFactory {
     /// The table at an address.
     pub(super) async fn remote(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         let url = Url::parse(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
-        if url.query().is_some() {
-            return plan_err!("'{name}': what follows the ? of an address is not sent; fetch it first (rorqual fetch)");
-        }
         let (store_url, store) = self.store(&url)?;
         let found = objects(name, &url, store.as_ref()).await?;
         let Some(first) = found.iter().find(|meta| meta.size > 0) else {
             return plan_err!("{name}: there is nothing in it to tell its columns by");
         };
-        let address = |meta: &ObjectMeta| address(&url, meta);
-        let stored = store.get_range(&first.location, 0..first.size.min(PREFIX_BYTES as u64)).await?;
+        let address = |meta: &ObjectMeta| object_address(&url, meta);
+        let stored = store.get_range(&first.location, 0..first.size.min(PREFIX_BYTES as u64)).await;
+        let stored = stored.map_err(|error| plan_datafusion_err!("{}: {error}", object_address(&url, first)))?;
         let mut ahead = Input::from_reader(address(first).to_string(), Box::new(Cursor::new(stored)));
         let head = self.context.scan(1).head(&mut ahead, PREFIX_BYTES).map_err(external)?;
         match kind::of(name, first.location.as_ref(), &head, &self.known)? {
@@ -61,14 +60,14 @@ impl TableFactory {
         if let Ok(store) = runtime.object_store(&store_url) {
             return Ok((store_url, store));
         }
-        let store = make(url, origin).map_err(|error| plan_datafusion_err!("{url}: {error}"))?;
+        let store = make_store(url)?;
         runtime.register_object_store(store_url.as_ref(), Arc::clone(&store));
         Ok((store_url, store))
     }
 }
 
 /// The address of an object beside the one at `url`; a `%`, `#` or `?` of its key stays one.
-fn address(url: &Url, meta: &ObjectMeta) -> Url {
+pub(crate) fn object_address(url: &Url, meta: &ObjectMeta) -> Url {
     let mut address = url.clone();
     address.set_fragment(None);
     if let Ok(mut path) = address.path_segments_mut() {
@@ -79,7 +78,7 @@ fn address(url: &Url, meta: &ObjectMeta) -> Url {
 
 /// The objects that an address stands for, in the order of their names: one, or those that a
 /// wildcard or a folder (which ends in /) has.
-async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<ObjectMeta>> {
+pub(crate) async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<ObjectMeta>> {
     let failed = |error: object_store::Error| plan_datafusion_err!("{name}: {error}");
     let path = percent_decode(url.path());
     if !path.contains(['*', '[']) && !path.ends_with('/') {
@@ -111,19 +110,34 @@ fn percent_decode(path: &str) -> String {
 }
 
 /// A store, with keys and regions from the environment, as the vendors' own tools have it.
-fn make(url: &Url, origin: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+pub(crate) fn make_store(url: &Url) -> Result<Arc<dyn ObjectStore>> {
+    if url.query().is_some() {
+        let shown = &url[..Position::AfterPath];
+        return plan_err!("'{shown}?…': what follows the ? of an address is not sent; fetch it first (rorqual fetch)");
+    }
+    make(url).map_err(|error| plan_datafusion_err!("{url}: {error}"))
+}
+
+fn make(url: &Url) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
     // A few tries, and then an error: a waiting user should know.
     let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
     Ok(match url.scheme() {
         "s3" => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
+        "az" => Arc::new(MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry).build()?),
         "gs" => Arc::new(GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
         "http" | "https" => {
             let options = ClientOptions::new().with_allow_http(true);
-            Arc::new(HttpBuilder::new().with_url(origin).with_client_options(options).with_retry(retry).build()?)
+            Arc::new(
+                HttpBuilder::new()
+                    .with_url(&url[..Position::BeforePath])
+                    .with_client_options(options)
+                    .with_retry(retry)
+                    .build()?,
+            )
         }
         scheme => {
-            let source = format!("{scheme}:// is none of s3://, gs://, http://, https://").into();
+            let source = format!("{scheme}:// is none of s3://, gs://, az://, http://, https://").into();
             return Err(object_store::Error::Generic { store: "address", source });
         }
     })

@@ -26,7 +26,7 @@ fn what_is_wrong_is_named() {
     );
     fails("SELEC 1", &["Expected"]);
     fails("", &["there is no query"]);
-    fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is none of s3://, gs://, http://, https://"]);
+    fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is none of s3://, gs://, az://, http://, https://"]);
 }
 
 #[test]

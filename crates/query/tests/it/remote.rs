@@ -1,8 +1,11 @@
 //! Files by their address.
 
-use crate::common::{SAMPLE, TestFolder, answer, csv, hours_by_hand, hours_of, query};
-use rorqual_testkit::http::{GeneratedContent, HttpReply, Request, ResponseEnd, TestServer};
+use crate::common::{MIB, SAMPLE, TestFolder, answer, csv, hours_by_hand, hours_of, query};
+use rorqual_testkit::http::{GeneratedContent, HttpReply, PERIOD_BYTES, Request, ResponseEnd, TestServer};
 use rorqual_testkit::process::ProcessRun;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 /// A server of one file that answers HEAD too.
 fn server(bytes: Vec<u8>) -> TestServer {
@@ -127,4 +130,118 @@ fn what_a_server_says_is_told() {
 fn a_bucket_without_keys_or_region_is_an_error_and_no_wait() {
     let ran = query(&["SELECT * FROM 's3://'"]).run().exits(2);
     ran.says(&["s3://"]);
+}
+
+/// An object of JSON lines, each with the same number, of so many periods of 131,072 lines.
+fn sevens(periods: u64) -> GeneratedContent {
+    let mut lines = "{\"n\":7}\n".repeat(131_071).into_bytes();
+    lines.extend(b"{\"n\":7       }\n");
+    assert_eq!(lines.len(), PERIOD_BYTES);
+    GeneratedContent::of(lines).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT").repeated(periods)
+}
+
+fn sum_of(periods: u64) -> String {
+    format!("lines,sum\n{},{}\n", periods * 131_072, periods * 131_072 * 7)
+}
+
+fn sum_sql(server: &TestServer) -> String {
+    format!("SELECT count(*) AS lines, sum(n) AS sum FROM '{}'", server.url("/sevens.ndjson"))
+}
+
+/// True for a request of a piece that is read, and not of the beginning that tells the format.
+fn is_piece(request: &Request) -> bool {
+    matches!(request.range(), Some((first, Some(last))) if request.method == "GET" && last - first > MIB)
+}
+
+fn honest(content: &GeneratedContent, request: &Request) -> HttpReply {
+    let reply = content.answer(request);
+    if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
+}
+
+/// No answer comes before four pieces were asked for, so that one at a time would never end.
+#[test]
+fn pieces_of_an_object_are_read_side_by_side() {
+    let content = sevens(40);
+    let asked = Arc::new((Mutex::new(0), Condvar::new()));
+    let (pieces, script) = (Arc::clone(&asked), content.clone());
+    let served = TestServer::start(move |request: &Request| {
+        if is_piece(request) {
+            *pieces.0.lock().unwrap() += 1;
+            pieces.1.notify_all();
+            let few = |count: &mut i32| *count < 4;
+            drop(pieces.1.wait_timeout_while(pieces.0.lock().unwrap(), Duration::from_secs(20), few));
+        }
+        honest(&script, request)
+    });
+    assert_eq!(csv(&sum_sql(&served)), sum_of(40));
+    let pieces: Vec<Request> = served.requests().into_iter().filter(is_piece).collect();
+    let read: u64 = pieces.iter().filter_map(Request::range).map(|(first, last)| last.unwrap() + 1 - first).sum();
+    assert!(read < content.size_bytes * 5 / 4, "{read} of {}: nothing is read for nothing", content.size_bytes);
+    // The first one is looked at for the columns, before it is read.
+    let is_first = |request: &Request| request.range().is_some_and(|(first, _)| first == 0);
+    assert!(pieces.iter().all(|request| is_first(request) || request.header("if-match") == Some("\"given\"")));
+}
+
+#[test]
+fn a_piece_that_does_not_come_is_asked_for_again() {
+    let content = sevens(40);
+    let (stuck, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let is_over = Arc::clone(&ended);
+    let served = TestServer::start(move |request: &Request| {
+        let is_third = request.range().is_some_and(|(first, _)| first == 12 * MIB);
+        if is_piece(request) && is_third && !stuck.swap(true, Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        honest(&content, request)
+    });
+    let begun = Instant::now();
+    let found = csv(&sum_sql(&served));
+    ended.store(true, Ordering::Relaxed);
+    assert_eq!(found, sum_of(40));
+    assert!(begun.elapsed() < Duration::from_secs(25), "not by the client's own limit of 30 s");
+    let third = |request: &Request| is_piece(request) && request.range().is_some_and(|(first, _)| first == 12 * MIB);
+    assert_eq!(served.requests().iter().filter(|request| third(request)).count(), 2);
+}
+
+#[test]
+fn a_piece_that_is_cut_is_right_or_an_error() {
+    for etag in ["\"given\"", ""] {
+        let mut content = sevens(20);
+        etag.clone_into(&mut content.etag);
+        let cut = AtomicBool::new(false);
+        let served = TestServer::start(move |request: &Request| {
+            let reply = honest(&content, request);
+            let is_first = is_piece(request) && !cut.swap(true, Ordering::Relaxed);
+            if is_first { reply.cut(300_000, ResponseEnd::Close) } else { reply }
+        });
+        let ran = query(&["--to", "csv", &sum_sql(&served)]).run();
+        if etag.is_empty() && ran.code != Some(0) {
+            ran.exits(2).says(&["/sevens.ndjson"]);
+        } else {
+            assert_eq!(ran.exits(0).text(), sum_of(20), "{etag}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_is_replaced_while_it_is_read_is_an_error() {
+    let content = sevens(40);
+    let served = TestServer::start(move |request: &Request| match request.range() {
+        Some((first, _)) if first > 16 * MIB => HttpReply::empty(412),
+        _ => honest(&content, request),
+    });
+    let ran = query(&["--to", "csv", &sum_sql(&served)]).run().exits(2);
+    ran.says(&["/sevens.ndjson", "the object was changed while it was read"]);
+    assert_eq!(ran.text(), "");
+}
+
+#[test]
+fn pieces_that_are_read_ahead_stay_within_the_memory() {
+    let content = sevens(400);
+    let served = TestServer::start(move |request: &Request| honest(&content, request));
+    let ran = query(&["--memory", "160MiB", "--to", "csv", &sum_sql(&served)]).run().exits(0);
+    assert_eq!(ran.text(), sum_of(400));
+    ran.within(160 * MIB);
 }

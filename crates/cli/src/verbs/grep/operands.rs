@@ -1,6 +1,7 @@
 //! Operands: the pattern, and the files.
 
 use crate::args::{GREP_USAGE as USAGE, GrepArgs};
+use crate::objects;
 use rorqual_pipe::{Control, Input, escaped_path};
 use rustix::fs::FileType;
 use std::ffi::OsStr;
@@ -38,7 +39,7 @@ impl Operands {
         if implied {
             paths.push(if args.recursive || args.dereference_recursive { "." } else { "-" }.into());
         }
-        Ok(Self { patterns, sources, paths, implied })
+        Ok(Self { patterns, sources, paths: objects::expand(paths)?, implied })
     }
 
     /// The file and line of a pattern; nothing of one that was typed.

@@ -5,10 +5,10 @@ mod print;
 
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
-use crate::{fitting, interrupt, message};
+use crate::{fitting, input, interrupt, message};
 use rorqual_digest::{Algorithm, Digest, digest};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Input};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass};
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -79,7 +79,7 @@ impl HashRun {
 
     /// The digest of one file; `alone` says that there is no other.
     fn file(&self, path: &Path, algorithm: Algorithm, alone: bool) -> Result<Digest, Error> {
-        let input = Input::open_stored(path)?;
+        let input = input::open_stored(path)?;
         let hash = |input, threads| digest(input, algorithm, &self.pool, &self.control, threads);
         if alone {
             return hash(input, self.threads);

@@ -3,14 +3,15 @@
 use super::context::{StoreContext, lease_json, terms};
 use crate::args::LeaseArgs;
 use crate::exit::ExitStatus;
+use crate::input;
 use crate::progress::Progress;
-use rorqual_pipe::{Error, Input};
+use rorqual_pipe::Error;
 use rorqual_store::{PutOptions, Store};
 use serde_json::json;
 use std::path::Path;
 
 pub(super) fn put(session: &StoreContext, file: &Path, name: Option<&str>, lease: &LeaseArgs) -> Result<ExitStatus, Error> {
-    let input = Input::open_stored(file)?;
+    let input = input::open_stored(file)?;
     let size_bytes = input.size_bytes();
     let store = Store::init(&session.settings, None, None)?;
     let options = PutOptions { name, lease: terms(lease), ..PutOptions::default() };
