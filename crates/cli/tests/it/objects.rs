@@ -144,7 +144,7 @@ fn the_memory_of_a_verb_holds_for_objects() {
     let large = large_log(200);
     let lines = large.bytes(0..PERIOD_BYTES as u64).iter().filter(|byte| **byte == b'\n').count() * 200;
     let server = TestServer::start(move |request: &Request| honest(&large, request));
-    let ran = in_bucket(&server, rorqual(&["count", "-l", "--memory", "16MiB", "s3://logs/large.log"])).run().exits(0);
+    let ran = in_bucket(&server, rorqual(&["count", "-l", "--memory", "24MiB", "s3://logs/large.log"])).run().exits(0);
     assert_eq!(ran.text().split_whitespace().next(), Some(lines.to_string().as_str()));
-    ran.within(16 * MIB);
+    ran.within(24 * MIB);
 }
