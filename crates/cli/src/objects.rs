@@ -1,10 +1,11 @@
-//! Objects of stores as inputs. `rorqual-query` has the clients of stores, which would double this
-//! program; it reads the objects, and this program its output, as with SQL.
+//! Objects of stores as inputs. `rorqual-query` has the clients of stores, so that this program
+//! needs none; it reads the objects, and this program its output, as with SQL.
 
 use crate::verbs::query::{SiblingOutput, not_started, program};
 use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -24,7 +25,10 @@ pub(crate) fn open(address: &Path) -> Result<Input, Error> {
     let name = address.to_string_lossy().into_owned();
     let mut command = Command::new(program());
     command.arg("--copy-object").arg(address).stderr(Stdio::piped());
-    match SiblingOutput::start(&mut command) {
+    // Ctrl-C reaches this program alone, which ends the other: or a run that is stopped would tell
+    // of an object that could not be read.
+    command.process_group(0);
+    match SiblingOutput::start(&mut command, &name) {
         Ok(output) => Ok(Input::from_reader(name, Box::new(output))),
         Err(cause) => Err(Error::new(ErrorClass::Io, name, not_started(&cause))),
     }

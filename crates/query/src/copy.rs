@@ -6,9 +6,9 @@ use crate::exit::ExitStatus;
 use crate::limits::{OBJECT_PIECE_BYTES, PIECES_AHEAD_MAX};
 use crate::message;
 use crate::scan::{ObjectReader, PiecesAhead};
-use crate::tables::remote::{make_store, object_address, objects};
+use crate::tables::remote::{make_store, object, object_address, objects};
 use datafusion::error::DataFusionError;
-use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::object_store::ObjectStore;
 use rorqual_pipe::reason;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -49,10 +49,11 @@ pub(crate) fn run(args: &Args) -> Option<ExitStatus> {
     })
 }
 
-/// Writes the bytes of one object.
+/// Writes the bytes of the object at an address.
 async fn copy(name: &str) -> Result<(), CopyFault> {
-    let (_, store, found) = found(name).await?;
-    let [meta] = <[ObjectMeta; 1]>::try_from(found).map_err(|_| CopyFault::Object(format!("{name}: is not one object")))?;
+    let (url, store) = opened(name)?;
+    // A listed key may have a `*` or a `[` in it.
+    let meta = object(name, &url, store.as_ref()).await?;
     let reader = ObjectReader::new(store, meta, PiecesAhead::new(PIECES_AHEAD_MAX));
     let copied = tokio::task::spawn_blocking(move || copy_all(reader)).await;
     copied.unwrap_or_else(|error| Err(CopyFault::Object(error.to_string()))).map_err(|fault| match fault {
@@ -74,15 +75,15 @@ fn copy_all(mut reader: ObjectReader) -> Result<(), CopyFault> {
 
 /// Writes the addresses of objects, in the order of their names.
 async fn list(name: &str) -> Result<(), CopyFault> {
-    let (url, _, found) = found(name).await?;
+    let (url, store) = opened(name)?;
+    let found = objects(name, &url, store.as_ref()).await?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = found.iter().try_for_each(|meta| write!(out, "{}\0", object_address(&url, meta)));
     written.and_then(|()| out.flush()).map_err(CopyFault::Output)
 }
 
-async fn found(name: &str) -> Result<(Url, Arc<dyn ObjectStore>, Vec<ObjectMeta>), CopyFault> {
+fn opened(name: &str) -> Result<(Url, Arc<dyn ObjectStore>), CopyFault> {
     let url = Url::parse(name).map_err(|error| CopyFault::Object(format!("{name}: {error}")))?;
     let store = make_store(&url)?;
-    let found = objects(name, &url, store.as_ref()).await?;
-    Ok((url, store, found))
+    Ok((url, store))
 }

@@ -32,6 +32,8 @@ pub(crate) struct QueryFit {
 struct TableReader {
     name: String,
     what: TableUse,
+    /// Some of its streams are objects of a store.
+    reads_objects: bool,
 }
 
 enum TableUse {
@@ -47,10 +49,9 @@ impl QueryFit {
     /// # Errors
     /// When they can't be read in this memory, even one partition at a time.
     pub(crate) fn of(plan: &LogicalPlan, shares: &QueryShares) -> Result<Self> {
-        let (mut readers, mut row_bytes, mut has_objects) = (Vec::new(), 1, false);
+        let (mut readers, mut row_bytes) = (Vec::new(), 1);
         plan.apply_with_subqueries(|node| {
             if let LogicalPlan::TableScan(scan) = node {
-                has_objects |= is_of_objects(scan)?;
                 let (reader, bytes) = reader(scan)?;
                 readers.extend(reader);
                 row_bytes = row_bytes.max(bytes);
@@ -62,7 +63,8 @@ impl QueryFit {
         let half = shares.rest_bytes() / 2;
         let partitions = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= half).unwrap_or(1);
         let pieces_fitting = half.saturating_sub(sum(partitions)) / OBJECT_PIECE_BYTES;
-        let pieces_max = if has_objects { PIECES_AHEAD_MAX.max(partitions * PIECES_AHEAD_EACH) } else { 0 };
+        let reads_objects = readers.iter().any(|reader| reader.reads_objects);
+        let pieces_max = if reads_objects { PIECES_AHEAD_MAX.max(partitions * PIECES_AHEAD_EACH) } else { 0 };
         let batch_rows = (BATCH_BYTES_MAX as u64 / row_bytes).clamp(1, BATCH_ROWS as u64) as usize;
         Ok(Self { partitions, readers, batch_rows, pieces_ahead: pieces_max.min(pieces_fitting as usize) })
     }
@@ -104,24 +106,22 @@ impl TableReader {
     }
 }
 
-/// True if some of a table is in a store, from which it is read as a stream.
-fn is_of_objects(scan: &TableScan) -> Result<bool> {
-    let provider = source_as_provider(&scan.source)?;
-    let provider: &dyn Any = provider.as_ref();
-    Ok(provider.downcast_ref::<RecordTable>().is_some_and(RecordTable::has_objects))
-}
-
 /// Memory of a table, and of a row of it where that is known.
 fn reader(scan: &TableScan) -> Result<(Option<TableReader>, u64)> {
     let provider = source_as_provider(&scan.source)?;
     let provider: &dyn Any = provider.as_ref();
     let name = scan.table_name.table();
     if let Some(table) = provider.downcast_ref::<RecordTable>() {
-        let streams = TableReader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: TableUse::Streams };
+        let streams = TableReader {
+            name: format!("blocks, decoder and rows of {name} (a stream)"),
+            what: TableUse::Streams,
+            reads_objects: table.has_objects(),
+        };
         return Ok((table.has_streams().then_some(streams), 0));
     }
     let Some(table) = provider.downcast_ref::<ColumnsTable>() else { return Ok((None, 0)) };
     let columns = scan.projection.as_ref();
-    let groups = TableReader { name: format!("row groups of {name}"), what: TableUse::Groups(table.widths.group_bytes(columns)) };
+    let group_bytes = table.widths.group_bytes(columns);
+    let groups = TableReader { name: format!("row groups of {name}"), what: TableUse::Groups(group_bytes), reads_objects: false };
     Ok((Some(groups), table.widths.row_bytes(columns)))
 }

@@ -63,8 +63,8 @@ pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
 pub(crate) const OBJECT_PIECE_BYTES: u64 = 4 << 20;
 
 /// Pieces of objects that the readers of a statement may have in memory or under way beside one
-/// for each, where half of the memory of tables and operators has room for them: a connection to
-/// a bucket gives some 90 MB/s after 30 ms.
+/// for each, where half of the memory of tables and operators has room for them. One of them is
+/// for a piece that is asked for again.
 pub(crate) const PIECES_AHEAD_MAX: usize = 8;
 
 /// The same for each partition, where there are many.

@@ -3,14 +3,18 @@
 use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::Control;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True once Ctrl-C was pressed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// The run that Ctrl-C stops.
+static RUN: OnceLock<Control> = OnceLock::new();
+
 /// The first Ctrl-C ends the run with a report of the input so far; the second ends the process.
 pub fn stop_on_interrupt(control: &Control) {
-    let control = control.clone();
+    let control = RUN.get_or_init(|| control.clone()).clone();
     let handler = move || {
         if control.stopped() {
             std::process::exit(130);
@@ -22,6 +26,12 @@ pub fn stop_on_interrupt(control: &Control) {
     if let Err(error) = ctrlc::set_handler(handler) {
         message::note(&format!("no handler for Ctrl-C: {error}"));
     }
+}
+
+/// True once the run is stopped; for readers that are given no [`Control`].
+#[must_use]
+pub fn is_stopped() -> bool {
+    RUN.get().is_some_and(Control::stopped)
 }
 
 /// The exit code of a run that would have ended with `exit`, and a message that its output is not

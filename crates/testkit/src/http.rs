@@ -4,6 +4,7 @@
 //! one, which the script may spoil.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test whose server can't listen has failed")]
 
+use crate::process::ProcessRun;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
@@ -283,6 +284,19 @@ impl TestServer {
         format!("http://{}{path}", self.address)
     }
 
+    /// The settings of a client that asks this server as it asks S3.
+    #[must_use]
+    pub fn as_s3(&self, run: ProcessRun) -> ProcessRun {
+        run.with(|command| {
+            command
+                .env("AWS_ENDPOINT_URL", self.url(""))
+                .env("AWS_ALLOW_HTTP", "true")
+                .env("AWS_ACCESS_KEY_ID", "key")
+                .env("AWS_SECRET_ACCESS_KEY", "a secret key")
+                .env("AWS_REGION", "us-east-1");
+        })
+    }
+
     /// Requests so far.
     ///
     /// # Panics
@@ -305,7 +319,10 @@ fn serve(shared: &HttpShared, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(shared, &mut reader) {
-        let reply = (shared.script)(&request);
+        let mut reply = (shared.script)(&request);
+        if request.method == "HEAD" {
+            reply.bytes_max = 0;
+        }
         if send(shared, stream, &reply).is_err() || reply.end != ResponseEnd::Keep {
             return;
         }

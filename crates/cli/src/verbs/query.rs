@@ -2,8 +2,11 @@
 
 use crate::args::{Common, ProcessArgs, QueryArgs, TerminalWhen};
 use crate::exit::ExitStatus;
-use crate::message;
+use crate::{interrupt, message};
+use rorqual_pipe::limits::STOP_CHECK;
 use rorqual_pipe::reason;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
@@ -37,17 +40,19 @@ pub(crate) fn program() -> PathBuf {
 pub(crate) struct SiblingOutput {
     child: Child,
     out: ChildStdout,
+    /// Name of the input in messages, which needs not be in its error again.
+    name: String,
     ended: bool,
 }
 
 impl SiblingOutput {
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &mut Command, name: &str) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
-        Ok(Self { child, out, ended: false })
+        Ok(Self { child, out, name: name.to_owned(), ended: false })
     }
 
-    /// Its error, of what it wrote to stderr.
+    /// Its error on stderr, without the name of the program.
     pub(crate) fn said(stderr: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(stderr);
         let text = text.trim();
@@ -64,17 +69,27 @@ impl SiblingOutput {
         if status.success() {
             return Ok(());
         }
-        Err(io::Error::other(Self::said(&stderr).unwrap_or_else(|| format!("{PROGRAM} failed ({status})"))))
+        let said = Self::said(&stderr).unwrap_or_else(|| format!("{PROGRAM} failed ({status})"));
+        let cause = said.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&said);
+        Err(io::Error::other(cause))
     }
 }
 
 impl Read for SiblingOutput {
+    /// A stop ends it as its end would: the run knows that it was stopped.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.out.read(buffer)?;
-        if read == 0 && !buffer.is_empty() && !self.ended {
-            self.end()?;
+        let patience = Timespec::try_from(STOP_CHECK).ok();
+        while !self.ended && !interrupt::is_stopped() {
+            if matches!(poll(&mut [PollFd::new(&self.out, PollFlags::IN)], patience.as_ref()), Ok(0) | Err(Errno::INTR)) {
+                continue;
+            }
+            let read = self.out.read(buffer)?;
+            if read == 0 && !buffer.is_empty() {
+                self.end()?;
+            }
+            return Ok(read);
         }
-        Ok(read)
+        Ok(0)
     }
 }
 

@@ -35,7 +35,7 @@ impl TableFactory {
         };
         let address = |meta: &ObjectMeta| object_address(&url, meta);
         let stored = store.get_range(&first.location, 0..first.size.min(PREFIX_BYTES as u64)).await;
-        let stored = stored.map_err(|error| plan_datafusion_err!("{}: {error}", object_address(&url, first)))?;
+        let stored = stored.map_err(|error| plan_datafusion_err!("{}: {error}", address(first)))?;
         let mut ahead = Input::from_reader(address(first).to_string(), Box::new(Cursor::new(stored)));
         let head = self.context.scan(1).head(&mut ahead, PREFIX_BYTES).map_err(external)?;
         match kind::of(name, first.location.as_ref(), &head, &self.known)? {
@@ -76,14 +76,19 @@ pub(crate) fn object_address(url: &Url, meta: &ObjectMeta) -> Url {
     address
 }
 
+/// The object at an address, in which no character is a wildcard.
+pub(crate) async fn object(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<ObjectMeta> {
+    let location = ObjectPath::from_url_path(url.path()).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
+    store.head(&location).await.map_err(|error| plan_datafusion_err!("{name}: {error}"))
+}
+
 /// The objects that an address stands for, in the order of their names: one, or those that a
 /// wildcard or a folder (which ends in /) has.
 pub(crate) async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<ObjectMeta>> {
     let failed = |error: object_store::Error| plan_datafusion_err!("{name}: {error}");
     let path = percent_decode(url.path());
     if !path.contains(['*', '[']) && !path.ends_with('/') {
-        let location = ObjectPath::from_url_path(url.path()).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
-        return Ok(vec![store.head(&location).await.map_err(failed)?]);
+        return Ok(vec![object(name, url, store).await?]);
     }
     let pattern = if path.ends_with('/') { format!("{path}**") } else { path.clone() };
     let pattern = Pattern::new(pattern.trim_start_matches('/')).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;

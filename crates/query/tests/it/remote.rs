@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// A server of one file that answers HEAD too.
+/// A server of one file.
 fn server(bytes: Vec<u8>) -> TestServer {
-    let content = GeneratedContent::of(bytes).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
-    TestServer::start(move |request: &Request| {
-        let reply = content.answer(request);
-        if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
-    })
+    TestServer::honest(&dated(GeneratedContent::of(bytes)))
+}
+
+/// The same with the date that clients of buckets ask for.
+fn dated(content: GeneratedContent) -> GeneratedContent {
+    content.with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT")
 }
 
 fn some_lines() -> &'static [u8] {
@@ -50,16 +51,8 @@ fn parquet_over_http_by_ranges() {
     assert!(size > 0 && read > 0);
 }
 
-/// Settings of a query for a server that is asked as S3 is.
 fn s3(server: &TestServer, sql: &str) -> ProcessRun {
-    query(&["--to", "csv", sql]).with(|command| {
-        command
-            .env("AWS_ENDPOINT_URL", server.url(""))
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_ACCESS_KEY_ID", "key")
-            .env("AWS_SECRET_ACCESS_KEY", "secret")
-            .env("AWS_REGION", "us-east-1");
-    })
+    server.as_s3(query(&["--to", "csv", sql]))
 }
 
 #[test]
@@ -87,13 +80,14 @@ const LISTED: &str = r#"<?xml version="1.0"?><ListBucketResult><IsTruncated>fals
 
 #[test]
 fn a_wildcard_in_a_bucket() {
-    let log = GeneratedContent::of(some_lines().to_vec()).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
+    let log = dated(GeneratedContent::of(some_lines().to_vec()));
     let list = GeneratedContent::of(LISTED.replace("SIZE", &log.size_bytes.to_string()).into_bytes());
-    let served = TestServer::start(move |request: &Request| {
-        let content = if request.target.contains("list-type=2") { &list } else { &log };
-        let reply = content.answer(request);
-        if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
-    });
+    let served =
+        TestServer::start(
+            move |request: &Request| {
+                if request.target.contains("list-type=2") { list.answer(request) } else { log.answer(request) }
+            },
+        );
     let lines = some_lines().split(|byte| *byte == b'\n').count() - 1;
     let count = |table: &str| answer(s3(&served, &format!("SELECT count(*) AS n FROM '{table}'")));
     assert_eq!(count("s3://logs/2015/*.log"), format!("n\n{}\n", 2 * lines));
@@ -137,7 +131,7 @@ fn sevens(periods: u64) -> GeneratedContent {
     let mut lines = "{\"n\":7}\n".repeat(131_071).into_bytes();
     lines.extend(b"{\"n\":7       }\n");
     assert_eq!(lines.len(), PERIOD_BYTES);
-    GeneratedContent::of(lines).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT").repeated(periods)
+    dated(GeneratedContent::of(lines)).repeated(periods)
 }
 
 fn sum_of(periods: u64) -> String {
@@ -153,11 +147,6 @@ fn is_piece(request: &Request) -> bool {
     matches!(request.range(), Some((first, Some(last))) if request.method == "GET" && last - first > MIB)
 }
 
-fn honest(content: &GeneratedContent, request: &Request) -> HttpReply {
-    let reply = content.answer(request);
-    if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
-}
-
 /// No answer comes before four pieces were asked for, so that one at a time would never end.
 #[test]
 fn pieces_of_an_object_are_read_side_by_side() {
@@ -171,7 +160,7 @@ fn pieces_of_an_object_are_read_side_by_side() {
             let few = |count: &mut i32| *count < 4;
             drop(pieces.1.wait_timeout_while(pieces.0.lock().unwrap(), Duration::from_secs(20), few));
         }
-        honest(&script, request)
+        script.answer(request)
     });
     assert_eq!(csv(&sum_sql(&served)), sum_of(40));
     let pieces: Vec<Request> = served.requests().into_iter().filter(is_piece).collect();
@@ -194,7 +183,7 @@ fn a_piece_that_does_not_come_is_asked_for_again() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        honest(&content, request)
+        content.answer(request)
     });
     let begun = Instant::now();
     let found = csv(&sum_sql(&served));
@@ -212,7 +201,7 @@ fn a_piece_that_is_cut_is_right_or_an_error() {
         etag.clone_into(&mut content.etag);
         let cut = AtomicBool::new(false);
         let served = TestServer::start(move |request: &Request| {
-            let reply = honest(&content, request);
+            let reply = content.answer(request);
             let is_first = is_piece(request) && !cut.swap(true, Ordering::Relaxed);
             if is_first { reply.cut(300_000, ResponseEnd::Close) } else { reply }
         });
@@ -230,7 +219,7 @@ fn an_object_that_is_replaced_while_it_is_read_is_an_error() {
     let content = sevens(40);
     let served = TestServer::start(move |request: &Request| match request.range() {
         Some((first, _)) if first > 16 * MIB => HttpReply::empty(412),
-        _ => honest(&content, request),
+        _ => content.answer(request),
     });
     let ran = query(&["--to", "csv", &sum_sql(&served)]).run().exits(2);
     ran.says(&["/sevens.ndjson", "the object was changed while it was read"]);
@@ -240,8 +229,33 @@ fn an_object_that_is_replaced_while_it_is_read_is_an_error() {
 #[test]
 fn pieces_that_are_read_ahead_stay_within_the_memory() {
     let content = sevens(400);
-    let served = TestServer::start(move |request: &Request| honest(&content, request));
+    let served = TestServer::honest(&content);
     let ran = query(&["--memory", "160MiB", "--to", "csv", &sum_sql(&served)]).run().exits(0);
     assert_eq!(ran.text(), sum_of(400));
     ran.within(160 * MIB);
+}
+
+/// The other verbs read objects through this.
+#[test]
+fn an_object_is_copied_within_little_memory() {
+    let content = sevens(200);
+    let served = TestServer::honest(&content);
+    let ran = query(&["--copy-object", &served.url("/sevens.ndjson")]).run().exits(0);
+    assert!(ran.stdout == content.all(), "{} of {} bytes", ran.stdout.len(), content.size_bytes);
+    ran.within(80 * MIB);
+}
+
+#[test]
+fn a_log_in_a_container() {
+    let log = server(some_lines().to_vec());
+    let run = query(&["--to", "csv", &hours_of("az://logs/2015/access.log")]).with(|command| {
+        command
+            .env("AZURE_STORAGE_ENDPOINT", log.url("/account"))
+            .env("AZURE_ALLOW_HTTP", "true")
+            .env("AZURE_STORAGE_ACCOUNT_NAME", "account")
+            .env("AZURE_STORAGE_ACCOUNT_KEY", "a2V5");
+    });
+    assert_eq!(answer(run), hours_by_hand(some_lines()));
+    let targets: Vec<String> = log.requests().into_iter().map(|request| request.target).collect();
+    assert!(targets.iter().all(|target| target.starts_with("/account/logs/2015/access.log")), "{targets:?}");
 }

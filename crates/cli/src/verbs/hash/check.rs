@@ -3,6 +3,7 @@
 use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
+use crate::input;
 use crate::json_name::put_name;
 use crate::message::{self, escaped, escaped_line};
 use crate::progress::Progress;
@@ -17,7 +18,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
 use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs) -> ExitStatus {
     let _progress = Progress::start(common.progress, &hashing.control, None);
@@ -68,7 +69,7 @@ struct CheckedEntry {
 fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut CheckReport<'_>) -> Result<bool, Error> {
     let stdin = path.as_os_str() == "-";
     let name = if stdin { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
-    let input = match Input::open_stored(path).and_then(|input| input.into_reader(&hashing.control)) {
+    let input = match input::open_stored(path).and_then(|input| input.into_reader(&hashing.control)) {
         Ok(input) => BufReader::new(input),
         Err(error) => {
             message::error(&error);
@@ -130,8 +131,9 @@ fn check_lines(
 }
 
 fn check_file(hashing: &HashRun, args: &HashArgs, name: &[u8], expected: &Digest, alone: bool) -> CheckOutcome {
-    let path = PathBuf::from(OsStr::from_bytes(name));
-    match hashing.file(&path, expected.algorithm(), alone) {
+    // A list is foreign: its names are files, and send nobody to an address.
+    let input = Input::open_stored(Path::new(OsStr::from_bytes(name)));
+    match input.and_then(|input| hashing.file(input, expected.algorithm(), alone)) {
         Ok(digest) if digest == *expected => CheckOutcome::Ok,
         Ok(_) => CheckOutcome::Failed,
         Err(error) if error.kind() == ErrorClass::Stopped => CheckOutcome::Stopped,

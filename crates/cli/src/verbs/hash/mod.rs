@@ -5,12 +5,11 @@ mod print;
 
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
-use crate::{fitting, input, interrupt, message};
+use crate::{fitting, interrupt, message};
 use rorqual_digest::{Algorithm, Digest, digest};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Input};
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -78,8 +77,7 @@ impl HashRun {
     }
 
     /// The digest of one file; `alone` says that there is no other.
-    fn file(&self, path: &Path, algorithm: Algorithm, alone: bool) -> Result<Digest, Error> {
-        let input = input::open_stored(path)?;
+    fn file(&self, input: Input, algorithm: Algorithm, alone: bool) -> Result<Digest, Error> {
         let hash = |input, threads| digest(input, algorithm, &self.pool, &self.control, threads);
         if alone {
             return hash(input, self.threads);

@@ -3,6 +3,7 @@
 use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
 use crate::exit::ExitStatus;
+use crate::input;
 use crate::json_name::put_name;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
@@ -28,7 +29,8 @@ pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs, algorithm
     let mut printer = DigestPrinter { out, form: HashForm::of(args), encoding: args.encoding.into(), mark, first: true };
     let mut exit = ExitStatus::Done;
     let _progress = Progress::start(common.progress, &hashing.control, total_bytes(&files));
-    let hash = |_: &mut (), path: &PathBuf| (path.clone(), hashing.file(path, algorithm, alone));
+    let digest = |path: &PathBuf| input::open_stored(path).and_then(|input| hashing.file(input, algorithm, alone));
+    let hash = |_: &mut (), path: &PathBuf| (path.clone(), digest(path));
     let print = |(path, result): (PathBuf, Result<Digest, Error>)| {
         // Of a file that Ctrl-C cut off there is nothing to say.
         if matches!(&result, Err(error) if error.kind() == ErrorClass::Stopped) {

@@ -12,6 +12,6 @@ const NAME: &str = "--sql";
 pub(super) fn start(common: &Common, sql: &str) -> Result<Input, String> {
     let mut command = Command::new(program());
     command.args(flags(&ProcessArgs { stats: false, ..common.process.clone() })).args(["--to", "ndjson"]).arg("--").arg(sql);
-    let output = SiblingOutput::start(&mut command).map_err(|cause| not_started(&cause))?;
+    let output = SiblingOutput::start(&mut command, NAME).map_err(|cause| not_started(&cause))?;
     Ok(Input::from_reader(NAME, Box::new(output)))
 }
