@@ -47,7 +47,7 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     files = tree(programs)
     made = {
-        f"rorqual-{SYSTEM}.tar.xz": packed({f"rorqual/{name}": file for name, file in files.items()}, time),
+        f"rorqual-{SYSTEM}.tar.xz": xz_tarball({f"rorqual/{name}": file for name, file in files.items()}, time),
         f"rorqual_{version}_amd64.deb": deb(files, version, time),
         f"rorqual-{version}-oci.tar": container(files, time),
         f"rorqual-elixir-{version}.tar.gz": elixir(libraries / ELIXIR, version, time),
@@ -138,7 +138,7 @@ def tarball(files, time):
     return gzip.compress(tar(files, time), compresslevel=9, mtime=0)
 
 
-def packed(files, time):
+def xz_tarball(files, time):
     # A third smaller than with gzip; tar and dpkg read it.
     return lzma.compress(tar(files, time))
 
@@ -164,7 +164,7 @@ Description: Files of any size, in the memory you give it
 """
     sums = "".join(f"{hashlib.md5(file[0]).hexdigest()}  {name[2:]}\n" for name, file in sorted(installed.items()))
     controls = {"./control": (control.encode(), 0o644), "./md5sums": (sums.encode(), 0o644)}
-    members = {"debian-binary": b"2.0\n", "control.tar.gz": tarball(controls, time), "data.tar.xz": packed(installed, time)}
+    members = {"debian-binary": b"2.0\n", "control.tar.gz": tarball(controls, time), "data.tar.xz": xz_tarball(installed, time)}
     out = b"!<arch>\n"
     for name, content in members.items():
         out += f"{name:<16}{time:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
