@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
-use crate::limits::BASE_BYTES_MIN;
+use crate::limits::{BASE_BYTES_MIN, grid_buckets};
 use crate::page::Share;
 use crate::plan::{SelectedRows, ViewPlan, week_hours};
 use crate::segment::Segment;
@@ -56,8 +56,24 @@ impl CountedViews {
 /// Counts of complete segments without a filter: each is counted once. Small stores keep none.
 #[derive(Clone, Default)]
 pub(crate) struct Base {
-    included: Arc<Vec<bool>>,
-    whole: Option<Arc<WholeLog>>,
+    pub(crate) included: Arc<Vec<bool>>,
+    pub(crate) whole: Option<Arc<WholeLog>>,
+    pub(crate) grid: Option<Arc<BaseGrid>>,
+}
+
+/// All rows of some segments over time, in buckets that coarser ones are made of.
+pub(crate) struct BaseGrid {
+    pub(crate) included: Arc<Vec<bool>>,
+    pub(crate) axis: Axis,
+    pub(crate) classes: Grid,
+    pub(crate) bands: Grid,
+}
+
+impl BaseGrid {
+    /// Rows by class, and by how long they took, on a coarser axis.
+    fn joined(&self, axis: &Axis) -> Option<[Grid; 2]> {
+        Some([self.classes.joined(&self.axis, axis)?, self.bands.joined(&self.axis, axis)?])
+    }
 }
 
 impl Base {
@@ -69,8 +85,8 @@ impl Base {
 /// Sums and distributions of all rows.
 #[derive(Clone, Default)]
 pub(crate) struct WholeLog {
-    sums: Sums,
-    spreads: Distributions,
+    pub(crate) sums: Sums,
+    pub(crate) spreads: Distributions,
 }
 
 /// Key of the view that something was counted for.
@@ -256,7 +272,7 @@ impl RowStore {
         let mut found = if plan.is_everything() {
             let WholeLog { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
-            PartialCounts { sums, spreads, ..job.run(&snapshot.segments)? }
+            PartialCounts { sums, spreads, ..job.over_time(snapshot, base, key.stack)? }
         } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
             job.sums = CountSource::Others;
             let mut found = job.run(&snapshot.segments)?;
@@ -330,13 +346,26 @@ impl RowStore {
         let added: Vec<usize> = (0..snapshot.segments.len()).filter(new).collect();
         if !added.is_empty() {
             let segments: Vec<_> = added.iter().map(|place| Arc::clone(&snapshot.segments[*place])).collect();
-            let Base { included, whole } = &mut *base;
+            let Base { included, whole, .. } = &mut *base;
             self.add_all(&segments, Arc::make_mut(whole.get_or_insert_default()), &self.lengths(), control)?;
             let included = Arc::make_mut(included);
             included.resize(snapshot.segments.len(), false);
             added.into_iter().for_each(|place| included[place] = true);
         }
         Ok((snapshot, base.clone()))
+    }
+
+    /// The known counts, with all segments over time: what a first view of all rows needs.
+    pub(crate) fn base_with_grid(&self, control: &Control) -> Result<Base, ViewError> {
+        let (snapshot, mut base) = self.up_to_date(control)?;
+        let buckets = grid_buckets(self.settings.memory_bytes);
+        let Some(axis) = snapshot.axis(&View::default(), buckets).filter(|_| base.whole.is_some()) else { return Ok(base) };
+        let key = ViewKey { view: View::default(), generation: snapshot.generation, buckets, stack: Stack::Class };
+        let counted = self.counted_of(&snapshot, &base, key, control)?;
+        let included = Arc::clone(&base.included);
+        base.grid = Some(Arc::new(BaseGrid { included, axis, classes: counted.histogram.clone(), bands: counted.bands.clone() }));
+        lock(&self.base).grid.clone_from(&base.grid);
+        Ok(base)
     }
 
     /// Known counts of all segments.
@@ -456,6 +485,20 @@ struct PartialCounts {
 }
 
 impl CountJob<'_> {
+    /// Counts all rows over time: those of the base's grid where they are in it, and the others.
+    fn over_time(&self, snapshot: &Snapshot, base: &Base, stack: Stack) -> Result<PartialCounts, ViewError> {
+        let known = self.axis.zip(base.grid.as_deref()).filter(|_| stack == Stack::Class);
+        let joined = known.and_then(|(axis, grid)| Some((grid, grid.joined(&axis)?)));
+        let Some((grid, [classes, bands])) = joined else { return self.run(&snapshot.segments) };
+        let is_other = |place: usize| !grid.included.get(place).is_some_and(|included| *included);
+        let others = snapshot.segments.iter().enumerate().filter(|(place, _)| is_other(*place));
+        let others: Vec<_> = others.map(|(_, segment)| Arc::clone(segment)).collect();
+        let mut found = self.run(&others)?;
+        found.histogram.take(&classes);
+        found.bands.take(&bands);
+        Ok(found)
+    }
+
     fn run(&self, segments: &[Arc<Segment>]) -> Result<PartialCounts, ViewError> {
         let mut workers: Vec<PartialCounts> =
             (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();

@@ -1,13 +1,15 @@
 //! Records of a store's file, each with its kind, its length and a checksum.
 //!
 //! A record of texts holds those of one field in the order of their codes. A record of a segment
-//! holds its number, its runs, and its columns, each packed by itself, so that one can be read back
-//! without the others.
+//! holds its number, its runs, and its columns, each packed by itself and with a checksum of its
+//! own, so that one can be read back without the others. Records of an index say where the others
+//! are, so that a store is restored without a look at its segments.
 
 use crate::columns::{ColumnCounts, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
-use crate::limits::SEGMENT_ROWS_MAX;
+use crate::limits::{RECORD_BYTES_MAX, SEGMENT_ROWS_MAX};
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
+use crate::spill::Spill;
 use lz4_flex::block::{compress, decompress};
 use std::io;
 
@@ -19,6 +21,10 @@ pub(crate) const FRAME_BYTES: usize = 1 + 4 + 4;
 pub(crate) enum RecordKind {
     Texts = 1,
     Segment = 2,
+    /// Offsets of records of texts and segments, and the metadata of the segments.
+    Index = 4,
+    /// Counts of all rows of some segments.
+    Counts = 5,
 }
 
 /// A record while it is made.
@@ -41,7 +47,18 @@ pub(crate) struct SegmentLocation {
     pub(crate) offset: u64,
     pub(crate) counts: ColumnCounts,
     /// Of each column, the coded ones first.
-    lengths: Box<[u32]>,
+    columns: Box<[ColumnLocation]>,
+    /// The largest code in all segments of each coded column.
+    last_codes: Box<[u32]>,
+    /// Memory that all of them take.
+    memory_bytes: u32,
+}
+
+/// A column of a segment in the file, after those before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct ColumnLocation {
+    length: u32,
+    checksum: u32,
 }
 
 /// Metadata of a segment beside its columns.
@@ -85,6 +102,8 @@ impl RecordHeader {
         let kind = match u8::take(&mut bytes)? {
             1 => RecordKind::Texts,
             2 => RecordKind::Segment,
+            4 => RecordKind::Index,
+            5 => RecordKind::Counts,
             _ => return None,
         };
         Some(Self { kind, length: u32::take(&mut bytes)?, checksum: u32::take(&mut bytes)? })
@@ -143,6 +162,33 @@ pub(crate) fn unpacked(mut stored: &[u8], bytes_max: usize) -> io::Result<Vec<u8
 
 /// Appends a segment as it is stored; where its columns are, from the first byte of `out` on.
 pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, out: &mut Vec<u8>) -> SegmentLocation {
+    write_meta(segment, place, out);
+    let directory = out.len();
+    let counts = columns.counts();
+    out.resize(directory + counts.all() * ColumnLocation::BYTES, 0);
+    let mut stored = SegmentLocation::new(out.len() as u64, counts);
+    let mut bytes = Vec::new();
+    for index in 0..counts.all() {
+        bytes.clear();
+        match columns.coded.get(index) {
+            Some(coded) => {
+                coded.write(&mut bytes);
+                stored.last_codes[index] = coded.last_code();
+            }
+            None => columns.numbers[index - counts.coded].write(&mut bytes),
+        }
+        let start = out.len();
+        pack(&bytes, out);
+        let column = ColumnLocation { length: (out.len() - start) as u32, checksum: crc32fast::hash(&out[start..]) };
+        out[directory + index * ColumnLocation::BYTES..][..ColumnLocation::BYTES].copy_from_slice(&column.to_bytes());
+        stored.columns[index] = column;
+    }
+    stored.memory_bytes = u32::try_from(columns.bytes()).unwrap_or(u32::MAX);
+    stored
+}
+
+/// Appends the metadata of a segment.
+fn write_meta(segment: &Segment, place: usize, out: &mut Vec<u8>) {
     let (first, last) = segment.times.unwrap_or((1, 0));
     out.extend_from_slice(&(place as u32).to_le_bytes());
     out.extend_from_slice(&(segment.rows as u32).to_le_bytes());
@@ -155,48 +201,66 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
         out.extend_from_slice(&offset.to_le_bytes());
         out.extend_from_slice(&rows.to_le_bytes());
     }
-    let directory = out.len();
-    let counts = columns.counts();
-    out.resize(directory + counts.all() * size_of::<u32>(), 0);
-    let mut stored = SegmentLocation::new(out.len() as u64, counts);
-    let mut bytes = Vec::new();
-    for index in 0..counts.all() {
-        bytes.clear();
-        match columns.coded.get(index) {
-            Some(coded) => coded.write(&mut bytes),
-            None => columns.numbers[index - counts.coded].write(&mut bytes),
-        }
-        let start = out.len();
-        pack(&bytes, out);
-        stored.lengths[index] = (out.len() - start) as u32;
-        out[directory + index * size_of::<u32>()..][..size_of::<u32>()].copy_from_slice(&stored.lengths[index].to_le_bytes());
-    }
-    stored
 }
 
 /// Takes a segment of so many columns that [`encode`] appended from the front of `bytes`. `None`
 /// where it is something else; its codes are not held against the dictionaries yet.
-pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
-    let whole = bytes.len();
+pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentColumns)> {
     let meta = Meta::take(bytes)?;
-    let mut stored = SegmentLocation::new(0, counts);
-    for length in &mut stored.lengths {
-        *length = u32::take(bytes)?;
-    }
-    stored.offset = (whole - bytes.len()) as u64;
+    let columns = (0..counts.all()).map(|_| ColumnLocation::take(bytes)).collect::<Option<Vec<_>>>()?;
     let mut column = |index: usize| -> Option<Vec<u8>> {
-        let (own, rest) = bytes.split_at_checked(stored.lengths[index] as usize)?;
+        let (own, rest) = bytes.split_at_checked(columns[index].length as usize)?;
         *bytes = rest;
         unpacked(own, column_bytes_max(meta.rows)).ok()
     };
     let coded = (0..counts.coded).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let numbers =
         (counts.coded..counts.all()).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
-    let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
-    let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);
+    let known = [STATUS, ZONE].iter().all(|index| is_known(*index, coded[*index].last_code(), 0));
     let time = &numbers[TIME];
     let timed = time.min().map(|first| (first, time.max()));
-    (known && timed == meta.times).then_some((meta, SegmentColumns { coded, numbers }, stored))
+    (known && timed == meta.times).then_some((meta, SegmentColumns { coded, numbers }))
+}
+
+/// True if a coded column may have codes up to `last`, where its dictionary has `length` codes. The
+/// codes of statuses and of zones are no dictionary's.
+pub(crate) fn is_known(index: usize, last: u32, length: usize) -> bool {
+    let codes = match index {
+        STATUS => STATUSES,
+        ZONE => 2 * ZONE_MIN.unsigned_abs() as usize + 1,
+        _ => length,
+    };
+    (last as usize) < codes
+}
+
+/// Appends where a segment is, as it is in an index.
+pub(crate) fn write_location(segment: &Segment, location: &SegmentLocation, place: usize, out: &mut Vec<u8>) {
+    write_meta(segment, place, out);
+    out.extend_from_slice(&location.offset.to_le_bytes());
+    location.columns.iter().for_each(|column| out.extend_from_slice(&column.to_bytes()));
+    location.last_codes.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
+    out.extend_from_slice(&location.memory_bytes.to_le_bytes());
+}
+
+/// The inverse of [`write_location`], of a segment of so many columns.
+pub(crate) fn take_location(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentLocation)> {
+    let meta = Meta::take(bytes)?;
+    let offset = u64::take(bytes)?;
+    let columns = (0..counts.all()).map(|_| ColumnLocation::take(bytes)).collect::<Option<_>>()?;
+    let last_codes = (0..counts.coded).map(|_| u32::take(bytes)).collect::<Option<_>>()?;
+    Some((meta, SegmentLocation { offset, counts, columns, last_codes, memory_bytes: u32::take(bytes)? }))
+}
+
+impl ColumnLocation {
+    const BYTES: usize = 4 + 4;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u64::from(self.length) | u64::from(self.checksum) << 32).to_le_bytes()
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self { length: u32::take(bytes)?, checksum: u32::take(bytes)? })
+    }
 }
 
 impl Meta {
@@ -222,18 +286,40 @@ impl Meta {
 
 impl SegmentLocation {
     fn new(offset: u64, counts: ColumnCounts) -> Self {
-        Self { offset, counts, lengths: vec![0; counts.all()].into() }
+        let columns = vec![ColumnLocation::default(); counts.all()].into();
+        Self { offset, counts, columns, last_codes: vec![0; counts.coded].into(), memory_bytes: 0 }
     }
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.lengths)
+        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.last_codes)
     }
 
-    /// Offset and length of a column.
-    pub(crate) fn column(&self, index: usize) -> (u64, usize) {
-        let before: u64 = self.lengths[..index].iter().map(|length| u64::from(*length)).sum();
-        (self.offset + before, self.lengths[index] as usize)
+    /// The largest code in all segments of each coded column.
+    pub(crate) fn last_codes(&self) -> &[u32] {
+        &self.last_codes
+    }
+
+    /// Memory that its columns take once they are read back.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes.into()
+    }
+
+    /// Reads all columns, and holds them against their checksums.
+    pub(crate) fn verify(&self, spill: &Spill) -> io::Result<()> {
+        (0..self.columns.len()).try_for_each(|index| self.read(index, spill).map(drop))
+    }
+
+    /// Reads a column, as it is packed.
+    pub(crate) fn read(&self, index: usize, spill: &Spill) -> io::Result<Vec<u8>> {
+        let before: u64 = self.columns[..index].iter().map(|column| u64::from(column.length)).sum();
+        let ColumnLocation { length, checksum } = self.columns[index];
+        if length as usize > RECORD_BYTES_MAX {
+            return Err(damaged());
+        }
+        let offset = self.offset.checked_add(before).ok_or_else(damaged)?;
+        let bytes = spill.read_at((offset, length as usize))?;
+        if crc32fast::hash(&bytes) == checksum { Ok(bytes) } else { Err(damaged()) }
     }
 }
 

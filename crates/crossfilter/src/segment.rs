@@ -79,7 +79,11 @@ impl Segment {
     pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, CodedColumnRef>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
-            None => self.read(index, spill, CodedColumnRef::read).map(Cow::Owned),
+            None => {
+                let last = self.stored.as_ref().map_or(0, |stored| stored.last_codes()[index]);
+                // The dictionary was held against the last code.
+                self.read(index, spill, CodedColumnRef::read, |column| column.last_code() == last).map(Cow::Owned)
+            }
         }
     }
 
@@ -94,7 +98,9 @@ impl Segment {
             Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
             None => {
                 let coded = self.stored.as_ref().map_or(0, |stored| stored.counts.coded);
-                self.read(coded + index, spill, CodedNumbers::read).map(Cow::Owned)
+                let is_own =
+                    |numbers: &CodedNumbers| index != TIME || numbers.min().map(|first| (first, numbers.max())) == self.times;
+                self.read(coded + index, spill, CodedNumbers::read, is_own).map(Cow::Owned)
             }
         }
     }
@@ -104,10 +110,20 @@ impl Segment {
         self.columns.as_ref()
     }
 
-    fn read<T>(&self, index: usize, spill: Option<&Spill>, decode: impl Fn(&[u8], usize) -> Option<T>) -> io::Result<T> {
+    /// Reads a column back that is this segment's own.
+    fn read<T>(
+        &self,
+        index: usize,
+        spill: Option<&Spill>,
+        decode: impl Fn(&[u8], usize) -> Option<T>,
+        is_own: impl Fn(&T) -> bool,
+    ) -> io::Result<T> {
         let (spill, stored) = spill.zip(self.stored.as_ref()).ok_or_else(damaged)?;
-        let bytes = spill.read_at(stored.column(index))?;
-        decode(&unpacked(&bytes, column_bytes_max(self.rows))?, self.rows).ok_or_else(damaged)
+        let read = || {
+            let bytes = unpacked(&stored.read(index, spill)?, column_bytes_max(self.rows))?;
+            decode(&bytes, self.rows).filter(&is_own).ok_or_else(damaged)
+        };
+        read().inspect_err(|error| spill.note_damage(error))
     }
 
     /// The same rows, which have the `place` among all segments, with columns in the file, too.
@@ -179,6 +195,11 @@ impl Segment {
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.is_some()
     }
+
+    /// Location of its columns in the file.
+    pub(crate) fn location(&self) -> Option<&SegmentLocation> {
+        self.stored.as_deref()
+    }
 }
 
 impl SegmentColumns {
@@ -207,6 +228,11 @@ impl CodedColumnRef {
         let max = globals.len().saturating_sub(1) as u64;
         let codes = Codes::new(codes.iter().map(|code| u64::from(ranks[usize::from(*code)])), max);
         Self { globals: order.iter().map(|key| (key >> 32) as u32).collect(), codes }
+    }
+
+    /// The largest code in all segments.
+    pub(crate) fn last_code(&self) -> u32 {
+        self.globals.last().copied().unwrap_or(0)
     }
 
     /// The code in all segments.

@@ -7,9 +7,9 @@ use crate::explore::view_page::ViewPage;
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
-use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
+use crate::limits::{ENDED_SESSIONS_MAX, ID_BYTES, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{NewUpload, Session, SessionContext, TableResources, no_file};
-use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
+use crate::state::{CacheSettings, Checkpoints, FileCache, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
@@ -33,9 +33,6 @@ pub(crate) struct SessionMemory {
     pub(crate) segment_rows: usize,
 }
 
-/// Bytes of randomness in a session's id.
-pub(crate) const ID_BYTES: usize = 8;
-
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
@@ -49,13 +46,15 @@ pub(crate) struct Sessions {
     question_bytes: u64,
     export_advice: ExportAdvice,
     /// Folder for rows that do not fit the memory, and the most bytes of all sessions together.
-    spill: Option<(PathBuf, u64)>,
+    pub(super) spill: Option<(PathBuf, u64)>,
     /// Folder in which uploads outlive the server.
     state: Option<Arc<StateDir>>,
+    /// Rows of files that the server reads, for the next time that they are opened.
+    pub(super) cache: Option<FileCache>,
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
-    made: AtomicU64,
+    pub(super) made: AtomicU64,
     /// Totals of forgotten sessions.
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
@@ -86,6 +85,7 @@ impl Sessions {
             export_advice,
             spill,
             state,
+            cache: None,
             sessions_max: admission.count(PermitKind::Session),
             rate_limit,
             idle_max,
@@ -93,6 +93,11 @@ impl Sessions {
             forgotten: Mutex::default(),
             shared: SessionContext::new(tables, admission),
         }
+    }
+
+    /// The same, whose files are kept in a cache.
+    pub(crate) fn with_cache(self, settings: Option<CacheSettings>) -> Self {
+        Self { cache: settings.map(FileCache::new), ..self }
     }
 
     /// Makes room where all places are taken: ends the session that has waited longest for the rest
@@ -184,7 +189,12 @@ impl Sessions {
         format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         self.check_room(&self.lock())?;
-        let session = Arc::new(self.made(announced, format)?);
+        self.add(self.made(announced, format)?)
+    }
+
+    /// Adds one that nobody has seen yet, where there is room.
+    pub(super) fn add(&self, session: Session) -> Result<Arc<Session>, ApiError> {
+        let session = Arc::new(session);
         let mut all = self.lock();
         // Another may have taken the place meanwhile.
         if let Err(full) = self.check_room(&all) {
@@ -197,7 +207,7 @@ impl Sessions {
         Ok(session)
     }
 
-    fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
+    pub(super) fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
         let open = open_count(all);
         if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
@@ -216,7 +226,7 @@ impl Sessions {
         Ok(session)
     }
 
-    fn session<E>(
+    pub(super) fn session<E>(
         &self,
         id: String,
         announced: NewUpload,
@@ -229,11 +239,7 @@ impl Sessions {
         }
         // A file that the server reads itself can be read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
-        let rows = RowStoreSettings {
-            countries: self.settings.countries.clone(),
-            segment_rows: self.segment_rows,
-            ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
-        };
+        let rows = self.rows_settings();
         let store = match state {
             Some(_) => store(&id, rows),
             None => store("", rows),
@@ -242,8 +248,17 @@ impl Sessions {
         Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
     }
 
+    /// Settings of the rows of one session, without spilling.
+    pub(super) fn rows_settings(&self) -> RowStoreSettings {
+        RowStoreSettings {
+            countries: self.settings.countries.clone(),
+            segment_rows: self.segment_rows,
+            ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
+        }
+    }
+
     /// An empty store for the rows of one session, which is kept where it has an id.
-    fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
+    pub(super) fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
         let failed = |flag: &str, folder: String, cause: std::io::Error| {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(flag, &folder, &cause))
         };
@@ -258,7 +273,7 @@ impl Sessions {
     }
 
     /// Bytes of a session's rows in files.
-    fn rows_bytes_max(&self) -> u64 {
+    pub(super) fn rows_bytes_max(&self) -> u64 {
         self.spill.as_ref().map_or(0, |(_, bytes)| bytes / self.sessions_max as u64)
     }
 
@@ -316,7 +331,11 @@ impl Sessions {
             return Err(lost());
         }
         let journal = found.journal.try_clone()?;
-        let store = |_: &str, settings| RowStore::restore(settings, journal, self.rows_bytes_max(), &found.head);
+        let store = |_: &str, settings| {
+            let store = RowStore::restore(settings, journal, self.rows_bytes_max(), &found.head)?;
+            // Where the later part is not whole, the session goes on from an earlier checkpoint.
+            store.verify().map(|()| store)
+        };
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
@@ -388,7 +407,7 @@ impl Sessions {
     }
 
     /// Stops a session, and forgets it when its memory is back: its place is not free before.
-    async fn discard(&self, session: &Arc<Session>) {
+    pub(super) async fn discard(&self, session: &Arc<Session>) {
         session.discard().await;
         let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
         // Another may have forgotten it meanwhile.
@@ -488,7 +507,7 @@ impl Sessions {
         self.settings.memory_bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         lock(&self.all)
     }
 }
@@ -517,7 +536,7 @@ pub(crate) struct SessionTotals {
 impl SessionTotals {
     fn add_past(&mut self, session: &Session) {
         let lines = session.lines();
-        self.received_bytes += session.stored_bytes();
+        self.received_bytes += session.received_bytes();
         self.lines_parsed += lines.parsed;
         self.lines_repaired += lines.repaired;
         self.lines_rejected += lines.rejected;

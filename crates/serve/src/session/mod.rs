@@ -1,5 +1,6 @@
 //! One analysis and its state.
 
+mod cached;
 mod end;
 mod kept;
 mod phase;
@@ -9,6 +10,7 @@ mod table;
 mod table_resources;
 mod uploads;
 
+pub(crate) use cached::CachedFile;
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
@@ -138,6 +140,8 @@ pub(crate) struct Session {
     reports: Reports,
     /// Its checkpoints, where it outlives the server.
     checkpoints: Option<Checkpoints>,
+    /// The cache's entry of a file of the server.
+    cached: Option<CachedFile>,
     /// Rises with every change of state.
     changed: watch::Sender<u64>,
 }
@@ -235,6 +239,7 @@ impl Session {
             rows: SharedRowStore::new(store, shared.turn.clone()),
             reports: Reports::new(&shared.kept),
             checkpoints,
+            cached: None,
             changed: watch::Sender::new(0),
         }
     }
@@ -319,6 +324,11 @@ impl Session {
     /// file, which the control counts too.
     pub(crate) fn stored_bytes(&self) -> u64 {
         if self.is_table() && !self.announced.is_file { self.offset() } else { self.control.stored_bytes() }
+    }
+
+    /// Bytes that this server has read of it, as stored.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.stored_bytes().saturating_sub(self.kept_bytes())
     }
 
     /// Somebody is interested.
