@@ -35,8 +35,10 @@ DEPENDENCIES = [
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
 ]
 
-# Libraries whose texts name no flag: their callers word a setting, the program as a flag, the server as a field.
-FLAGLESS = ("crossfilter", "digest", "render", "search")
+# Libraries, whose texts name no flag: a Setting in them is worded by the program that runs.
+FLAGLESS = ("accesslog", "columnar", "crossfilter", "digest", "fetch", "pipe", "render", "search", "serve", "store")
+# Other programs, whose flags a text may name.
+OTHER_PROGRAMS = ("journalctl ",)
 
 PROSE_COLUMNS_MAX = 110
 
@@ -59,7 +61,7 @@ BLOBS = {"samples/apache_combined.log"}
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *circles(paths), *documents(paths), *query_flags(), *flags_of_libraries(paths)]
+    problems = [*blobs(paths), *lines(paths), *names(paths), *comments(paths), *dependencies(), *limits(paths), *threats(paths), *circles(paths), *documents(paths), *query_flags(), *flags_of_libraries(paths), *settings(paths)]
     problems += run(["tools/limits.py", "--check"], fails=True).splitlines()
     for problem in problems:
         print(problem)
@@ -215,8 +217,19 @@ def flags_of_libraries(paths):
         code = re.sub(r"^\s*//.*$", "", code, flags=re.MULTILINE)
         for literal in re.finditer(r"""'\\?"'|\br(#*)".*?"\1|"(?:[^"\\]|\\.)*\"""", code, re.DOTALL):
             flag = re.search(r"(?<![\w-])--[a-z][a-z-]+", literal[0])
-            if flag:
-                yield f"{path}: a text names {flag[0]}: take the setting's name from the caller, or let the caller say it"
+            if flag and not any(program in literal[0] for program in OTHER_PROGRAMS):
+                yield f"{path}: a text names {flag[0]}: name a Setting, or let the caller say it"
+
+
+def settings(paths):
+    """Every setting that a library names is a flag, which the page of its verb has."""
+    pages = "".join((TOP / path).read_text() for path in paths if path.startswith("docs/") and path.endswith(".md"))
+    flags = set(re.findall(r"--[a-z][a-z-]+", pages))
+    for path in paths:
+        if path.startswith("crates/") and path.endswith("/setting.rs"):
+            for name in re.findall(r'= Setting::(?:new|of)\((?:"[a-z ]+", )?"([a-z-]+)"\)', (TOP / path).read_text()):
+                if f"--{name}" not in flags:
+                    yield f"{path}: no program has a flag --{name}"
 
 
 def prose(text):

@@ -1,8 +1,8 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
-//! `src/main.rs` wraps them for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file
-//! and runs every target over its corpus in the ordinary test run. So nothing here may need
-//! libFuzzer.
+//! `examples/rorqual-fuzz.rs` wraps them for libFuzzer; `crates/columnar/tests/it/corpus.rs`
+//! includes this file and runs every target over its corpus in the ordinary test run. So nothing
+//! here may need libFuzzer.
 //! The server's targets are included by its own tests (`crates/serve/src/corpus.rs`).
 
 #[cfg(fuzzing)]
@@ -113,7 +113,7 @@ fn parse_both_ways(format: &LogFormat, data: &[u8]) {
                 assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
                 // What is written of it may read as another record where the line was odd, but
                 // never fails.
-                drop(format.line(&record));
+                drop(format.line(&record, None));
             }
             LineOutcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
             // A directive of W3C's format says nothing of a request, after a hole of NULs as well.
@@ -380,7 +380,10 @@ pub fn analyze(data: &[u8]) {
     };
     let report = serde_json::to_value(analyzer.report(sources, true, 10)).expect("a report is JSON");
     let lines = |name: &str| report["lines"][name].as_u64().expect("a count");
-    assert_eq!(lines("total"), data.split_inclusive(|byte| *byte == b'\n').count() as u64, "{report}");
+    let newlines = data.split_inclusive(|byte| *byte == b'\n').count() as u64;
+    // A hole of more NULs than a line may have ends its line, too.
+    let has_hole = data.split(|byte| *byte != 0).any(|run| run.len() > line_bytes_max);
+    assert!(lines("total") == newlines || (has_hole && lines("total") > newlines), "{newlines} of {report}");
     assert_eq!(lines("total"), lines("parsed") + lines("rejected") + lines("outside") + lines("blank"), "{report}");
     assert!(lines("repaired") <= lines("parsed"), "{report}");
     let statuses: u64 = report["status"].as_array().into_iter().flatten().filter_map(|row| row["hits"].as_u64()).sum();

@@ -149,7 +149,6 @@ OLD = "the format of an older version, of which no field tells it apart; refused
 NO_ADDRESS = "a client that is no address is left out, and its lines count as repaired"
 
 REASONS = {
-    "atlassian:*": OWN,
     "bitbucket:*": OWN,
     "caddy_2015:*": OLD,
     "caddy_console:*": "JSON in the middle of a line for people, as Caddy prints it on a console; refused",

@@ -24,6 +24,10 @@ const rows = Array.from({ length: 6000 }, (_, n) => ({
   'full name': `user ${n % 7}`,
   id: `id-${n}`,
   where: { city: n % 10 === 0 ? null : `city ${n % 3}` },
+  env: 'prod',
+  ok: n % 3 === 0,
+  tags: n % 5 === 0 ? ['slow', 'retry'] : ['plain'],
+  msg: n % 4 === 3 ? `timeout of 10.0.0.${n % 250} after ${n} ms` : `served ${n} bytes`,
 }))
 /** No number of JavaScript's. */
 const large = '9007199254740993'
@@ -85,10 +89,23 @@ const steps = [
       assert.equal(digits(await at(page, 'lines-total').textContent()), 6001)
       assert.equal(digits(await at(page, 'rejected').locator('dd').textContent()), 1)
       const fields = await page.$$eval('.panels section', (all) => all.map((one) => one.dataset.testid))
-      assert.deepEqual(fields.slice(0, 3), ['panel-level', 'panel-full name', 'panel-where.city'])
-      // Another text in each row tells least, before the flaws.
-      assert.ok(fields.indexOf('panel-id') > fields.indexOf('number-took'), String(fields))
-      assert.ok(!fields.includes('panel-_rest'), 'no row has one')
+      assert.deepEqual(fields.slice(0, 4), ['panel-level', 'panel-pattern', 'number-ts', 'number-took'])
+      // Another text in each row, and the same in all, are a line each.
+      for (const folded of ['panel-id', 'panel-msg', 'panel-env', 'panel-_rest', 'number-large'])
+        assert.ok(!fields.includes(folded), folded)
+      const lines = await at(page, 'folded').getByRole('button').allTextContents()
+      assert.equal(lines.length, 4, String(lines))
+      assert.ok(
+        lines.some((line) => /env\s+prod in all rows/.test(line)),
+        String(lines),
+      )
+      assert.ok(
+        lines.some((line) => /id\s+6,000 values in 6,000 rows/.test(line)),
+        String(lines),
+      )
+      await at(page, 'folded').scrollIntoViewIfNeeded()
+      await shoot(page, args.shots, 'table-folded')
+      await page.evaluate(() => scrollTo(0, 0))
       await shoot(page, args.shots, 'table')
     },
   ],
@@ -175,6 +192,134 @@ const steps = [
     },
   ],
   [
+    'a folded column is opened and folded again; columns are pinned, hidden and found; the address has it',
+    async () => {
+      await show('app.ndjson')
+      await at(page, 'folded').getByRole('button', { name: /^id / }).click()
+      await panel('id').waitFor()
+      assert.match(page.url(), /open=id/)
+      await panel('id').getByRole('button', { name: 'Fold id' }).click()
+      await panel('id').waitFor({ state: 'detached' })
+      await panel('full name').getByRole('button', { name: 'Pin full name' }).click()
+      const first = () => page.$eval('.panels section', (one) => one.dataset.testid)
+      await page.waitForFunction(
+        () => document.querySelector('.panels section').dataset.testid === 'panel-full name',
+      )
+      await panel('level').getByRole('button', { name: 'Hide level' }).click()
+      await panel('level').waitFor({ state: 'detached' })
+      await shoot(page, args.shots, 'table-arranged')
+      // Another page with this address shows the same.
+      await page.reload()
+      await settled(page)
+      await panel('full name').waitFor()
+      assert.equal(await first(), 'panel-full name')
+      assert.equal(await panel('level').count(), 0)
+      await page.keyboard.press('f')
+      await page.keyboard.type('LEV')
+      await panel('level').waitFor()
+      assert.equal(await page.locator('.panels section').count(), 1)
+      await shoot(page, args.shots, 'table-found')
+      await accessible(page)
+      await page.keyboard.press('Escape')
+      await at(page, 'hidden').getByRole('button', { name: 'level', exact: true }).click()
+      await panel('level').waitFor()
+      await page.goBack()
+      await panel('level').waitFor({ state: 'detached' })
+    },
+  ],
+  [
+    'a role is shown and changed; severities have their colours',
+    async () => {
+      await show('app.ndjson')
+      await at(page, 'column-bar').getByText('All columns').click()
+      const role = page.getByLabel('Role of level')
+      assert.equal(await role.inputValue(), 'severity')
+      assert.equal(await page.getByLabel('Role of took').inputValue(), 'duration')
+      assert.equal(await page.getByLabel('Role of pattern').inputValue(), 'pattern')
+      await shoot(page, args.shots, 'table-roles')
+      await accessible(page)
+      assert.match(await value('level', 'error').locator('xpath=..').getAttribute('class'), /c5/)
+      await role.selectOption('none')
+      await page.waitForFunction(() => location.hash.includes('role=level%3Anone'))
+      assert.doesNotMatch(await value('level', 'error').locator('xpath=..').getAttribute('class'), /c5/)
+      await page.keyboard.press('Escape')
+    },
+  ],
+  [
+    'a range of numbers is chosen over their bars, by dragging and by keys',
+    async () => {
+      await show('app.ndjson')
+      const bars = at(page, 'bars-took')
+      await bars.scrollIntoViewIfNeeded()
+      const { x, y, width } = await bars.boundingBox()
+      await page.mouse.move(x + width * 0.55, y + 30)
+      await page.mouse.down()
+      await page.mouse.move(x + width * 0.75, y + 30, { steps: 5 })
+      await page.mouse.up()
+      await settled(page)
+      const bound = async () => {
+        const numbers = (await terms()).map((term) => /^took (>=|<) ([\d.]+)$/.exec(term))
+        assert.ok(numbers.every(Boolean), String(await terms()))
+        const of = (mark) => Number(numbers.find(([, found]) => found === mark)?.[2] ?? NaN)
+        return { from: of('>='), to: of('<') }
+      }
+      const { from, to } = await bound()
+      assert.ok(from < to, `${from} ${to}`)
+      await expectMatching(count(({ took }) => took >= from && took < to))
+
+      await show('app.ndjson')
+      await bars.focus()
+      await page.keyboard.press('Home')
+      await page.keyboard.press('Shift+ArrowRight')
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('ArrowRight')
+      await page.keyboard.press('ArrowRight')
+      const said = await at(page, 'said-took').textContent()
+      await shoot(page, args.shots, 'table-range')
+      await page.keyboard.press('Enter')
+      await settled(page)
+      const keyed = await bound()
+      const meant = count(({ took }) => took >= keyed.from && took < keyed.to)
+      await expectMatching(meant)
+      // The bars said so before.
+      assert.equal(digits(said.split(':')[1]), meant, said)
+    },
+  ],
+  [
+    'patterns of messages are values; lists have elements; what is there is asked for',
+    async () => {
+      await show('app.ndjson')
+      await value('pattern', 'timeout of <ip> after <num> ms').click()
+      await expectMatching(count((row) => row.msg.startsWith('timeout')))
+      await filter('tags has slow and where.city exists')
+      await expectMatching(
+        count((row) => row.msg.startsWith('timeout') && row.tags.includes('slow') && row.where.city !== null),
+      )
+    },
+  ],
+  [
+    'the rows of the view are exported, and its page',
+    async () => {
+      await show('app.ndjson')
+      await value('level', 'error').click()
+      await expectMatching(count((row) => row.level === 'error'))
+      await page.locator('summary', { hasText: 'Export' }).click()
+      await shoot(page, args.shots, 'table-export')
+      const href = (name) => page.getByRole('link', { name, exact: true }).first().getAttribute('href')
+      const text = async (address) => (await page.request.get(new URL(address, page.url()).href)).text()
+      const got = (await text(await href('NDJSON')))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      const wanted = rows.filter((row) => row.level === 'error')
+      assert.equal(got.length, wanted.length)
+      assert.deepEqual(got[7].tags, wanted[7].tags)
+      assert.equal(got[7].ok, wanted[7].ok)
+      assert.match(await text(await href('One HTML file')), /rows that meet <code>level = error<\/code>/)
+      await page.keyboard.press('Escape')
+    },
+  ],
+  [
     'explain names what a filter has',
     async () => {
       await show('app.ndjson')
@@ -245,6 +390,9 @@ const steps = [
     async () => {
       await show('app.ndjson')
       await accessible(page)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await accessible(page)
+      await page.emulateMedia({ colorScheme: 'light' })
       await page.setViewportSize({ width: 380, height: 800 })
       await accessible(page)
       const wide = await page.evaluate(() => document.documentElement.scrollWidth)

@@ -2,16 +2,21 @@
 
 use crate::Countries;
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, WORKER_BYTES};
+use crate::filter::Filter;
 use crate::format::LogFormat;
 use crate::format::{Detection, ForeignContent, Unknown, detect};
+use crate::own::{OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
 use crate::report::{Guess, InputReport, LogReport, RunStats};
+use crate::setting::GEOIP;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
+use rorqual_pipe::setting::LINE_MAX;
 use rorqual_pipe::{
-    Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, ResumableRun, ResumePoint, RunPlan, run, stats,
+    Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, ResumableRun, ResumePoint, RunPlan,
+    run, stats,
 };
 use std::fmt;
 use std::io::{Cursor, Write};
@@ -91,12 +96,7 @@ impl AnalyzeSettings {
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
-    pub fn shares_beside(
-        &self,
-        beside: &[(String, u64)],
-        analyses: u64,
-        instead: &'static str,
-    ) -> Result<AnalysisShares, BudgetError> {
+    pub fn shares_beside(&self, beside: &[(String, u64)], analyses: u64, instead: &str) -> Result<AnalysisShares, BudgetError> {
         let threads_max = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
         let threads_min = self.threads.unwrap_or(1);
         let each = self.memory_bytes / analyses;
@@ -126,7 +126,7 @@ impl AnalyzeSettings {
         (threads, decoder_share): (usize, u64),
         beside: &[(String, u64)],
         analyses: u64,
-        instead: &'static str,
+        instead: &str,
     ) -> (Budget, AnalysisShares) {
         let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
@@ -134,12 +134,15 @@ impl AnalyzeSettings {
         if !instead.is_empty() {
             budget.advise(instead);
         }
-        budget.reserve("database of countries (--geoip)", self.countries.as_ref().map_or(0, |countries| countries.bytes()));
+        budget.reserve(
+            format!("database of countries ({GEOIP})"),
+            self.countries.as_ref().map_or(0, |countries| countries.bytes()),
+        );
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
         budget.reserve(
-            format!("{times}{buffers} blocks, each with room for one line (--line-max)"),
+            format!("{times}{buffers} blocks, each with room for one line ({LINE_MAX})"),
             analyses * buffers as u64 * buffer,
         );
         budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(decoder_share));
@@ -148,7 +151,7 @@ impl AnalyzeSettings {
         let line_bytes = self.line_bytes_max.saturating_sub(LINE_BYTES_MAX_DEFAULT) as u64;
         if line_bytes > 0 {
             budget.reserve(
-                format!("{times}{threads} workers' copies of a line whose escapes are undone (--line-max)"),
+                format!("{times}{threads} workers' copies of a line whose escapes are undone ({LINE_MAX})"),
                 analyses * threads as u64 * line_bytes,
             );
         }
@@ -243,6 +246,8 @@ pub struct Analyzer {
     pool: BufferPool,
     formats: Formats,
     options: Options,
+    /// The own columns of all inputs, where no recording has them.
+    own: Arc<OwnColumns>,
     memory_bytes: u64,
     start: Instant,
 }
@@ -273,12 +278,13 @@ impl Analyzer {
             analysis: Arc::new(analysis),
             shares,
             plan: RunPlan {
-                framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
+                framing: Framing::LogLines { line_bytes_max: settings.line_bytes_max },
                 zstd_window_log_max: shares.zstd_window_log_max,
             },
             pool: shares.pool(),
             formats: settings.formats.clone(),
             options,
+            own: Arc::new(OwnColumns::new(&[], OWN_TEXTS_MAX, OWN_NUMBERS_MAX)),
             memory_bytes: settings.memory_bytes,
             start: Instant::now(),
         }
@@ -337,14 +343,15 @@ impl Analyzer {
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines);
         let mut known = KnownFormat { format, ..KnownFormat::default() };
         let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
+        let mut refused = None;
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
-            Some(self.workers(&name, format, keep_rejects, self.shares.threads))
+            self.workers(&name, format, keep_rejects, self.shares.threads).map_err(|error| refused = Some(error)).ok()
         };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         let format_after = finish.stages.first().and_then(LogWorker::format_after);
         finish.stages.into_iter().for_each(LogWorker::finish);
-        let error = finish.error;
+        let error = finish.error.or(refused);
         operation.bytes(control.decoded_bytes() - before);
         if let (Some(unknown), None) = (known.unknown.take(), &error) {
             operation.failed("unknown_format");
@@ -395,9 +402,10 @@ impl Analyzer {
         let LogRun { name, course, known, lines } = reading;
         let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).after(*lines);
         course.in_place(threads == 1);
+        let mut refused = None;
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
-            Some(self.workers(name, format, false, threads))
+            self.workers(name, format, false, threads).map_err(|error| refused = Some(error)).ok()
         };
         let finish = course.run(control, start, |notes: ChunkNotes| keeper.take(notes));
         if let Some(format) = finish.stages.first().and_then(LogWorker::format_after) {
@@ -405,7 +413,7 @@ impl Analyzer {
         }
         finish.stages.into_iter().for_each(LogWorker::finish);
         *lines = keeper.lines();
-        match (known.unknown.take(), finish.error) {
+        match (known.unknown.take(), finish.error.or(refused)) {
             (Some(unknown), None) => Err(AnalyzeError::UnknownFormat { name: name.clone(), unknown }),
             (_, Some(error)) => Ok(SliceEnd::Failed(error)),
             (None, None) if course.ended() || control.stopped() => Ok(SliceEnd::Ended),
@@ -461,22 +469,38 @@ impl Analyzer {
             Some(format) => match ForeignContent::of_bytes(head) {
                 // Whatever format is given, a file that has others in it is not in it.
                 Some(foreign) => Err(Unknown { lines: Vec::new(), foreign: Some(foreign) }),
-                None => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true, unread: None }),
+                None => Ok(Detection { format: format.sampled(head), lines: 0, sound: 0, sure: true, unread: None }),
             },
             None => detect(head, &self.formats.candidates),
         }
     }
 
-    fn workers(&self, name: &str, format: &LogFormat, keep_rejects: bool, threads: usize) -> Vec<LogWorker> {
-        let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
-        let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
+    /// Workers for an input.
+    ///
+    /// # Errors
+    /// When the filter names a column that the input does not have.
+    fn workers(&self, name: &str, format: &LogFormat, keep_rejects: bool, threads: usize) -> Result<Vec<LogWorker>, Error> {
+        let Framing::LogLines { line_bytes_max } = self.plan.framing else { return Ok(Vec::new()) };
+        let recording = self.options.recording.as_ref();
+        let recorders = recording.map(|recording| recording.recorders(name, format, threads));
+        let own = recording.and_then(|recording| recording.own()).unwrap_or_else(|| Arc::clone(&self.own));
+        own.add_all(format.variables());
+        let only = self.only(name, &own)?;
+        let is_asked = recording.is_some() || only.as_ref().is_some_and(|only| only.names_own());
         let mut recorders = recorders.into_iter().flatten();
         let relay = ColumnRelay::of(format);
         let worker = |_| {
             let worker = LogWorker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
-            worker.relayed(format, relay.as_ref()).with(&self.options, recorders.next())
+            let own = Some(&own).filter(|_| is_asked);
+            worker.relayed(format, relay.as_ref()).with(&self.options, only.as_ref(), own, recorders.next())
         };
-        (0..threads).map(worker).collect()
+        Ok((0..threads).map(worker).collect())
+    }
+
+    /// The filter of the lines that count, by the columns of the input.
+    fn only(&self, name: &str, own: &OwnColumns) -> Result<Option<Arc<Filter>>, Error> {
+        let Some(only) = &self.options.only else { return Ok(None) };
+        only.of(own).map(|filter| Some(Arc::new(filter))).map_err(|error| Error::new(ErrorClass::Mismatch, name, error))
     }
 }
 

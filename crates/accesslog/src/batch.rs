@@ -2,6 +2,7 @@
 
 use crate::dict::{Dict, Seed};
 use crate::format::Field;
+use crate::own::OwnValues;
 use crate::parse::LogRecord;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
@@ -33,6 +34,21 @@ pub struct LogBatch {
     pub(crate) upstream_time_us: Vec<u64>,
     /// In the order of [`TEXT_FIELDS`]; `None` for fields that nobody asked for.
     pub(crate) texts: [Option<CodedColumn>; TEXT_FIELDS.len()],
+    pub(crate) own: OwnBatch,
+    seed: Seed,
+}
+
+/// The columns of a log's own, of which there may be more with each row.
+#[derive(Debug, Default)]
+pub(crate) struct OwnBatch {
+    pub(crate) texts: Vec<CodedColumn>,
+    pub(crate) numbers: Vec<Vec<u64>>,
+}
+
+impl OwnBatch {
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.numbers.is_empty()
+    }
 }
 
 /// Codes of one text field, and their values.
@@ -61,6 +77,8 @@ impl LogBatch {
             request_time_us: Vec::new(),
             upstream_time_us: Vec::new(),
             texts: TEXT_FIELDS.map(column),
+            own: OwnBatch::default(),
+            seed: seed.clone(),
         }
     }
 
@@ -77,6 +95,26 @@ impl LogBatch {
             if let Some(column) = column {
                 column.codes.push(column.dict.intern(value));
             }
+        }
+        match record.own {
+            Some(values) => self.push_own(values),
+            None if self.own.is_empty() => {}
+            None => self.push_own(&OwnValues::default()),
+        }
+    }
+
+    fn push_own(&mut self, values: &OwnValues) {
+        let (texts, numbers) = values.len();
+        let before = self.time_us.len() - 1;
+        let seed = &self.seed;
+        let column = || CodedColumn { codes: vec![0; before], dict: Dict::new(seed.clone()) };
+        self.own.texts.resize_with(texts.max(self.own.texts.len()), column);
+        self.own.numbers.resize_with(numbers.max(self.own.numbers.len()), || vec![ABSENT; before]);
+        for (number, column) in self.own.texts.iter_mut().enumerate() {
+            column.codes.push(column.dict.intern(values.text(number)));
+        }
+        for (number, column) in self.own.numbers.iter_mut().enumerate() {
+            column.push(values.number(number).unwrap_or(ABSENT));
         }
     }
 
@@ -99,7 +137,8 @@ impl LogBatch {
         self.bytes.clear();
         self.request_time_us.clear();
         self.upstream_time_us.clear();
-        self.texts.iter_mut().flatten().for_each(|column| column.codes.clear());
+        self.texts.iter_mut().flatten().chain(&mut self.own.texts).for_each(|column| column.codes.clear());
+        self.own.numbers.iter_mut().for_each(Vec::clear);
     }
 
     /// The time of each row in Unix microseconds; [`NO_TIME`] where it has none.
@@ -132,22 +171,43 @@ impl LogBatch {
         &self.upstream_time_us
     }
 
-    /// The code of each row in the text column at `index` of [`TEXT_FIELDS`]; 0 is the absent
-    /// value. `None` where nobody asked for the field.
+    /// The code of each row in the text column at `index`, of
+    /// [`text_columns`](LogBatch::text_columns); 0 is the absent value. `None` where nobody asked
+    /// for the field.
     #[must_use]
     pub fn codes(&self, index: usize) -> Option<&[u32]> {
-        self.texts[index].as_ref().map(|column| &column.codes[..])
+        self.column(index).map(|column| &column.codes[..])
     }
 
     /// Number of codes of that column's dictionary, the absent value's included.
     #[must_use]
     pub fn codes_len(&self, index: usize) -> usize {
-        self.texts[index].as_ref().map_or(0, |column| column.dict.len())
+        self.column(index).map_or(0, |column| column.dict.len())
     }
 
     /// The value that a code of that column stands for.
     #[must_use]
     pub fn value(&self, index: usize, code: u32) -> &[u8] {
-        self.texts[index].as_ref().map_or(&[], |column| column.dict.key(code))
+        self.column(index).map_or(&[], |column| column.dict.key(code))
+    }
+
+    /// Number of text columns: those of [`TEXT_FIELDS`], and after them those of the log's own that
+    /// have a value so far.
+    #[must_use]
+    pub fn text_columns(&self) -> usize {
+        TEXT_FIELDS.len() + self.own.texts.len()
+    }
+
+    /// The columns of numbers of the log's own that have a value so far, in their steps.
+    #[must_use]
+    pub fn own_numbers(&self) -> &[Vec<u64>] {
+        &self.own.numbers
+    }
+
+    fn column(&self, index: usize) -> Option<&CodedColumn> {
+        match index.checked_sub(TEXT_FIELDS.len()) {
+            None => self.texts[index].as_ref(),
+            Some(own) => self.own.texts.get(own),
+        }
     }
 }

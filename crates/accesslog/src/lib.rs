@@ -11,12 +11,15 @@ mod dict;
 pub mod filter;
 pub mod format;
 mod log_histogram;
+mod own;
 pub mod parse;
 mod recorder;
 pub mod report;
 pub mod schema;
+mod setting;
 
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};
 pub use log_histogram::{HistogramBuffer, LogHistogram};
-pub use recorder::{Options, RecordedRows, Recorder, Recording, Rejected};
+pub use own::{LATE_COLUMNS_MAX, LeftOut, LogVariable, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns, OwnValues};
+pub use recorder::{LineFilter, Options, RecordedRows, Recorder, Recording, Rejected};

@@ -3,6 +3,8 @@
 use crate::aggregate::NoteReason;
 use crate::batch::LogBatch;
 use crate::filter::Filter;
+use crate::format::LogFormat;
+use crate::own::OwnColumns;
 use rorqual_pipe::Chunk;
 use std::sync::Arc;
 
@@ -12,17 +14,43 @@ pub struct Options {
     /// Leaves out the lines that it does not mean; they are counted as
     /// [`filtered`](crate::aggregate::LineCounts::filtered). Rejected lines only where it
     /// [names](Filter::names_flaws) them: they are never left out in silence.
-    pub only: Option<Arc<Filter>>,
+    pub only: Option<LineFilter>,
     /// Gets all rows.
     pub recording: Option<Arc<dyn Recording>>,
     /// Nothing is tallied: of the report only the numbers of lines and the samples are made.
     pub untallied: bool,
 }
 
+/// A filter of lines by its text, as a name in it may be that of a column of a log's own.
+#[derive(Debug, Clone)]
+pub struct LineFilter {
+    name: &'static str,
+    text: String,
+}
+
+impl LineFilter {
+    /// The filter of a text, which errors call by that name.
+    #[must_use]
+    pub fn new(name: &'static str, text: &str) -> Self {
+        Self { name, text: text.to_owned() }
+    }
+
+    /// The filter of lines with these columns.
+    ///
+    /// # Errors
+    /// A sentence with those of [`Schema::filter`](crate::schema::Schema::filter).
+    pub(crate) fn of(&self, own: &OwnColumns) -> Result<Filter, String> {
+        own.schema().filter(&self.text).map_err(|error| format!("{}: {error}", self.name))
+    }
+}
+
 /// Makes recorders, one for each worker of a run.
 pub trait Recording: Send + Sync {
     /// Recorders for the run over the input `name`, which comes after all inputs before.
-    fn recorders(&self, name: &str, count: usize) -> Vec<Box<dyn Recorder>>;
+    fn recorders(&self, name: &str, format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>>;
+
+    /// The columns of a log's own that these have.
+    fn own(&self) -> Option<Arc<OwnColumns>>;
 }
 
 /// Takes the rows of one worker.
@@ -31,8 +59,9 @@ pub trait Recorder: Send {
     /// order.
     fn take(&mut self, rows: &RecordedRows<'_>);
 
-    /// The codes of the text column at `index` of [`TEXT_FIELDS`](crate::TEXT_FIELDS) stand for
-    /// other values from the next rows on.
+    /// The codes of the text column at `index`, of
+    /// [`text_columns`](crate::LogBatch::text_columns), stand for other values from the next rows
+    /// on.
     fn forget(&mut self, index: usize);
 
     /// No rows have come for a while: time to show others what there is.

@@ -219,6 +219,33 @@ pub struct OwnColumn {
     pub unit: Option<NumberUnit>,
 }
 
+/// Content of a column of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextContent {
+    /// Any text.
+    #[default]
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// JSON: a list, or values of several types.
+    Json,
+    /// The pattern of a message, which follows from it.
+    Pattern,
+}
+
+impl TextContent {
+    /// Name for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Flag => "flag",
+            Self::Json => "json",
+            Self::Pattern => "pattern",
+        }
+    }
+}
+
 /// The columns of rows: some of those of access logs, and its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
@@ -228,6 +255,10 @@ pub struct Schema {
     /// In the order of the file.
     own: Vec<OwnColumn>,
     panels: Vec<TextColumn>,
+    /// Of its own columns of texts; where it is shorter, they are of any text.
+    text_kinds: Vec<TextContent>,
+    /// Name of its own column that is the time of a row.
+    time: Option<String>,
     is_table: bool,
 }
 
@@ -259,6 +290,12 @@ impl Schema {
         Self::new(false, has_times, own)
     }
 
+    /// The columns of access logs, and after them a log's own, whose names are none of theirs.
+    #[must_use]
+    pub fn log(own: Vec<OwnColumn>) -> Self {
+        Self::new(true, true, own)
+    }
+
     fn new(is_access_log: bool, has_times: bool, own: Vec<OwnColumn>) -> Self {
         let of_tables = |name: &str| name == "flaw" || (has_times && ["hour", "weekday"].contains(&name));
         // What is derived gives way to a file's own column, in whatever case.
@@ -283,7 +320,31 @@ impl Schema {
                 }
             }
         }
-        Self { texts, numbers, own, panels, is_table: !is_access_log }
+        Self { texts, numbers, own, panels, text_kinds: Vec::new(), time: None, is_table: !is_access_log }
+    }
+
+    /// The same, of whose own columns of texts the contents are known, in their order.
+    #[must_use]
+    pub fn with_text_kinds(self, text_kinds: Vec<TextContent>) -> Self {
+        Self { text_kinds, ..self }
+    }
+
+    /// The same, whose own column of that name is the time of a row.
+    #[must_use]
+    pub fn with_time(self, time: Option<String>) -> Self {
+        Self { time, ..self }
+    }
+
+    /// Name of its own column that is the time of a row.
+    #[must_use]
+    pub fn time(&self) -> Option<&str> {
+        self.time.as_deref()
+    }
+
+    /// Content of the own column of texts with this number.
+    #[must_use]
+    pub fn text_kind(&self, number: usize) -> TextContent {
+        self.text_kinds.get(number).copied().unwrap_or_default()
     }
 
     /// True if the rows are those of a table, and no access log's.
@@ -347,6 +408,8 @@ impl Schema {
         let texts = self.texts.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
         let numbers = self.numbers.iter().map(|entry| entry.as_ref().map(|entry| &*entry.name));
         let names = texts.chain(numbers);
+        // A log's own may be named as its format writes them.
+        let name = if self.is_table { name } else { bare_name(name) };
         let exact = names.clone().position(|known| known == Some(name));
         let mut alike = names.enumerate().filter(|(_, known)| known.is_some_and(|known| known.eq_ignore_ascii_case(name)));
         let only = || alike.next().filter(|_| alike.next().is_none()).map(|(place, _)| place);
@@ -385,9 +448,48 @@ impl Schema {
         crate::filter::parse(text, self)
     }
 
+    /// Reads a filter that may also name columns which are not among these, to check how it is
+    /// written before they are known.
+    ///
+    /// # Errors
+    /// As [`filter`](Self::filter).
+    pub fn filter_of_any(&self, text: &str) -> Result<Filter, FilterError> {
+        let mut schema = Cow::Borrowed(self);
+        loop {
+            let error = match schema.filter(text) {
+                Err(error) => error,
+                read => return read,
+            };
+            // A name is a text's until it is compared as numbers are.
+            let mut own = schema.own.clone();
+            match (&error.unknown, own.last_mut()) {
+                (Some(name), _) => own.push(OwnColumn { name: name.clone(), unit: None }),
+                (None, Some(last)) if schema.own.len() > self.own.len() && last.unit.is_none() => {
+                    last.unit = Some(NumberUnit::Float);
+                }
+                _ => return Err(error),
+            }
+            schema = Cow::Owned(Self::log(own));
+        }
+    }
+
     /// The filter as [`filter`](Self::filter) reads it.
     #[must_use]
     pub fn written(&self, filter: &Filter) -> String {
         crate::filter::written(filter, self)
     }
+}
+
+/// The name in a variable as nginx writes it (`$request_id`), or Apache (`%{SSL_PROTOCOL}x`); the
+/// name itself where it is neither.
+fn bare_name(name: &str) -> &str {
+    let of_apache = || {
+        let (argument, letter) = name.strip_prefix("%{")?.rsplit_once('}')?;
+        (letter.len() == 1 && letter.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(argument)
+    };
+    let of_nginx = || {
+        let name = name.strip_prefix('$')?;
+        name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).or(Some(name))
+    };
+    of_apache().or_else(of_nginx).unwrap_or(name)
 }

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    rorqual_shell::args::word_settings();
     let cli = match Cli::try_parse_from(args::typed(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refused(error).into(),

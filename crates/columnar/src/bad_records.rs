@@ -1,6 +1,9 @@
 //! Records that are no rows: how many, and which is the first.
 
 use crate::decode::BadRecord;
+use crate::json::TOO_LARGE;
+use crate::log::LINE_TOO_LONG;
+use crate::setting::RECORD_MAX;
 use rorqual_pipe::{Chunk, Error, ErrorClass, format_size};
 
 /// The bad records of one input or several, in the order in which they are added.
@@ -14,7 +17,10 @@ pub struct BadRecords {
 impl BadRecord {
     /// The error of the first, in the input `name`.
     pub(crate) fn error(&self, name: &str) -> Error {
-        let message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
+        let mut message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
+        if [TOO_LARGE, LINE_TOO_LONG].contains(&self.reason) {
+            message += &format!("; {RECORD_MAX} moves this limit");
+        }
         Error::new(ErrorClass::Corrupt, name, message).at(self.at)
     }
 }
@@ -34,7 +40,7 @@ impl BadRecords {
     /// One that starts at `offset` and is longer than one may be.
     pub fn add_long(&mut self, name: &str, offset: u64, record_bytes_max: usize) {
         let max = format_size(record_bytes_max as u64);
-        self.one(|| Error::new(ErrorClass::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
+        self.one(|| Error::new(ErrorClass::Limit, name, format!("a record of more than {RECORD_MAX} {max} starts")).at(offset));
     }
 
     /// The sentence that they were left out, with their fate, and the fault of the first; `None`

@@ -1,5 +1,6 @@
 //! Decoding of a chunk by a worker.
 
+use crate::setting::EXACT_NUMBERS;
 use crate::shape::Shape;
 use arrow_array::RecordBatch;
 use rorqual_pipe::{Chunk, Error};
@@ -106,6 +107,10 @@ pub enum DecodeNote {
     RepairedLine,
     /// A line that was logged before its end, whose numbers are those so far.
     SoFar,
+    /// A value that is no number, of a variable of a log's own whose values are numbers.
+    NoNumber,
+    /// A key of a log that its first lines do not have.
+    LateKey,
 }
 
 /// Number of times that something was met, and its first place.
@@ -119,7 +124,7 @@ pub struct Occurrences {
 
 impl DecodeNote {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::DuplicateKey,
         Self::NumberAsText,
         Self::RoundedNumber,
@@ -128,23 +133,29 @@ impl DecodeNote {
         Self::ReplacedSurrogate,
         Self::RepairedLine,
         Self::SoFar,
+        Self::NoNumber,
+        Self::LateKey,
     ];
 }
 
 impl fmt::Display for DecodeNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             Self::DuplicateKey => "a key twice in one object, whose last value counts",
             Self::NumberAsText => "a number that 64 bits or a double would change, which stays text",
             Self::RoundedNumber => {
-                "a number of more digits than a double has, which became the nearest (--exact-numbers keeps it as text)"
+                let text = "a number of more digits than a double has, which became the nearest";
+                return write!(f, "{text} ({EXACT_NUMBERS} keeps it as text)");
             }
             Self::Rest => "a value without a column, which is in _rest",
             Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
             Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
             Self::RepairedLine => "a line with a field that could not be read, which is null",
+            Self::NoNumber => "a part of a log with a value that is no number in a column of numbers, which is null",
+            Self::LateKey => "a part of a log with a key that its first 200 lines do not have, which has no column",
             Self::SoFar => "a line logged before its end, whose bytes and times are those so far (+)",
-        })
+        };
+        f.write_str(text)
     }
 }
 

@@ -3,9 +3,11 @@
 use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
 use crate::limits::row_bytes_max;
 use crate::scan::ScanHead;
+use crate::setting::{FROM, ROWS};
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_accesslog::format::{Detection, ForeignContent, LogFormat, detect as detect_log};
+use rorqual_pipe::setting::FORMAT;
 use rorqual_pipe::{Framing, Splitter};
 use std::path::Path;
 
@@ -95,7 +97,7 @@ impl RecordFormat {
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
         let note = |keys: Vec<String>| {
             let path = json::format_path(&keys);
-            format!("is one document, which is one row; --rows '{path}' makes a row of each element of that array")
+            format!("is one document, which is one row; {ROWS} '{path}' makes a row of each element of that array")
         };
         Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
     }
@@ -116,7 +118,7 @@ impl RecordFormat {
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
-            _ => Err(ForeignContent::of_head(&head.bytes).map_or(NO_FORMAT.to_owned(), |foreign| {
+            _ => Err(ForeignContent::of_head(&head.bytes).map_or_else(no_format, |foreign| {
                 format!(
                     "this is {foreign}: no JSON, no access log and no table with separators. {}",
                     foreign.way_on(name, "convert")
@@ -138,7 +140,7 @@ impl RecordFormat {
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(format) = &given.log {
-            return Ok(Recognised { format: Self::Log(format.clone()), notes: Vec::new() });
+            return Ok(Recognised { format: Self::Log(format.sampled(&head.bytes)), notes: Vec::new() });
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {
@@ -155,7 +157,8 @@ impl RecordFormat {
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
         match self {
-            Self::Json(json::Layout::Lines, _) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Json(json::Layout::Lines, _) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Log(_) => Framing::LogLines { line_bytes_max: record_bytes_max },
             Self::Json(..) | Self::Csv(_) => Framing::Records { record_bytes_max },
         }
     }
@@ -212,5 +215,9 @@ impl RecordFormat {
     }
 }
 
-const NO_FORMAT: &str = "this is no JSON, no access log of a known format and no table with separators; \
-    --from json|ndjson|csv|tsv|log says what it is, --format a log's format";
+fn no_format() -> String {
+    format!(
+        "this is no JSON, no access log of a known format and no table with separators; \
+         {FROM} json|ndjson|csv|tsv|log says what it is, {FORMAT} a log's format"
+    )
+}

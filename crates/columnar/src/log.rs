@@ -2,29 +2,43 @@
 
 use crate::decode::{BadRecord, Decode, DecodeNote, DecodedRecords};
 use crate::text::UncheckedTexts;
-use arrow_array::builder::{Float64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
+use arrow_array::builder::{Float64Builder, Int64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use rorqual_accesslog::OwnColumns;
 use rorqual_accesslog::format::{Field, LogFormat};
 use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
+use rorqual_accesslog::schema::{NumberUnit, Schema as LogSchema, TextColumn, integer_of};
 use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as
 /// u64, `request_time` and `upstream_time` in seconds as f64, as filters and reports have them, all
-/// others as texts. A field that a line does not have is null.
+/// others as texts. The variables of the format's own come after them. A field that a line does not
+/// have is null.
 #[must_use]
 pub fn schema(format: &LogFormat) -> SchemaRef {
-    let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
-    Arc::new(Schema::new(format.fields().map(field).collect::<Vec<_>>()))
+    Arc::new(Schema::new(columns(format, &own(format))))
 }
 
-/// The same, and after them the flaws that [`LogRows`] is given.
+/// The same with a log's own columns, and after them the flaws that [`LogRows`] is given.
 #[must_use]
-pub fn schema_with_flaws(format: &LogFormat) -> SchemaRef {
-    let flaws = FLAWS.map(|name| Arc::new(ArrowField::new(name, DataType::Utf8, true)));
-    Arc::new(Schema::new(schema(format).fields().iter().cloned().chain(flaws).collect::<Vec<_>>()))
+pub fn schema_with_flaws(format: &LogFormat, own: &OwnColumns) -> SchemaRef {
+    let flaws = FLAWS.map(|name| ArrowField::new(name, DataType::Utf8, true));
+    Arc::new(Schema::new(columns(format, own).into_iter().chain(flaws).collect::<Vec<_>>()))
+}
+
+fn columns(format: &LogFormat, own: &OwnColumns) -> Vec<ArrowField> {
+    let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
+    let own = own.schema().own().iter().map(|own| ArrowField::new(&own.name, own_type(own.unit), true)).collect::<Vec<_>>();
+    format.fields().map(field).chain(own).collect()
+}
+
+/// The own columns of a format: its variables, and no others.
+fn own(format: &LogFormat) -> OwnColumns {
+    let numbers = format.variables().iter().filter(|variable| variable.column().unit.is_some()).count();
+    OwnColumns::new(format.variables(), format.variables().len() - numbers, numbers)
 }
 
 /// Fault of a line, and the text of a rejected one.
@@ -40,6 +54,15 @@ fn data_type(field: Field) -> DataType {
     }
 }
 
+fn own_type(unit: Option<NumberUnit>) -> DataType {
+    match unit {
+        None => DataType::Utf8,
+        Some(NumberUnit::Bytes | NumberUnit::Natural) => DataType::UInt64,
+        Some(NumberUnit::Integer) => DataType::Int64,
+        Some(_) => DataType::Float64,
+    }
+}
+
 /// Records on their way to be a batch.
 pub struct LogRows {
     schema: SchemaRef,
@@ -51,16 +74,14 @@ pub struct LogRows {
 
 impl LogRows {
     /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`],
-    /// or none: then a batch has rows and no columns.
+    /// or none: then a batch has rows and no columns. The log's `own` are those of the records.
     #[must_use]
-    pub fn new(schema: &SchemaRef) -> Self {
-        let flaws = schema
-            .fields()
-            .iter()
-            .filter(|column| FLAWS.contains(&&**column.name()))
-            .map(|_| UncheckedTexts::default())
-            .collect();
-        let columns = fields(schema).map(LogColumn::of).collect();
+    pub fn new(schema: &SchemaRef, own: &OwnColumns) -> Self {
+        let names = || schema.fields().iter().map(|column| &**column.name());
+        let flaws = names().filter(|name| FLAWS.contains(name)).map(|_| UncheckedTexts::default()).collect();
+        let own = own.schema();
+        let columns =
+            schema.fields().iter().filter(|field| !FLAWS.contains(&&**field.name())).map(|field| column(field, &own)).collect();
         Self { schema: Arc::clone(schema), columns, flaws, rows: 0, text_bytes: 0 }
     }
 
@@ -113,7 +134,25 @@ impl LogRows {
 
 /// The fields that are columns of `schema`.
 fn fields(schema: &SchemaRef) -> impl Iterator<Item = Field> {
-    schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()))
+    schema.fields().iter().filter_map(|column| field(column.name()))
+}
+
+fn field(name: &str) -> Option<Field> {
+    Field::ALL.into_iter().find(|field| field.name() == name)
+}
+
+/// A column of a schema: a field, or one of a log's own. One of another log has no values.
+fn column(column: &ArrowField, own: &LogSchema) -> LogColumn {
+    if let Some(field) = field(column.name()) {
+        return LogColumn::of(field);
+    }
+    let text = own.text(column.name()).and_then(TextColumn::as_own);
+    let number = own.number(column.name()).and_then(|number| Some((number.as_own()?, own.unit(number))));
+    match (text, number) {
+        (Some(number), _) => LogColumn::OwnText(number, UncheckedTexts::default()),
+        (_, Some((number, unit))) => LogColumn::OwnNumber(number, unit, OwnNumbers::of(column.data_type())),
+        _ => LogColumn::OwnNumber(usize::MAX, NumberUnit::Natural, OwnNumbers::of(column.data_type())),
+    }
 }
 
 fn push_text(texts: &mut UncheckedTexts, text: &[u8]) {
@@ -123,11 +162,17 @@ fn push_text(texts: &mut UncheckedTexts, text: &[u8]) {
     }
 }
 
+/// Fault of a line that is longer than a record may be.
+pub(crate) const LINE_TOO_LONG: &str = "a line that is too long";
+
 /// Decodes lines of one format.
 pub struct LogDecoder {
     parser: LogParser,
     rows: LogRows,
     span_us: Option<RangeInclusive<i64>>,
+    own: Arc<OwnColumns>,
+    /// Values so far that are in no column, or do not fit theirs.
+    lost: (u64, usize),
 }
 
 impl LogDecoder {
@@ -136,7 +181,22 @@ impl LogDecoder {
     #[must_use]
     pub fn new(format: &LogFormat, schema: &SchemaRef) -> Self {
         let parser = LogParser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
-        Self { parser, rows: LogRows::new(schema), span_us: None }
+        let own = Arc::new(own(format));
+        let has_own = schema.fields().len() > fields(schema).count();
+        let parser = if has_own { parser.with_own(&own, usize::MAX) } else { parser };
+        Self { parser, rows: LogRows::new(schema, &own), span_us: None, own, lost: (0, 0) }
+    }
+
+    /// Notes the values of a chunk that are in no column.
+    fn note_lost(&mut self, offset: u64, decoded: &mut DecodedRecords) {
+        let (misfits, left_out) = (self.own.misfits(), self.own.left_out().names.len());
+        if misfits > self.lost.0 {
+            decoded.notes.add(DecodeNote::NoNumber, offset);
+        }
+        if left_out > self.lost.1 {
+            decoded.notes.add(DecodeNote::LateKey, offset);
+        }
+        self.lost = (misfits, left_out);
     }
 
     /// Leaves out the lines whose time is outside of `span_us`, and those without a time. A line
@@ -150,8 +210,16 @@ impl LogDecoder {
 impl Decode for LogDecoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
         let mut decoded = DecodedRecords::default();
-        for line in chunk.lines().filter(|line| !line.long) {
+        for line in chunk.lines() {
             let offset = chunk.offset + line.start as u64;
+            if line.long {
+                // One that goes on in the next chunk is the caller's.
+                if chunk.long_start() != Some(line.start) {
+                    let length = (line.end - line.start) as u64;
+                    decoded.bad.push(BadRecord { offset, length, at: offset, reason: LINE_TOO_LONG });
+                }
+                continue;
+            }
             let record = match self.parser.parse(line.bytes) {
                 LineOutcome::Parsed(record) => record,
                 LineOutcome::Repaired(record, flaw) => {
@@ -166,8 +234,7 @@ impl Decode for LogDecoder {
                     return Err(Error::new(ErrorClass::Corrupt, "", message).at(offset));
                 }
                 LineOutcome::Rejected(flaw) => {
-                    let ended = line.start + line.bytes.len() < chunk.bytes.len();
-                    let length = line.bytes.len() as u64 + u64::from(ended);
+                    let length = (line.end - line.start) as u64;
                     decoded.bad.push(BadRecord { offset, length, at: offset, reason: reason(flaw) });
                     continue;
                 }
@@ -180,6 +247,7 @@ impl Decode for LogDecoder {
             }
             self.rows.push(&record);
         }
+        self.note_lost(chunk.offset, &mut decoded);
         let batch =
             self.rows.finish().map_err(|error| Error::new(ErrorClass::Corrupt, "", error.to_string()).at(chunk.offset))?;
         decoded.batches.extend(batch);
@@ -195,6 +263,51 @@ enum LogColumn {
     /// exact.
     Seconds(fn(&LogRecord<'_>) -> Option<u64>, Float64Builder),
     Text(for<'a> fn(&LogRecord<'a>) -> &'a [u8], UncheckedTexts),
+    /// By its number among the own columns of texts.
+    OwnText(usize, UncheckedTexts),
+    OwnNumber(usize, NumberUnit, OwnNumbers),
+}
+
+/// Numbers of an own column, as the schema has them: those of several logs may be of a wider type.
+enum OwnNumbers {
+    Unsigned(UInt64Builder),
+    Signed(Int64Builder),
+    Float(Float64Builder),
+    Text(UncheckedTexts),
+}
+
+impl OwnNumbers {
+    fn of(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::UInt64 => Self::Unsigned(UInt64Builder::new()),
+            DataType::Int64 => Self::Signed(Int64Builder::new()),
+            DataType::Float64 => Self::Float(Float64Builder::new()),
+            _ => Self::Text(UncheckedTexts::default()),
+        }
+    }
+
+    fn push(&mut self, unit: NumberUnit, step: Option<u64>) {
+        let signed = |step: u64| if unit == NumberUnit::Integer { integer_of(step) } else { step.cast_signed() };
+        match self {
+            Self::Unsigned(numbers) => numbers.append_option(step),
+            Self::Signed(numbers) => numbers.append_option(step.map(signed)),
+            Self::Float(numbers) => numbers.append_option(step.map(|step| unit.value(step))),
+            Self::Text(texts) => match (unit, step) {
+                (_, None) => texts.push_null(),
+                (NumberUnit::Integer, Some(step)) => texts.push(integer_of(step).to_string().as_bytes()),
+                (_, Some(step)) => texts.push(unit.value(step).to_string().as_bytes()),
+            },
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Unsigned(numbers) => Arc::new(numbers.finish()),
+            Self::Signed(numbers) => Arc::new(numbers.finish()),
+            Self::Float(numbers) => Arc::new(numbers.finish()),
+            Self::Text(texts) => texts.finish(),
+        }
+    }
 }
 
 impl LogColumn {
@@ -232,12 +345,15 @@ impl LogColumn {
             Self::Number(of, numbers) => numbers.append_option(of(record)),
             Self::Seconds(of, numbers) => numbers.append_option(of(record).map(|us| us as f64 / 1e6)),
             Self::Text(of, texts) => push_text(texts, of(record)),
+            Self::OwnText(number, texts) => push_text(texts, record.own.map_or(&[], |own| own.text(*number))),
+            Self::OwnNumber(number, unit, numbers) => numbers.push(*unit, record.own.and_then(|own| own.number(*number))),
         }
     }
 
     fn text_of<'a>(&self, record: &LogRecord<'a>) -> Option<&'a [u8]> {
         match self {
             Self::Text(of, _) => Some(of(record)),
+            Self::OwnText(number, _) => record.own.map(|own| own.text(*number)),
             _ => None,
         }
     }
@@ -248,7 +364,8 @@ impl LogColumn {
             Self::Status(statuses) => Arc::new(statuses.finish()),
             Self::Number(_, numbers) => Arc::new(numbers.finish()),
             Self::Seconds(_, numbers) => Arc::new(numbers.finish()),
-            Self::Text(_, texts) => texts.finish(),
+            Self::Text(_, texts) | Self::OwnText(_, texts) => texts.finish(),
+            Self::OwnNumber(_, _, numbers) => numbers.finish(),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The segment that a recorder fills.
 
 use crate::columns::{ColumnCounts, TIME};
-use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
+use crate::dictionary::OTHERS;
+use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values, uncoded_bytes_max};
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
+use crate::uncoded::UncodedBuilder;
 use foldhash::fast::RandomState;
 use rorqual_accesslog::ABSENT;
 use std::collections::HashMap;
+use std::io;
 
 /// Stands for a code of the segment that is not known yet; codes are one above.
 pub(crate) const UNKNOWN: u32 = 0;
@@ -16,6 +19,10 @@ pub(crate) struct SegmentBuilder {
     rows_max: usize,
     /// Distinct values of all columns.
     values: usize,
+    /// Bytes of the texts without a code of all columns.
+    uncoded_bytes: usize,
+    /// A text was not kept.
+    is_short: bool,
     runs: Vec<InputRun>,
     coded: Vec<CodeColumnBuilder>,
     numbers: Vec<Vec<u64>>,
@@ -27,6 +34,15 @@ struct CodeColumnBuilder {
     codes: Vec<u16>,
     globals: Vec<u32>,
     locals: HashMap<u32, u16, RandomState>,
+    uncoded: UncodedBuilder,
+}
+
+/// A value that a segment may not have yet.
+pub(crate) enum NewValue<'a> {
+    /// Its code in all segments.
+    Coded(u32),
+    /// A text without one: the code of its group, its hash, and itself.
+    Uncoded(u32, u64, &'a [u8]),
 }
 
 impl SegmentBuilder {
@@ -34,6 +50,8 @@ impl SegmentBuilder {
         Self {
             rows_max: rows_max.clamp(1, SEGMENT_ROWS_MAX),
             values: 0,
+            uncoded_bytes: 0,
+            is_short: false,
             runs: Vec::new(),
             coded: (0..counts.coded).map(|_| CodeColumnBuilder::default()).collect(),
             numbers: vec![Vec::new(); counts.numbers],
@@ -48,10 +66,17 @@ impl SegmentBuilder {
     }
 
     /// Goes on with a segment and its columns.
-    pub(crate) fn take_up(&mut self, segment: &Segment, columns: &SegmentColumns) {
-        for (column, coded) in self.coded.iter_mut().zip(&columns.coded) {
+    ///
+    /// # Errors
+    /// When its texts without a code are damaged.
+    pub(crate) fn take_up(&mut self, segment: &Segment, columns: &SegmentColumns) -> io::Result<()> {
+        for (index, (column, coded)) in self.coded.iter_mut().zip(&columns.coded).enumerate() {
             self.values += coded.globals.len();
-            column.locals.extend(coded.globals.iter().copied().zip(0..));
+            column.locals.extend(coded.known().iter().copied().zip(0..));
+            if let Some(uncoded) = columns.uncoded(index) {
+                column.uncoded.take_up(uncoded, coded.known().len() as u16)?;
+                self.uncoded_bytes += uncoded.texts.bytes_of_texts();
+            }
             column.globals.extend_from_slice(&coded.globals);
             column.codes.extend((0..segment.rows).map(|row| coded.codes.get(row) as u16));
         }
@@ -59,6 +84,7 @@ impl SegmentBuilder {
             column.extend((0..segment.rows).map(|row| numbers.get(row).unwrap_or(ABSENT)));
         }
         self.runs.extend_from_slice(&segment.runs);
+        Ok(())
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -71,7 +97,17 @@ impl SegmentBuilder {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.room() == 0 || self.values >= segment_values(self.rows_max)
+        self.room() == 0 || self.values >= segment_values(self.rows_max) || self.uncoded_room() == 0
+    }
+
+    /// Bytes of texts without a code that there is room for.
+    pub(crate) fn uncoded_room(&self) -> usize {
+        uncoded_bytes_max(self.rows_max).saturating_sub(self.uncoded_bytes)
+    }
+
+    /// True if a text was not kept since this was asked last.
+    pub(crate) fn take_shortage(&mut self) -> bool {
+        std::mem::take(&mut self.is_short)
     }
 
     /// The local code of a value, which has one row at least.
@@ -81,17 +117,39 @@ impl SegmentBuilder {
         local_of(globals, locals, &mut self.values, global)
     }
 
-    /// Appends rows of a column by foreign codes: `global` has the values, and `local` the known
-    /// local codes.
-    pub(crate) fn append(&mut self, column: usize, codes: &[u32], global: &[u32], local: &mut [u32]) {
-        let (CodeColumnBuilder { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
+    /// The same of a value that may be a text without a code.
+    pub(crate) fn local_of(&mut self, column: usize, value: &NewValue<'_>) -> u16 {
+        let (group, hash, text) = match value {
+            NewValue::Coded(global) => return self.local(column, *global),
+            NewValue::Uncoded(group, hash, text) => (*group, *hash, *text),
+        };
+        if let Some(local) = self.coded[column].uncoded.local(hash) {
+            return local;
+        }
+        if text.len() > self.uncoded_room() {
+            self.is_short = true;
+            return self.local(column, OTHERS);
+        }
+        let CodeColumnBuilder { globals, uncoded, .. } = &mut self.coded[column];
+        let local = globals.len() as u16;
+        globals.push(group);
+        uncoded.add(local, hash, text);
+        self.values += 1;
+        self.uncoded_bytes += text.len();
+        local
+    }
+
+    /// Appends rows of a column by foreign codes, with the known `local` codes of these; `value`
+    /// has the others.
+    pub(crate) fn append<'a>(&mut self, column: usize, codes: &[u32], local: &mut [u32], value: impl Fn(u32) -> NewValue<'a>) {
+        let mut to = std::mem::take(&mut self.coded[column].codes);
         to.extend(codes.iter().map(|&code| {
-            let local = &mut local[code as usize];
-            if *local == UNKNOWN {
-                *local = u32::from(local_of(globals, locals, values, global[code as usize])) + 1;
+            if local[code as usize] == UNKNOWN {
+                local[code as usize] = u32::from(self.local_of(column, &value(code))) + 1;
             }
-            (*local - 1) as u16
+            (local[code as usize] - 1) as u16
         }));
+        self.coded[column].codes = to;
     }
 
     /// Appends rows of columns that they do not have.
@@ -125,20 +183,25 @@ impl SegmentBuilder {
 
     /// The rows so far as a segment.
     pub(crate) fn segment(&self, complete: bool) -> Segment {
-        let coded = self.coded.iter().map(|column| CodedColumnRef::sorted(&column.globals, &column.codes)).collect();
+        let sorted = |column: &CodeColumnBuilder| CodedColumnRef::sorted(&column.globals, &column.uncoded.locals, &column.codes);
+        let coded = self.coded.iter().map(sorted).collect();
+        let uncoded = (0..).zip(&self.coded).filter(|(_, column)| !column.uncoded.is_empty());
+        let uncoded = uncoded.map(|(index, column)| (index, column.uncoded.texts())).collect();
         let numbers = self.numbers.iter().map(|numbers| CodedNumbers::new(numbers)).collect();
-        Segment::new(self.rows(), self.runs.clone(), SegmentColumns { coded, numbers }, complete)
+        Segment::new(self.rows(), self.runs.clone(), SegmentColumns { coded, numbers, uncoded }, complete)
     }
 
     /// Starts afresh; memory stays.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.values = 0;
+        self.uncoded_bytes = 0;
         self.numbers.iter_mut().for_each(Vec::clear);
         for column in &mut self.coded {
             column.codes.clear();
             column.globals.clear();
             column.locals.clear();
+            column.uncoded.clear();
         }
     }
 }
@@ -202,7 +265,7 @@ mod tests {
         first.numbers(TIME)[3] = ABSENT;
         let mut second = SegmentBuilder::new(1_024, COUNTS);
         let open = first.segment(false);
-        second.take_up(&open, open.columns().expect("in memory"));
+        second.take_up(&open, open.columns().expect("in memory")).expect("whole");
         assert_eq!(second.values, first.values);
         (25..40).for_each(|row| push(&mut second, row * 7 % 31));
         let (whole, second) = (whole.segment(true), second.segment(true));

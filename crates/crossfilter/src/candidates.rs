@@ -7,6 +7,7 @@ use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
+use crate::number_buckets::Threshold;
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
@@ -14,7 +15,7 @@ use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
 use rorqual_accesslog::filter::{Filter, FilterRegex, NumberTest, TextTest, TextValue};
-use rorqual_accesslog::schema::{NumberColumn, TextColumn};
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
@@ -91,6 +92,8 @@ pub(crate) struct CandidateField {
     pub(crate) index: usize,
     /// Code of the derived column for each code, where the column is derived.
     classes: Option<Arc<Vec<u32>>>,
+    /// The first code of a group of texts that no field's value stands for.
+    groups_start: u32,
 }
 
 /// Usual values of a field at most.
@@ -103,8 +106,8 @@ impl CandidateField {
     /// The value of a field whose column has this code in all segments.
     pub(crate) fn value(&self, global: u32) -> u32 {
         match &self.classes {
-            Some(classes) if global != OTHERS => classes.get(global as usize).copied().unwrap_or(NONE),
-            _ => global,
+            Some(classes) => classes.get(global as usize).copied().unwrap_or(NONE),
+            None => global,
         }
     }
 
@@ -127,7 +130,7 @@ impl CandidateField {
 
     /// True if the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
-        code > if self.column.is_some() { OTHERS } else { NONE }
+        if self.column.is_some() { code > OTHERS && code < self.groups_start } else { code > NONE }
     }
 }
 
@@ -137,11 +140,16 @@ impl RowStore {
         let text = |column: TextColumn| {
             let (index, derived) = source(column);
             let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
-            CandidateField { column: Some(column), index, classes }
+            let groups_start = match derived {
+                Some(_) => u32::MAX,
+                None => self.dictionaries[index].lock().groups_start(),
+            };
+            CandidateField { column: Some(column), index, classes, groups_start }
         };
-        let query = self.schema().texts().filter(|column| *column == TextColumn::QUERY);
-        let texts = self.schema().panels().iter().copied().chain(query).map(text);
-        texts.chain([CandidateField { column: None, index: STATUS, classes: None }]).collect()
+        let schema = self.schema();
+        let query = schema.texts().filter(|column| *column == TextColumn::QUERY);
+        let texts = schema.panels().iter().copied().chain(query).map(text);
+        texts.chain([CandidateField { column: None, index: STATUS, classes: None, groups_start: u32::MAX }]).collect()
     }
 
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked
@@ -181,6 +189,42 @@ impl RowStore {
             found.append(&mut of_field);
         }
         (found, tried)
+    }
+
+    /// Adds, of each of the schema's own columns of numbers, the least number that says most, where
+    /// at least `hits_min` of the rows asked about have as much; returns how many were looked at.
+    pub(crate) fn own_thresholds(
+        &self,
+        inside: &CountedViews,
+        all: &CountedViews,
+        hits_min: u64,
+        found: &mut Vec<CandidateValue>,
+    ) -> usize {
+        let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
+        let rows_out = rows_all.saturating_sub(rows_in);
+        let mut tried = 0;
+        for (number, (own_in, own_all)) in inside.spreads.own.iter().zip(&all.spreads.own).enumerate() {
+            let column = NumberColumn::own(number);
+            let unit = self.schema().unit(column);
+            if unit == NumberUnit::Moment {
+                continue;
+            }
+            let (own_in, own_all) = own_in.alike(own_all);
+            let thresholds_in = own_in.thresholds(unit);
+            let mut of_column = Vec::new();
+            for Threshold { least, value, hits } in own_all.thresholds(unit) {
+                let place = thresholds_in.partition_point(|threshold| threshold.value < value);
+                let hits_in = thresholds_in.get(place).map_or(0, |threshold| threshold.hits);
+                let evidence = Evidence { hits_in, rows_in, hits_out: hits.saturating_sub(hits_in), rows_out };
+                let test = CandidateTest::AtLeast(column, least);
+                tried += 1;
+                if hits_in >= hits_min && evidence.ratio() > 1.0 {
+                    of_column.push((digits(value), CandidateValue { test, evidence, key: number as u64 }));
+                }
+            }
+            found.extend(roundest_of_best(of_column));
+        }
+        tried
     }
 
     /// Values of usual rows: drawn by their rows without putting back, by the hash of their texts
@@ -228,6 +272,27 @@ impl RowStore {
         }
     }
 }
+
+/// Digits of a number as people write it, without zeros at either end.
+fn digits(value: f64) -> usize {
+    let written = format!("{value}");
+    let digits: String = written.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+/// Of least numbers that say nearly as much as the one that says most, the one with the fewest
+/// digits.
+fn roundest_of_best(candidates: Vec<(usize, CandidateValue)>) -> Option<CandidateValue> {
+    let most = candidates.iter().map(|(_, candidate)| candidate.evidence.g()).fold(0.0, f64::max);
+    let nearly = candidates.into_iter().filter(|(_, candidate)| candidate.evidence.g() >= NEARLY * most);
+    let order = |(a_digits, a): &(usize, CandidateValue), (b_digits, b): &(usize, CandidateValue)| {
+        a_digits.cmp(b_digits).then_with(|| b.evidence.g().total_cmp(&a.evidence.g()))
+    };
+    nearly.min_by(order).map(|(_, candidate)| candidate)
+}
+
+/// Part of the strongest evidence that a rounder number has to have.
+const NEARLY: f64 = 0.97;
 
 /// Leaves the candidates of a field that say most, and of the others those with most rows: a pair
 /// may say more than both of its values.
@@ -296,8 +361,8 @@ impl CandidateTest {
                 return Ok(some.then(|| numbers.select(&NumberTest::range(*least, u64::MAX), segment.rows)));
             }
             Self::Code { column, code, classes: Some(classes) } => {
-                let coded = segment.coded(source(*column).0, spill)?;
-                let is_it = |global: &u32| classes.get(*global as usize) == Some(code) && *global != OTHERS;
+                let coded = store.coded(segment, source(*column).0)?;
+                let is_it = |global: &u32| classes.get(*global as usize) == Some(code);
                 let local: Vec<bool> = coded.globals.iter().map(is_it).collect();
                 let some = local.iter().any(|passed| *passed);
                 return Ok(some.then(|| {
@@ -311,8 +376,8 @@ impl CandidateTest {
             Self::Code { column, code, classes: None } => (source(*column).0, *code),
             Self::Status(status) => (STATUS, *status),
         };
-        let coded = segment.coded(index, spill)?;
-        let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
+        let coded = store.coded(segment, index)?;
+        let Some(local) = coded.local_of(code) else { return Ok(None) };
         let local = local as u64;
         Ok(Some(coded.codes.select(local, local, segment.rows)))
     }

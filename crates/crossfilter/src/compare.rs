@@ -2,15 +2,20 @@
 
 use crate::columns::{STATUS, source};
 use crate::counted::CountedViews;
-use crate::dictionary::{NONE, OTHERS};
+use crate::dictionary::NONE;
+use crate::number_buckets::Threshold;
+use crate::number_spread::NumberSpread;
 use crate::panels::{amounts_of, shown};
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::view::{STATUS_FIELD, STATUS_TITLE, Stack, View, ViewError, ViewParts, ViewResult};
-use rorqual_accesslog::schema::TextColumn;
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use rorqual_pipe::Control;
 use serde::Serialize;
 use std::borrow::Cow;
+
+/// Quantiles of both views together whose numbers are compared.
+const QUANTILES: [u64; 4] = [50, 75, 90, 99];
 
 /// Two views: each whole, and panel by panel with the values of both.
 #[derive(Debug, Clone, Serialize)]
@@ -60,15 +65,52 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn compare(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
+        self.asked(|| self.side_by_side(a, b, wanted, control))
+    }
+
+    fn side_by_side(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
         let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
         let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel = |column: &TextColumn| self.compared(&counted_a, &counted_b, *column, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
-        let panels =
-            status.into_iter().chain(self.schema().panels().iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
+        let numbers = self.compared_numbers(&counted_a, &counted_b, wanted.top);
+        let schema = self.schema();
+        let panels = status.into_iter().chain(schema.panels().iter().map(panel)).chain(numbers);
+        let panels = panels.filter(|panel| !panel.rows.is_empty()).collect();
         let is_whole = |viewed: &ViewResult| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
         let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
+    }
+
+    /// The schema's own columns of numbers: the rows that have at least some number.
+    fn compared_numbers(&self, a: &CountedViews, b: &CountedViews, top: usize) -> Vec<ComparedPanel> {
+        let schema = self.schema();
+        let panel = |(number, (own_a, own_b)): (usize, (&NumberSpread, &NumberSpread))| {
+            let column = NumberColumn::own(number);
+            let unit = schema.unit(column);
+            let (own_a, own_b) = own_a.alike(own_b);
+            let mut both = own_a.clone();
+            both.take(&own_b);
+            let row = |threshold: &Threshold| {
+                let [hits_a, hits_b] = [&own_a, &own_b].map(|own| own.hits_from(threshold.value, unit));
+                let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
+                ComparedRow {
+                    value: format!(">= {}", threshold.value),
+                    hits_a,
+                    hits_b,
+                    bytes_a: 0,
+                    bytes_b: 0,
+                    share_difference: share(hits_b, rows(b)) - share(hits_a, rows(a)),
+                }
+            };
+            let thresholds = if unit == NumberUnit::Moment { Vec::new() } else { both.nearest_thresholds(unit, &QUANTILES) };
+            let mut rows: Vec<ComparedRow> = thresholds.iter().map(row).collect();
+            rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
+            rows.truncate(top);
+            let field = schema.number_name(column);
+            ComparedPanel { title: field.clone(), field, rows }
+        };
+        a.spreads.own.iter().zip(&b.spreads.own).enumerate().map(panel).collect()
     }
 
     fn compared(&self, a: &CountedViews, b: &CountedViews, field: TextColumn, top: usize) -> ComparedPanel {
@@ -80,14 +122,14 @@ impl RowStore {
         let text = |code: u32| tables.text_of(derived, code);
         let row = |code: u32| sides.row(code, shown(text(code)));
         let (title, field) = (self.schema().title(field), self.schema().text_name(field));
-        ComparedPanel { field, title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
+        ComparedPanel { field, title, rows: sides.top(|code| tables.is_value(derived, code), top).into_iter().map(row).collect() }
     }
 }
 
 fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPanel {
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
-    let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    let rows = sides.top(|status| status > NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
     ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
 }
 
@@ -104,10 +146,10 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The codes above `absent` whose shares differ most, ties by hits.
-    fn top(&self, absent: u32, count: usize) -> Vec<u32> {
+    /// The codes of values whose shares differ most, ties by hits.
+    fn top(&self, is_value: impl Fn(u32) -> bool, count: usize) -> Vec<u32> {
         let only_b = self.b.iter().filter(|(code, _)| self.a.get(*code).hits == 0);
-        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| *code > absent).collect();
+        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| is_value(*code)).collect();
         let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
         let order = |x: &u32, y: &u32| {
             let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());

@@ -4,11 +4,13 @@ use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
 use crate::limits::{BASE_BYTES_MIN, grid_buckets};
 use crate::page::Share;
-use crate::plan::{SelectedRows, ViewPlan, week_hours};
+use crate::plan::{ViewPlan, week_hours};
 use crate::segment::Segment;
 use crate::series::ViewSeries;
+use crate::sparse_counts::SparseCounts;
 use crate::store::{RowStore, Snapshot, lock};
-use crate::sums::{Distributions, Scratch, Sums, count};
+use crate::sums::{Distributions, Scratch, Sums, count, count_one};
+use crate::tally::UncodedTallies;
 use crate::timeline::{Axis, BANDS, BucketRun, Grid};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
@@ -23,6 +25,8 @@ const SAMPLE_SEGMENTS: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct CountedViews {
     pub(crate) sums: Sums,
+    /// Rows of texts without a code.
+    pub(crate) tallies: UncodedTallies,
     pub(crate) spreads: Distributions,
     pub(crate) axis: Option<Axis>,
     pub(crate) histogram: Grid,
@@ -33,30 +37,16 @@ pub(crate) struct CountedViews {
     pub(crate) bands: Grid,
     pub(crate) rows_total: u64,
     pub(crate) rows_dropped: u64,
-    /// The least and the most rows that the filter can mean, whatever the values are that had no
-    /// room; `None` where it can't be told.
-    pub(crate) bounds: Option<(u64, u64)>,
     /// True if the filter means these rows and no others, of all that there are.
     pub(crate) exact: bool,
-}
-
-impl CountedViews {
-    /// Rows that the filter may mean beside those that were counted.
-    pub(crate) fn doubtful(&self) -> u64 {
-        self.bounds.map_or(0, |(_, most)| most.saturating_sub(self.sums.all.hits))
-    }
-
-    /// The most rows that were counted and that the filter may not mean: where it excludes values,
-    /// those without room count as others.
-    pub(crate) fn overcounted_max(&self) -> u64 {
-        self.bounds.map_or(0, |(least, _)| self.sums.all.hits.saturating_sub(least))
-    }
 }
 
 /// Counts of complete segments without a filter: each is counted once. Small stores keep none.
 #[derive(Clone, Default)]
 pub(crate) struct Base {
     pub(crate) included: Arc<Vec<bool>>,
+    /// Texts of each counted column that had a code for answers.
+    pub(crate) named: Arc<Vec<usize>>,
     pub(crate) whole: Option<Arc<WholeLog>>,
     pub(crate) grid: Option<Arc<BaseGrid>>,
 }
@@ -86,6 +76,7 @@ impl Base {
 #[derive(Clone, Default)]
 pub(crate) struct WholeLog {
     pub(crate) sums: Sums,
+    pub(crate) tallies: UncodedTallies,
     pub(crate) spreads: Distributions,
 }
 
@@ -176,7 +167,10 @@ impl ViewCache {
 impl CountedViews {
     fn bytes(&self) -> u64 {
         // Beside the sums: distributions, and two grids of a few columns.
-        self.sums.bytes() + 256 * 1024 + self.axis.map_or(0, |axis| axis.buckets as u64 * (BANDS as u64 + 9) * 8)
+        self.sums.bytes()
+            + self.tallies.bytes()
+            + 256 * 1024
+            + self.axis.map_or(0, |axis| axis.buckets as u64 * (BANDS as u64 + 9) * 8)
     }
 }
 
@@ -255,7 +249,7 @@ impl RowStore {
     }
 
     fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &ViewKey, control: &Control) -> Result<CountedViews, ViewError> {
-        let plan = ViewPlan::new(&key.view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(&key.view, self, control).ok_or(ViewError::Cancelled)?;
         let axis = snapshot.axis(&key.view, key.buckets);
         let lengths = self.lengths();
         let fixed = ViewSeries::fixed(key.stack, &self.dictionaries);
@@ -270,9 +264,9 @@ impl RowStore {
             control,
         };
         let mut found = if plan.is_everything() {
-            let WholeLog { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
+            let WholeLog { sums, tallies, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
-            PartialCounts { sums, spreads, ..job.over_time(snapshot, base, key.stack)? }
+            PartialCounts { sums, tallies, spreads, ..job.over_time(snapshot, base, key.stack)? }
         } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
             job.sums = CountSource::Others;
             let mut found = job.run(&snapshot.segments)?;
@@ -292,10 +286,10 @@ impl RowStore {
                 series
             }
         };
-        let bounds = if plan.is_sure() { None } else { Some(self.bounds(snapshot, &plan, control)?) };
-        let is_sure = plan.is_sure() || bounds.is_some_and(|(least, most)| least == most);
+        self.want_names(&found.tallies);
         Ok(CountedViews {
             sums: found.sums,
+            tallies: found.tallies,
             spreads: found.spreads,
             axis,
             histogram: found.histogram,
@@ -304,35 +298,8 @@ impl RowStore {
             stack: key.stack,
             rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
             rows_dropped: snapshot.rows_dropped,
-            bounds,
-            exact: is_sure && snapshot.rows_dropped == 0,
+            exact: plan.is_sure() && snapshot.rows_dropped == 0,
         })
-    }
-
-    /// The least and the most rows that a plan can mean which asks of values without room.
-    pub(crate) fn bounds(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<(u64, u64), ViewError> {
-        if !plan.has_bounds() {
-            // A text that was cut may meet any condition, or none.
-            return Ok((0, snapshot.segments.iter().map(|segment| segment.rows as u64).sum()));
-        }
-        let mut workers = vec![(0, 0); self.settings.threads.max(1)];
-        let work = |(surely, possibly): &mut (u64, u64), segment: &Arc<Segment>| {
-            if control.stopped() {
-                return Ok(());
-            }
-            let rows =
-                |meant| plan.select_meant(meant, segment, &self.dictionaries, self.spill.as_ref()).map(|bits| bits.count());
-            *surely += rows(SelectedRows::Surely)? as u64;
-            *possibly += rows(SelectedRows::Possibly)? as u64;
-            Ok(())
-        };
-        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
-        each(snapshot.segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
-        if control.stopped() {
-            return Err(ViewError::Cancelled);
-        }
-        let (surely, possibly) = workers.into_iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
-        Ok((plan.least(surely, possibly), plan.most(surely, possibly)))
     }
 
     /// The segments, and the known counts of the complete ones among them.
@@ -352,6 +319,7 @@ impl RowStore {
             included.resize(snapshot.segments.len(), false);
             added.into_iter().for_each(|place| included[place] = true);
         }
+        self.follow_names(&snapshot, &mut base, control)?;
         Ok((snapshot, base.clone()))
     }
 
@@ -366,6 +334,28 @@ impl RowStore {
         base.grid = Some(Arc::new(BaseGrid { included, axis, classes: counted.histogram.clone(), bands: counted.bands.clone() }));
         lock(&self.base).grid.clone_from(&base.grid);
         Ok(base)
+    }
+
+    /// Counts the columns anew in which texts have got codes for answers since the last count.
+    fn follow_names(&self, snapshot: &Snapshot, base: &mut Base, control: &Control) -> Result<(), ViewError> {
+        let indices: Vec<usize> = self.counts().counted().collect();
+        let named: Vec<usize> = indices.iter().map(|index| self.dictionaries[*index].named().len()).collect();
+        if *base.named == named {
+            return Ok(());
+        }
+        let lengths = self.lengths();
+        let included: Vec<Arc<Segment>> =
+            (0..snapshot.segments.len()).filter(|at| base.includes(*at)).map(|at| Arc::clone(&snapshot.segments[at])).collect();
+        let Some(whole) = &mut base.whole else { return Ok(()) };
+        let sums = &mut Arc::make_mut(whole).sums;
+        sums.grow(&lengths);
+        for (place, index) in indices.into_iter().enumerate() {
+            if base.named.get(place).copied().unwrap_or(0) != named[place] {
+                sums.columns[place] = self.recount(&included, index, lengths[place], control)?;
+            }
+        }
+        base.named = Arc::new(named);
+        Ok(())
     }
 
     /// Known counts of all segments.
@@ -390,7 +380,7 @@ impl RowStore {
         lengths: &[usize],
         control: &Control,
     ) -> Result<(), ViewError> {
-        let plan = ViewPlan::new(&View::default(), &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(&View::default(), self, control).ok_or(ViewError::Cancelled)?;
         let job = CountJob {
             store: self,
             plan: &plan,
@@ -405,7 +395,34 @@ impl RowStore {
         whole.sums.grow(lengths);
         whole.sums.add(&found.sums);
         whole.spreads.take(&found.spreads);
+        whole.tallies.take(&found.tallies);
         Ok(())
+    }
+
+    /// Counts a column of segments anew, in which texts have got codes for answers.
+    fn recount(
+        &self,
+        segments: &[Arc<Segment>],
+        index: usize,
+        length: usize,
+        control: &Control,
+    ) -> Result<SparseCounts, ViewError> {
+        let worker = || (SparseCounts::new(length), Scratch::default());
+        let mut workers: Vec<_> = (0..self.settings.threads.min(segments.len()).max(1)).map(|_| worker()).collect();
+        let work = |(sums, scratch): &mut (SparseCounts, Scratch), segment: &Arc<Segment>| {
+            if control.stopped() { Ok(()) } else { count_one(segment, self, index, sums, scratch) }
+        };
+        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+        each(segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        if control.stopped() {
+            return Err(ViewError::Cancelled);
+        }
+        let mut all = SparseCounts::new(length);
+        for (mut sums, _) in workers {
+            sums.settle();
+            all.add(&sums);
+        }
+        Ok(all)
     }
 
     /// All rows, from which to take the others where these are fewer than those that are meant, and
@@ -418,7 +435,9 @@ impl RowStore {
         lengths: &[usize],
         control: &Control,
     ) -> Result<Option<WholeLog>, ViewError> {
-        if base.whole.is_none() || !self.most_are_meant(snapshot, plan)? {
+        let has_groups = || self.dictionaries.iter().any(|dictionary| dictionary.lock().has_groups());
+        // Nothing is taken from a tally.
+        if base.whole.is_none() || has_groups() || !self.most_are_meant(snapshot, plan)? {
             return Ok(None);
         }
         Ok(Some(self.whole(snapshot, base, lengths, control)?).filter(|whole| whole.sums.all.bytes < u64::MAX / 2))
@@ -429,7 +448,7 @@ impl RowStore {
         let step = snapshot.segments.len().div_ceil(SAMPLE_SEGMENTS).max(1);
         let (mut meant, mut rows) = (0, 0);
         for segment in snapshot.segments.iter().step_by(step) {
-            meant += plan.select(segment, &self.dictionaries, self.spill.as_ref()).map_err(ViewError::spilled)?.count();
+            meant += plan.select(segment, self).map_err(ViewError::spilled)?.count();
             rows += segment.rows;
         }
         Ok(meant * 2 > rows)
@@ -474,6 +493,7 @@ struct CountJob<'a> {
 /// Counts of one thread, and in the end of all of them.
 struct PartialCounts {
     sums: Sums,
+    tallies: UncodedTallies,
     spreads: Distributions,
     histogram: Grid,
     bands: Grid,
@@ -520,6 +540,7 @@ impl CountJob<'_> {
         let buckets = self.axis.map_or(0, |axis| axis.buckets);
         PartialCounts {
             sums: if self.sums == CountSource::None { Sums::default() } else { Sums::new(self.lengths) },
+            tallies: UncodedTallies::default(),
             spreads: Distributions::default(),
             histogram: Grid::new(buckets, self.series.map_or(0, ViewSeries::len)),
             bands: Grid::new(buckets, BANDS),
@@ -533,7 +554,7 @@ impl CountJob<'_> {
 
     fn count(&self, segment: &Segment, found: &mut PartialCounts) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
-        let bits = self.plan.select(segment, &self.store.dictionaries, spill)?;
+        let bits = self.plan.select(segment, self.store)?;
         found.selected.clear();
         bits.list(&mut found.selected);
         self.count_sums(segment, bits, found)?;
@@ -542,13 +563,13 @@ impl CountJob<'_> {
         }
         if self.spreads {
             week_hours(segment, spill, &found.selected, &mut found.hours)?;
-            found.spreads.count(segment, spill, &found.selected, &found.hours, self.store.schema())?;
+            found.spreads.count(segment, spill, &found.selected, &found.hours, &self.store.schema())?;
             self.widen(segment, found)?;
         }
         let Some(axis) = self.axis else { return Ok(()) };
         axis.place(&*segment.numbers(TIME, spill)?, &found.selected, &mut found.places);
         if let Some(series) = self.series {
-            let column = segment.coded(series.column, spill)?;
+            let column = self.store.coded(segment, series.column)?;
             found.histogram.add_series(&found.places, &found.selected, &column, &series.of);
         }
         let took = segment.numbers(REQUEST_TIME, spill)?;
@@ -569,7 +590,7 @@ impl CountJob<'_> {
                 Some(&found.others[..])
             }
         };
-        count(segment, self.store.spill.as_ref(), rows, &mut found.sums, &mut found.scratch)
+        count(segment, self.store, rows, (&mut found.sums, &mut found.tallies), &mut found.scratch)
     }
 
     fn widen(&self, segment: &Segment, found: &mut PartialCounts) -> io::Result<()> {
@@ -587,6 +608,7 @@ impl CountJob<'_> {
 impl PartialCounts {
     fn take(&mut self, other: &Self) {
         self.sums.add(&other.sums);
+        self.tallies.take(&other.tallies);
         self.spreads.take(&other.spreads);
         self.histogram.take(&other.histogram);
         self.bands.take(&other.bands);

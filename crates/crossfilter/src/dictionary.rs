@@ -2,15 +2,17 @@
 
 use crate::code_set::CodeSet;
 use crate::limits::SUMMED_VALUES;
+use crate::record::NumberBytes;
+use foldhash::fast::RandomState as FastState;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_accesslog::Countries;
 use rorqual_accesslog::agent::{classify, referring_site};
-use rorqual_accesslog::aggregate::HeavyHitters;
 use rorqual_accesslog::filter::{TextTest, kind, net};
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The absent value.
 pub(crate) const NONE: u32 = 0;
 
-/// All values that there was no room for.
+/// All texts that have no code, where no column follows from the texts or there was no room for
+/// more groups.
 pub(crate) const OTHERS: u32 = 1;
 
-/// Text shown for such a value.
+/// Shown for a text that is in no memory, and for texts that are counted together.
 pub(crate) const NO_ROOM: &str = "…";
 
 /// The same among flaws, which have their kind before them.
@@ -37,22 +40,19 @@ const RESERVED_MIN: usize = 16;
 /// Bytes of a text that are kept, as [`rorqual_accesslog::RecordedRows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Part of a dictionary's own share that is kept for texts which turn up often when there is no
-/// room for others.
+/// Part of a dictionary's own share that is kept for the time when there is no room for more texts:
+/// for groups of texts without a code, and for those of them that answers are about.
 const RESERVE_PART: u64 = 4;
 
-/// Part of that in which the rows of texts without a code are counted, and the least for it.
-const UNCODED_PART: u64 = 4;
-const UNCODED_BYTES_MIN: u64 = 4 << 10;
+/// Least of this, or there is none.
+const RESERVE_BYTES_MIN: u64 = 16 << 10;
 
-/// Bytes of a text in the reserve, about; and texts that it has room for, for each that can have
-/// enough rows at one time: those with enough change while the rows grow, and for a doubling of
-/// them by as many at most.
-const RESERVED_TEXT_BYTES: u64 = 256;
-const RESERVED_FOLD: u64 = 16;
+/// Bytes of the reserve for each place of a text that answers are about, and most such places.
+const PLACE_BYTES: u64 = 1 << 10;
+pub(crate) const PLACES_MAX: u64 = 4_096;
 
-/// Rows without a code that a text has at least before it gets one.
-const CODED_HITS_MIN: u64 = 16;
+/// Memory of a group beside its sums.
+const GROUP_BYTES: u64 = 96;
 
 /// Texts that are looked up side by side: while the memory of one is waited for, the next are
 /// worked on.
@@ -62,9 +62,21 @@ const SIDE_BY_SIDE: usize = 32;
 const SLICE: usize = 4096;
 
 /// The texts of one field, and of the columns that follow from it.
+///
+/// Codes from 2 on are of texts until there is no room for more. Then come places for texts without
+/// a code that answers are about, and after these the codes of groups: of all texts without a code
+/// that the same values follow from.
 pub(crate) struct Dictionary {
     shared: Mutex<DictionaryTables>,
+    /// Code of a place by the hash of its text.
+    named: Mutex<Arc<NamedHashes>>,
 }
+
+/// Code of a place by the hash of its text.
+pub(crate) type NamedHashes = HashMap<u64, u32, FastState>;
+
+/// Texts without a code that answers are about, each with its hash.
+pub(crate) type NamedTexts = Vec<(u64, Box<[u8]>)>;
 
 /// Memory for the dictionaries that have more values than their share has room for: which these
 /// are, the log decides.
@@ -87,12 +99,12 @@ impl SpareValues {
 /// Values that a dictionary had no room for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shortage {
-    /// The first code that was given out when a text had had no room.
+    /// The first code after those of texts, once one had no room.
     pub(crate) overflowed_at: Option<u32>,
+    /// Places from there on.
+    pub(crate) places: u32,
     /// A text was cut.
     pub(crate) cut: bool,
-    /// The most rows that any text may have among those without a code.
-    pub(crate) uncoded_most: u64,
 }
 
 /// Reason for which texts of a dictionary can't be taken back.
@@ -110,40 +122,18 @@ pub(crate) struct DictionaryTables {
     value_bytes: (u64, u64),
     bytes_max: u64,
     spare: Arc<SpareValues>,
-    /// Bytes for texts that turn up often among those that come when there is no room for more.
+    /// Bytes that are kept for the time when there is no room for more texts.
     reserve_bytes: u64,
-    /// Codes given out before the first text had no room: the rows of each of these have it. A
-    /// later one may have rows in [`OTHERS`].
+    /// Codes given out before the first text had no room.
     overflowed_at: Option<u32>,
-    uncoded: Option<Uncoded>,
+    /// Places for texts without a code that answers are about, and the texts in them.
+    places: u32,
+    named: Vec<Box<[u8]>>,
+    /// Groups of texts without a code, by the codes of the values that follow from them.
+    groups: HashMap<Box<[u32]>, u32>,
     /// A text was as long as texts are kept: it may have been longer.
     cut: bool,
     countries: Option<Arc<Countries>>,
-}
-
-/// Counts of the rows whose text has no code.
-struct Uncoded {
-    heavy: HeavyHitters,
-    bytes_max: u64,
-    hits: u64,
-    /// Rows for each of so many that a text needs for a code of its own. More texts than the
-    /// reserve has room for never have that many.
-    part: u64,
-    /// The most rows that any text may have had before these, in the store that was restored.
-    before_most: u64,
-}
-
-impl Uncoded {
-    fn new(reserve_bytes: u64) -> Self {
-        let bytes_max = reserve_bytes / UNCODED_PART;
-        let part = (reserve_bytes / RESERVED_TEXT_BYTES / RESERVED_FOLD).max(1);
-        Self { heavy: HeavyHitters::new(bytes_max), bytes_max, hits: 0, part, before_most: 0 }
-    }
-
-    /// Rows that a text has before it gets a code.
-    fn hits_min(&self) -> u64 {
-        CODED_HITS_MIN.max(self.hits / self.part)
-    }
 }
 
 /// A column that follows from the texts.
@@ -212,6 +202,14 @@ impl CodedTexts {
         range_of(&self.ends, code)
     }
 
+    /// A code without a text.
+    fn add_empty(&mut self) -> u32 {
+        let code = self.ends.len() as u32;
+        reserve(&mut self.ends, 1);
+        self.ends.push(self.arena.len() as u64);
+        code
+    }
+
     /// Memory, with the sums over its values.
     fn bytes(&self, (value_bytes, summed_bytes): (u64, u64)) -> u64 {
         let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
@@ -249,11 +247,11 @@ impl Dictionary {
         let column = |column: &TextColumn| DerivedColumn {
             column: *column,
             texts: CodedTexts::new(&seed),
-            of: vec![NONE; OTHERS as usize + 1],
+            // Nothing is known to follow from texts of [`OTHERS`].
+            of: vec![NONE, OTHERS],
         };
         let derived = derived.iter().map(column).collect();
-        let reserve_bytes =
-            Some(bytes_max / RESERVE_PART).filter(|reserve| reserve / UNCODED_PART >= UNCODED_BYTES_MIN).unwrap_or(0);
+        let reserve_bytes = Some(bytes_max / RESERVE_PART).filter(|reserve| *reserve >= RESERVE_BYTES_MIN).unwrap_or(0);
         Self {
             shared: Mutex::new(DictionaryTables {
                 texts: CodedTexts::new(&seed),
@@ -263,10 +261,13 @@ impl Dictionary {
                 spare: Arc::clone(spare),
                 reserve_bytes,
                 overflowed_at: None,
-                uncoded: None,
+                places: 0,
+                named: Vec::new(),
+                groups: HashMap::new(),
                 cut: false,
                 countries,
             }),
+            named: Mutex::default(),
         }
     }
 
@@ -275,24 +276,47 @@ impl Dictionary {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Codes given out so far that pass the test: of `column`, or of the texts themselves. `None`
-    /// when it was cancelled.
-    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
-        let passed = match test.texts() {
+    /// Codes of texts without a code that answers are about, by hash.
+    pub(crate) fn named(&self) -> Arc<NamedHashes> {
+        Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Hashes and texts of these, by code.
+    pub(crate) fn names(&self) -> NamedTexts {
+        let (named, tables) = (self.named(), self.lock());
+        let mut codes: Vec<(u32, u64)> = named.iter().map(|(hash, code)| (*code, *hash)).collect();
+        codes.sort_unstable();
+        codes.into_iter().zip(&tables.named).map(|((_, hash), text)| (hash, text.clone())).collect()
+    }
+
+    /// Gives a text without a code one of the places, for answers; `false` where none is free.
+    pub(crate) fn name(&self, hash: u64, text: &[u8]) -> bool {
+        let code = self.lock().name(text);
+        if let Some(code) = code {
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut named).insert(hash, code);
+        }
+        code.is_some()
+    }
+
+    /// Codes that pass the test, of `column` or of the texts themselves; and those of groups whose
+    /// texts have to be looked at one by one. `None` when it was cancelled.
+    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<(CodeSet, CodeSet)> {
+        let mut passed = match test.texts() {
             Some(texts) => self.finding(column, &texts),
             None => self.looking(column, test, control)?,
         };
-        let Some(column) = column else { return Some(passed) };
+        passed.remove(OTHERS);
         let tables = self.lock();
+        let unknown = tables.undetermined(column);
+        let Some(column) = column else { return Some((passed, unknown)) };
         // Codes since then are of no segment that is looked at.
         let classes = tables.classes(column);
-        let mut passed = match passed.listed() {
+        let passed = match passed.listed() {
             Some([one]) => CodeSet::of(classes, |class| class == *one),
             _ => CodeSet::of(classes, |class| passed.has(class)),
         };
-        // Nothing is known to follow from texts that had no room, not even that nothing does.
-        passed.remove(OTHERS);
-        Some(passed)
+        Some((passed, unknown))
     }
 
     /// The codes of these texts.
@@ -316,7 +340,8 @@ impl Dictionary {
             let tables = self.lock();
             let texts = tables.texts(column);
             let end = len.min(start + SLICE);
-            // A text that is in no dictionary passes no test.
+            // Groups and places have no text here.
+            let end = if column.is_none() { end.min(tables.texts_end()) } else { end };
             let codes = (start..end).filter(|code| *code != OTHERS as usize && test.meets(texts.get(*code as u32)));
             codes.for_each(|code| passed.add(code as u32));
             if control.stopped() {
@@ -366,35 +391,123 @@ impl DictionaryTables {
         self.add(hash, text)
     }
 
-    /// Closes the dictionary but for texts that turn up often.
+    /// Closes the dictionary: texts that come from now on have no code.
     fn overflow(&mut self) {
-        if self.overflowed_at.is_some() {
-            return;
-        }
-        self.overflowed_at = Some(self.len() as u32);
-        if self.reserve_bytes > 0 {
-            self.uncoded = Some(Uncoded::new(self.reserve_bytes));
-            self.bytes_max += self.reserve_bytes;
+        if self.overflowed_at.is_none() {
+            let places = (self.reserve_bytes / PLACE_BYTES).min(PLACES_MAX) as u32;
+            self.overflow_with(places);
         }
     }
 
-    /// Counts rows of a text that had no code when they came. Its code, where it has got one since
-    /// or turns up so often that it gets one now: then these rows are not counted, as they have it.
-    /// [`OTHERS`] otherwise.
-    pub(crate) fn count_uncoded(&mut self, text: &[u8], hits: u64) -> u32 {
-        let hash = CodedTexts::hash(&self.texts.seed, text);
-        if let Some(code) = self.texts.find_hashed(hash, text) {
-            return code;
+    fn overflow_with(&mut self, places: u32) {
+        self.overflowed_at = Some(self.len() as u32);
+        self.bytes_max += self.reserve_bytes;
+        self.places = places;
+        for _ in 0..places {
+            self.texts.add_empty();
+            self.derived.iter_mut().for_each(|derived| derived.of.push(NONE));
         }
-        let Some(uncoded) = &self.uncoded else { return OTHERS };
-        if uncoded.heavy.bounds(text).0 + hits >= uncoded.hits_min() && self.has_room_for(text) {
-            return self.add(hash, text);
+    }
+
+    /// The code of the group of a text without a code.
+    pub(crate) fn group(&mut self, text: &[u8]) -> u32 {
+        if self.derived.is_empty() {
+            return OTHERS;
         }
-        if let Some(uncoded) = &mut self.uncoded {
-            uncoded.heavy.add(text, hits);
-            uncoded.hits += hits;
+        let classes = self.classes_of(text);
+        self.group_of(&classes)
+    }
+
+    /// The code of the group of these values.
+    fn group_of(&mut self, classes: &[u32]) -> u32 {
+        if let Some(code) = self.groups.get(classes) {
+            return *code;
         }
-        OTHERS
+        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1) {
+            return OTHERS;
+        }
+        let code = self.texts.add_empty();
+        self.derived.iter_mut().zip(classes).for_each(|(derived, class)| derived.of.push(*class));
+        self.groups.insert(classes.into(), code);
+        code
+    }
+
+    /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room.
+    fn classes_of(&mut self, text: &[u8]) -> Vec<u32> {
+        let countries = self.countries.clone();
+        let value = |derived: &DerivedColumn| derive(derived.column, text, countries.as_deref()).into_owned();
+        let values: Vec<Vec<u8>> = self.derived.iter().map(value).collect();
+        (0..).zip(&values).map(|(place, value)| self.class(place, value)).collect()
+    }
+
+    fn class(&mut self, place: usize, value: &[u8]) -> u32 {
+        match self.derived[place].texts.find(value) {
+            _ if value.is_empty() => NONE,
+            Some(code) => code,
+            None if self.has_room_for(value) => self.derived[place].texts.add(value),
+            None => OTHERS,
+        }
+    }
+
+    /// Puts a text without a code into a place, for answers.
+    fn name(&mut self, text: &[u8]) -> Option<u32> {
+        let code = self.overflowed_at? + self.named.len() as u32;
+        if self.named.len() as u32 >= self.places || !self.has_room(text.len() as u64) {
+            return None;
+        }
+        let classes = self.classes_of(text);
+        self.derived.iter_mut().zip(classes).for_each(|(derived, class)| derived.of[code as usize] = class);
+        self.named.push(text.into());
+        Some(code)
+    }
+
+    /// Codes of groups whose texts may have any value of a derived column, or may be any.
+    fn undetermined(&self, column: Option<TextColumn>) -> CodeSet {
+        let mut codes = CodeSet::none(self.len());
+        if self.overflowed_at.is_some() {
+            codes.add(OTHERS);
+            let groups = (self.groups_start()..self.len() as u32).filter(|code| match column {
+                Some(column) => self.classes(column)[*code as usize] == OTHERS,
+                None => true,
+            });
+            groups.for_each(|code| codes.add(code));
+        }
+        codes
+    }
+
+    /// The code after those of texts.
+    fn texts_end(&self) -> usize {
+        self.overflowed_at.map_or(self.len(), |code| code as usize)
+    }
+
+    /// The first code of a group; beyond all codes where there is none.
+    pub(crate) fn groups_start(&self) -> u32 {
+        self.overflowed_at.map_or(u32::MAX, |code| code + self.places)
+    }
+
+    /// True if a code stands for one value, of a derived column or of the texts themselves.
+    pub(crate) fn is_value(&self, derived: Option<TextColumn>, code: u32) -> bool {
+        code > OTHERS && (derived.is_some() || !self.is_group(code))
+    }
+
+    /// True if all rows of the code's text are recorded with it.
+    pub(crate) fn is_own(&self, code: u32) -> bool {
+        code > OTHERS && (code as usize) < self.texts_end()
+    }
+
+    /// True if a code stands for texts without one.
+    pub(crate) fn is_group(&self, code: u32) -> bool {
+        code == OTHERS || code >= self.groups_start()
+    }
+
+    /// True if there can be texts without a code.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.overflowed_at.is_some()
+    }
+
+    /// A text could not be kept as it was.
+    pub(crate) fn note_cut(&mut self) {
+        self.cut = true;
     }
 
     fn has_room_for(&mut self, text: &[u8]) -> bool {
@@ -417,64 +530,90 @@ impl DictionaryTables {
 
     /// Values that did not fit.
     pub(crate) fn shortage(&self) -> Shortage {
-        Shortage { overflowed_at: self.overflowed_at, cut: self.cut, uncoded_most: self.uncoded_most() }
+        Shortage { overflowed_at: self.overflowed_at, places: self.places, cut: self.cut }
     }
 
-    /// Adds the texts of a dictionary that there was before, in the order of their codes, and that
-    /// lacked room from the code `overflowed_at` on; an error where one is known, or has no room.
+    /// A code as a journal has it: its text, nothing for a place, and for a group the values that
+    /// follow from its texts, each after its length, which no value has that there was no room for.
+    pub(crate) fn journaled(&self, code: u32) -> Cow<'_, [u8]> {
+        if code < self.groups_start() {
+            return Cow::Borrowed(if (code as usize) < self.texts_end() { self.texts.get(code) } else { &[] });
+        }
+        let mut values = Vec::new();
+        for derived in &self.derived {
+            let class = derived.of[code as usize];
+            let value = derived.texts.get(class);
+            let length = if class == OTHERS { u32::MAX } else { value.len() as u32 };
+            values.extend_from_slice(&length.to_le_bytes());
+            values.extend_from_slice(value);
+        }
+        Cow::Owned(values)
+    }
+
+    /// Adds the codes of a dictionary that there was before, in their order and as
+    /// [`journaled`](Self::journaled) has them; an error where one is known, or has no room.
     pub(crate) fn restore<'a>(
         &mut self,
-        mut texts: impl Iterator<Item = &'a [u8]>,
-        overflowed_at: Option<u32>,
+        mut codes: impl Iterator<Item = &'a [u8]>,
+        shortage: Shortage,
     ) -> Result<(), NotRestored> {
-        texts.try_for_each(|text| {
-            if overflowed_at == Some(self.len() as u32) {
-                self.overflow();
+        let mut places = 0;
+        codes.try_for_each(|bytes| {
+            if places > 0 {
+                places -= 1;
+                return if bytes.is_empty() { Ok(()) } else { Err(NotRestored::Damaged) };
             }
-            let hash = CodedTexts::hash(&self.texts.seed, text);
-            if text.is_empty() || text.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, text).is_some() {
+            if self.overflowed_at.is_some() {
+                return self.restore_group(bytes);
+            }
+            if shortage.overflowed_at == Some(self.len() as u32) {
+                if u64::from(shortage.places) > PLACES_MAX {
+                    return Err(NotRestored::Damaged);
+                }
+                self.overflow_with(shortage.places);
+                places = shortage.places;
+                if places == 0 {
+                    return self.restore_group(bytes);
+                }
+                places -= 1;
+                return if bytes.is_empty() { Ok(()) } else { Err(NotRestored::Damaged) };
+            }
+            let hash = CodedTexts::hash(&self.texts.seed, bytes);
+            if bytes.is_empty() || bytes.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, bytes).is_some() {
                 return Err(NotRestored::Damaged);
             }
-            if !self.has_room_for(text) {
+            if !self.has_room_for(bytes) {
                 return Err(NotRestored::NoRoom);
             }
-            self.add(hash, text);
+            self.add(hash, bytes);
             Ok(())
         })
     }
 
-    /// Restores the shortage of before. The texts of rows without a code are not known any more:
-    /// each may be any, as often as the most frequent one was.
+    fn restore_group(&mut self, mut bytes: &[u8]) -> Result<(), NotRestored> {
+        let mut classes = Vec::new();
+        for place in 0..self.derived.len() {
+            let length = u32::take(&mut bytes).ok_or(NotRestored::Damaged)?;
+            let length = if length == u32::MAX { None } else { Some(length as usize) };
+            let (value, rest) = bytes.split_at_checked(length.unwrap_or(0)).ok_or(NotRestored::Damaged)?;
+            bytes = rest;
+            classes.push(length.map_or(OTHERS, |_| self.class(place, value)));
+        }
+        let next = self.len() as u32;
+        let is_new = bytes.is_empty() && !classes.is_empty() && !self.groups.contains_key(&classes[..]);
+        match is_new.then(|| self.group_of(&classes)) {
+            None => Err(NotRestored::Damaged),
+            Some(code) if code == next => Ok(()),
+            Some(_) => Err(NotRestored::NoRoom),
+        }
+    }
+
+    /// Restores the shortage of before, once the codes are.
     pub(crate) fn restore_shortage(&mut self, shortage: Shortage) {
-        if shortage.overflowed_at.is_some() {
-            self.overflow();
-            self.overflowed_at = shortage.overflowed_at;
+        if let (Some(_), None) = (shortage.overflowed_at, self.overflowed_at) {
+            self.overflow_with(shortage.places);
         }
-        self.uncoded.iter_mut().for_each(|uncoded| uncoded.before_most = shortage.uncoded_most);
         self.cut = shortage.cut;
-    }
-
-    /// The most rows that a text may have among those without a code.
-    pub(crate) fn uncoded_max(&self, text: &[u8]) -> u64 {
-        let Some(overflowed_at) = self.overflowed_at else { return 0 };
-        let is_whole = text.is_empty() || self.texts.find(text).is_some_and(|code| code < overflowed_at);
-        let most = |uncoded: &Uncoded| uncoded.heavy.bounds(text).1.saturating_add(uncoded.before_most);
-        if is_whole { 0 } else { self.uncoded.as_ref().map_or(u64::MAX, most) }
-    }
-
-    /// The same of a code: of a derived column all of them, as any may follow from a text without
-    /// one.
-    pub(crate) fn missing_max(&self, derived: Option<TextColumn>, code: u32) -> u64 {
-        if derived.is_none() { self.uncoded_max(self.texts.get(code)) } else { u64::MAX }
-    }
-
-    /// The most rows that any text may have among those without a code.
-    pub(crate) fn uncoded_most(&self) -> u64 {
-        if self.overflowed_at.is_none() {
-            return 0;
-        }
-        let most = |uncoded: &Uncoded| uncoded.heavy.hits_max().saturating_add(uncoded.before_most);
-        self.uncoded.as_ref().map_or(u64::MAX, most)
     }
 
     /// True if there is room for so many bytes more.
@@ -498,11 +637,6 @@ impl DictionaryTables {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
-    /// True if a text had no room, or was cut: answers about texts may then be wrong.
-    pub(crate) fn overflowed(&self) -> bool {
-        self.overflowed_at.is_some() || self.cut
-    }
-
     /// True if a text was cut: it may stand for several.
     pub(crate) fn has_cut(&self) -> bool {
         self.cut
@@ -510,7 +644,7 @@ impl DictionaryTables {
 
     /// True if the text of that code was cut: then it may stand for several.
     pub(crate) fn is_cut(&self, code: u32) -> bool {
-        self.cut && self.texts.get(code).len() >= TEXT_BYTES_MAX
+        self.cut && self.text(code).len() >= TEXT_BYTES_MAX
     }
 
     /// Codes given out so far, those of absent and other values included.
@@ -518,9 +652,10 @@ impl DictionaryTables {
         self.texts.ends.len()
     }
 
-    /// The text of a code.
+    /// The text of a code; none of a group.
     pub(crate) fn text(&self, code: u32) -> &[u8] {
-        self.texts.get(code)
+        let place = code.checked_sub(self.overflowed_at.unwrap_or(u32::MAX));
+        place.and_then(|place| self.named.get(place as usize)).map_or(self.texts.get(code), |text| text)
     }
 
     /// For each code, the code of the derived column.
@@ -530,7 +665,10 @@ impl DictionaryTables {
 
     /// The text of a code of a derived column, or of the texts themselves.
     pub(crate) fn text_of(&self, column: Option<TextColumn>, code: u32) -> &[u8] {
-        self.texts(column).get(code)
+        match column {
+            Some(_) => self.texts(column).get(code),
+            None => self.text(code),
+        }
     }
 
     /// Codes of a derived column, or of the texts themselves.
@@ -542,12 +680,14 @@ impl DictionaryTables {
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
             |derived: &DerivedColumn| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
-        let uncoded = self.uncoded.as_ref().map_or(0, |uncoded| uncoded.bytes_max);
-        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + uncoded
+        let named = self.named.iter().map(|text| text.len() as u64 + 64).sum::<u64>();
+        let groups = self.groups.capacity() as u64 * GROUP_BYTES;
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + named + groups
     }
 }
 
-fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>) -> Cow<'a, [u8]> {
+/// The value of a derived column that follows from a text.
+pub(crate) fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     match column {
         TextColumn::NET => Cow::Owned(net(text).into_bytes()),

@@ -5,7 +5,6 @@ use crate::candidates::{CandidateField, CandidateTest, CandidateValue, threshold
 use crate::columns::source;
 use crate::columns::{PATH, STATUS};
 use crate::counted::CountedViews;
-use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::ViewQuestion;
@@ -138,6 +137,10 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn explain(&self, view: &View, against: &View, control: &Control) -> Result<Explained, ViewError> {
+        self.asked(|| self.explained(view, against, control))
+    }
+
+    fn explained(&self, view: &View, against: &View, control: &Control) -> Result<Explained, ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
         let inside = self.sums_in(&snapshot, &base, view, control)?;
         let all = self.sums_in(&snapshot, &base, against, control)?;
@@ -147,6 +150,7 @@ impl RowStore {
         let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds(HITS_MIN));
+        tried += self.own_thresholds(&inside, &all, HITS_MIN, &mut singles);
         singles.sort_by(CandidateValue::by_g);
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
@@ -207,7 +211,12 @@ impl RowStore {
     fn unknown_fields(&self, inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField> {
         let of = |column: TextColumn| {
             let (index, derived) = source(column);
-            let hits = |counted: &CountedViews| counted.sums.column(index).get(OTHERS).hits;
+            let tables = self.dictionaries[index].lock();
+            let groups = |counted: &CountedViews| {
+                let of_groups = counted.sums.column(index).iter().filter(|(code, _)| tables.is_group(*code));
+                of_groups.map(|(_, amount)| amount.hits).sum::<u64>()
+            };
+            let hits = |counted: &CountedViews| groups(counted);
             let (hits_in, hits_all) = (hits(inside), hits(all));
             let is_short = derived.is_none() && column != TextColumn::URL && hits_all > 0;
             let field = self.schema().text_name(column);

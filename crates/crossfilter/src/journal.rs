@@ -29,10 +29,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// First bytes of a journal, before its number.
-const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows03");
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows04");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead05");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead06");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -56,7 +56,7 @@ impl RowStore {
         journal.set_len(0)?;
         journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
         let spill = Spill::journal(journal, START_BYTES, bytes_max, settings.spill.as_ref());
-        let store = Self::empty(settings, Some(spill));
+        let store = Self::empty(settings, Some(spill), number);
         lock(&store.written).codes = vec![OTHERS as usize + 1; store.dictionaries.len()];
         Ok(Arc::new(store))
     }
@@ -79,7 +79,8 @@ impl RowStore {
     /// As [`RowStore::checkpoint`], and when spilled rows can't be read back.
     pub fn checkpoint_counted(&self, control: &Control) -> io::Result<Vec<u8>> {
         self.complete();
-        let base = self.base_with_grid(control).map_err(|error| io::Error::other(error.to_string()))?;
+        // As the first view does, it gives codes to texts that many rows have.
+        let base = self.asked(|| self.base_with_grid(control)).map_err(|error| io::Error::other(error.to_string()))?;
         self.checkpoint_with(Some(&base))
     }
 
@@ -91,7 +92,8 @@ impl RowStore {
         self.store_texts(journal, &mut written)?;
         self.store_index(journal, &mut written)?;
         if let Some(base) = base {
-            written.counts = base.store(journal)?;
+            let names: Vec<_> = self.counts().counted().map(|index| self.dictionaries[index].names()).collect();
+            written.counts = base.store(&names, journal)?;
         }
         // It may have been given up meanwhile.
         self.head(self.spill_journal()?, &written)
@@ -207,8 +209,8 @@ impl RowStore {
             let shortage = dictionary.lock().shortage();
             // No code is 0 that a text has.
             head.extend_from_slice(&shortage.overflowed_at.unwrap_or(0).to_le_bytes());
+            head.extend_from_slice(&shortage.places.to_le_bytes());
             head.push(u8::from(shortage.cut));
-            head.extend_from_slice(&shortage.uncoded_most.to_le_bytes());
         }
         let segments = lock(&self.segments);
         let growing = || segments.all.iter().enumerate().filter(|(_, segment)| !segment.complete);
@@ -232,14 +234,14 @@ impl RowStore {
     /// When the files are damaged, of another version, or do not go together; when the memory has
     /// less room for values than it had, or the journal can't be read.
     pub fn restore(settings: RowStoreSettings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
-        let head = JournalHead::read(head, ColumnCounts::of(&settings.schema))
+        let head = JournalHead::read(head, settings.counts())
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
         if journal.metadata()?.len() < head.journal_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
         }
         let cut = journal.try_clone()?;
         let spill = Spill::journal(journal, head.journal_bytes, bytes_max, settings.spill.as_ref());
-        let store = Self::empty(settings, Some(spill));
+        let store = Self::empty(settings, Some(spill), head.number);
         let mut segments = Restored::new(head.segments, store.counts());
         store.take_journal(&head, &mut segments)?;
         let (counted, bytes) = (head.counted, head.journal_bytes);
@@ -305,7 +307,9 @@ impl RowStore {
             offset += (FRAME_BYTES + payload.len()) as u64;
             Ok(payload)
         });
-        let base = Base::restored(payloads, &self.snapshot(), &self.lengths())?;
+        let indices: Vec<usize> = self.counts().counted().collect();
+        let name = |column: usize, hash: u64, text: &[u8]| self.dictionaries[indices[column]].name(hash, text);
+        let base = Base::restored(payloads, &self.snapshot(), &self.lengths(), name)?;
         // Small stores keep none.
         if self.settings.memory_bytes >= BASE_BYTES_MIN {
             *lock(&self.base) = base;
@@ -329,9 +333,9 @@ impl RowStore {
             rest = remaining;
             Some(text)
         });
-        let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));
+        let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), None | Some(&(REJECTED | REPAIRED)));
         let (_, shortage) = head.dictionaries[usize::from(field)];
-        match tables.restore(texts.take_while(is_flaw), shortage.overflowed_at) {
+        match tables.restore(texts.take_while(is_flaw), shortage) {
             Err(NotRestored::NoRoom) => {
                 Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"))
             }
@@ -357,7 +361,7 @@ impl RowStore {
         let mut open = Vec::new();
         for (meta, columns) in head.growing {
             open.push(meta.place);
-            let has = |(index, length): (usize, &usize)| is_known(index, columns.coded[index].last_code(), *length);
+            let has = |(index, length): (usize, &usize)| is_known(index, columns.coded[index].globals_max(), *length);
             if !lengths.iter().enumerate().all(has) {
                 return None;
             }
@@ -383,9 +387,9 @@ fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> 
     let mut piece = Vec::new();
     let mut next = code;
     while next < tables.len() && piece.len() < PIECE_BYTES_MAX {
-        let text = tables.text(next as u32);
+        let text = tables.journaled(next as u32);
         piece.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        piece.extend_from_slice(text);
+        piece.extend_from_slice(&text);
         next += 1;
     }
     (next > code).then_some((piece, next))
@@ -444,7 +448,7 @@ impl Restored {
         for _ in 0..u32::take(&mut payload)? {
             let (meta, location) = take_location(&mut payload, self.counts)?;
             self.bytes_most = self.bytes_most.max(location.memory_bytes());
-            self.globals_max.iter_mut().zip(location.last_codes()).for_each(|(most, last)| *most = (*last).max(*most));
+            self.globals_max.iter_mut().zip(location.globals_max()).for_each(|(most, last)| *most = (*last).max(*most));
             self.put(meta.place, Segment::of_record(meta, None, Some(location), true))?;
         }
         payload.is_empty().then_some(before)
@@ -485,8 +489,8 @@ impl JournalHead {
         for dictionary in &mut dictionaries {
             let length = u32::take(&mut rest)? as usize;
             let overflowed_at = Some(u32::take(&mut rest)?).filter(|code| *code != 0);
-            let (cut, uncoded_most) = (u8::take(&mut rest)? != 0, u64::take(&mut rest)?);
-            *dictionary = (length, Shortage { overflowed_at, cut, uncoded_most });
+            let (places, cut) = (u32::take(&mut rest)?, u8::take(&mut rest)? != 0);
+            *dictionary = (length, Shortage { overflowed_at, places, cut });
         }
         let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
         // One for each worker of a turn.

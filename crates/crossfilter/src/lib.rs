@@ -28,8 +28,11 @@ mod explain;
 mod journal;
 pub mod limits;
 mod majority;
+mod naming;
+mod number_buckets;
 mod number_spread;
 mod numbers;
+mod own_columns;
 mod page;
 mod panels;
 mod plan;
@@ -47,23 +50,26 @@ mod spill;
 mod store;
 mod sums;
 mod table_recorder;
+mod tally;
 mod test_counts;
 mod timeline;
+mod uncoded;
 mod urls;
 mod values;
 mod view;
 
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding, UnknownField};
+pub use number_buckets::{BucketScale, NumberBuckets};
 pub use number_spread::{NumberQuantiles, NumberSummary};
 pub use page::{OwnValue, PageRow, RowPage, finite_or_text};
 pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
-pub use scan_rows::ViewRow;
+pub use scan_rows::{OwnRow, ViewRow};
 pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
-    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, TimeRange, View, ViewError,
+    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,
     ViewHistogram, ViewParts, ViewResult,
 };

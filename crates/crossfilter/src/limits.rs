@@ -1,5 +1,6 @@
 //! The limits of the crossfilter, with their cost.
 
+use crate::tally::TALLIES_BYTES;
 use rorqual_accesslog::filter::filter_bytes_max;
 
 /// Rows of a segment at most; their codes fit 16 bits. Some 1.3 MiB of a usual log.
@@ -24,7 +25,7 @@ pub const fn segment_rows(memory_bytes: u64) -> usize {
 }
 
 /// Distinct values of a segment, of all its columns together: one that has more ends earlier, give
-/// or take those of [`append_rows`]. Each takes up to 32 bytes while it is recorded.
+/// or take those of [`append_rows`]. Each takes up to 48 bytes while it is recorded.
 pub const SEGMENT_VALUES_MAX: usize = 1 << 17;
 
 /// The same of a segment of so many rows.
@@ -40,6 +41,18 @@ pub const fn append_rows(segment_rows: usize) -> usize {
     segment_rows.div_ceil(16)
 }
 
+/// Bytes of texts without a code in a segment of so many rows, of all its columns together: one
+/// with more ends earlier. They are compressed in the segment; a recorder has them twice so, and as
+/// they are while it compresses them.
+#[must_use]
+pub const fn uncoded_bytes_max(segment_rows: usize) -> usize {
+    let bytes = 16 * segment_rows;
+    if bytes < UNCODED_BYTES_MIN { UNCODED_BYTES_MIN } else { bytes }
+}
+
+/// The same at least: more than a line has, in most logs.
+const UNCODED_BYTES_MIN: usize = 128 << 10;
+
 /// From the codes of a worker to those of a segment: 9 fields of 8,192 values and those of a chunk,
 /// 8 bytes each.
 const TRANSLATIONS_BYTES: u64 = 3 << 19;
@@ -50,7 +63,7 @@ const TRANSLATIONS_BYTES: u64 = 3 << 19;
 #[must_use]
 pub const fn recorder_bytes(segment_rows: usize) -> u64 {
     let values = segment_values(segment_rows) + crate::columns::CODED * append_rows(segment_rows);
-    TRANSLATIONS_BYTES + 140 * segment_rows as u64 + 32 * values as u64
+    TRANSLATIONS_BYTES + 140 * segment_rows as u64 + 48 * values as u64 + 2 * uncoded_bytes_max(segment_rows) as u64
 }
 
 /// Memory of the recorder of a table with so many columns of texts and of numbers, for segments of
@@ -61,13 +74,20 @@ pub const fn table_recorder_bytes(segment_rows: usize, texts: usize, numbers: us
     let coded = crate::columns::CODED + texts;
     let row_bytes = 2 * (2 * coded + 8 * (crate::columns::NUMBERS + numbers));
     let values = segment_values(segment_rows) + coded * append_rows(segment_rows);
-    (row_bytes * segment_rows + 32 * values + 256 * append_rows(segment_rows)) as u64
+    (row_bytes * segment_rows + 48 * values + 256 * append_rows(segment_rows) + 2 * uncoded_bytes_max(segment_rows)) as u64
 }
 
 /// Memory of a full segment of such a table at most, where its codes take 4 bytes each.
 #[must_use]
 pub const fn table_segment_bytes(segment_rows: usize, texts: usize, numbers: usize) -> u64 {
     (segment_rows * (4 * texts + 8 * (numbers + 1))) as u64
+}
+
+/// Memory of the recorder of a log with so many columns of its own: that of a table with as many,
+/// and from the codes of a worker to those of a segment.
+#[must_use]
+pub const fn own_recorder_bytes(segment_rows: usize, texts: usize, numbers: usize) -> u64 {
+    table_recorder_bytes(segment_rows, texts, numbers) + 2 * TRANSLATIONS_BYTES
 }
 
 /// Rows of a segment of such a table in a store of so much memory: fewer where there are many
@@ -112,9 +132,10 @@ pub const SUMMED_VALUES: usize = 1 << 10;
 /// Memory of these sums, of 20 fields.
 const SUMS_BYTES: u64 = 20 * 16 * SUMMED_VALUES as u64;
 
-/// Memory of one thread of a view: selected rows, weights, the columns that it reads back, and sums
-/// beside those that are counted with the store.
-pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES;
+/// Memory of one thread of a view: selected rows, weights, the columns that it reads back with
+/// their texts, sums beside those that are counted with the store, and tallies of texts without a
+/// code.
+pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES + TALLIES_BYTES + 3 * uncoded_bytes_max(SEGMENT_ROWS_MAX) as u64 / 2;
 
 /// Memory of each worker of an analysis for rows, and of each thread of a view.
 pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
@@ -126,8 +147,8 @@ pub const ROWS_BYTES_MIN: u64 = 24 << 20;
 /// Bytes of a rejected line that are kept.
 pub const LINE_BYTES_MAX: usize = 1 << 10;
 
-/// Memory of a question's sums of two views and its distributions, beside its threads.
-const JOINED_BYTES: u64 = 2 * SUMS_BYTES + (384 << 10);
+/// Memory of a question's sums and tallies of two views and its distributions, beside its threads.
+const JOINED_BYTES: u64 = 2 * (SUMS_BYTES + TALLIES_BYTES) + (384 << 10);
 
 /// Part of the memory of the only store there is in which rates sort times, a sixteenth; with more
 /// than [`RATES_BYTES_MAX`] they gain nothing.

@@ -94,7 +94,7 @@ impl ViewQuestion<'_> {
                 bits.and(&asked.inside);
                 let rows = drawn(segment, &bits, leader.evidence.hits_in.div_ceil(ROWS_SAMPLED))?;
                 for (place, field) in (number * fields.len()..).zip(fields) {
-                    let column = segment.coded(field.index, None)?;
+                    let column = self.store.coded(segment, field.index)?;
                     rows.iter().for_each(|row| take(place, &mut found[place], field.value(column.get(usize::from(*row)))));
                 }
             }

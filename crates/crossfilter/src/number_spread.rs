@@ -1,6 +1,7 @@
 //! The distribution of a column of numbers with a sign, whole or not.
 
 use crate::codes::{ColumnCode, with_codes};
+use crate::number_buckets::NumberBuckets;
 use crate::numbers::CodedNumbers;
 use crate::page::{OwnValue, finite_or_text};
 use foldhash::fast::RandomState;
@@ -52,6 +53,8 @@ pub struct NumberSummary {
     /// case. Infinity, the text `inf`, where it may be beside it by any part.
     #[serde(serialize_with = "finite_or_text")]
     pub quantile_error: f64,
+    /// The distribution; `None` of moments, of infinities, and where all numbers are the same.
+    pub buckets: Option<NumberBuckets>,
 }
 
 /// Quantiles of numbers; an infinity is the text `inf` or `-inf`.
@@ -140,10 +143,40 @@ impl NumberSpread {
             && self.buckets.len() <= BUCKETS_MAX
             && self.buckets.keys().all(is_within)
             && hits.is_some_and(|hits| hits <= numbers)
-            && self.extent.is_some() == !self.buckets.is_empty()
+            && self.extent.is_some() != self.buckets.is_empty()
     }
 
-    fn widen(&mut self, least: u64, most: u64) {
+    /// Adds one number.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, number: f64) {
+        *self.buckets.entry(bucket(number, self.joined)).or_default() += 1;
+    }
+
+    /// Bits of a step that do not tell its bucket.
+    pub(crate) fn shift(&self) -> u32 {
+        u64::BITS - BUCKET_BITS + self.joined
+    }
+
+    /// Buckets with their numbers, in any order.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.buckets.iter().map(|(bucket, hits)| (*bucket, *hits))
+    }
+
+    /// The steps of the smallest and the largest number.
+    pub(crate) fn extent(&self) -> Option<(u64, u64)> {
+        self.extent
+    }
+
+    /// Two spreads with buckets of the same width.
+    pub(crate) fn alike(&self, other: &Self) -> (Self, Self) {
+        let (mut a, mut b) = (self.clone(), other.clone());
+        let joined = a.joined.max(b.joined);
+        a.join(joined);
+        b.join(joined);
+        (a, b)
+    }
+
+    pub(crate) fn widen(&mut self, least: u64, most: u64) {
         let (first, last) = self.extent.unwrap_or((least, most));
         self.extent = Some((first.min(least), last.max(most)));
     }
@@ -192,7 +225,8 @@ impl NumberSpread {
         let has_infinity = [min, max].iter().any(|number| number.is_infinite());
         let quantile_error = if has_infinity && self.joined > MANTISSA_BITS { f64::INFINITY } else { error(self.joined) };
         let [min, max] = [least, most].map(|step| OwnValue::number(unit, Some(step)));
-        Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error })
+        let buckets = self.bars(unit);
+        Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error, buckets })
     }
 }
 

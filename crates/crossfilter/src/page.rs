@@ -6,16 +6,17 @@ use crate::columns::{
     source,
 };
 use crate::columns::{CODED, ColumnCounts, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
-use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS, derive};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
+use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::ABSENT;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextColumn, integer_of};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent, integer_of};
+use rorqual_accesslog::{ABSENT, OwnColumns, OwnValues};
 use rorqual_pipe::{Control, Error, each};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -156,7 +157,7 @@ impl RowStore {
         control: &Control,
     ) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let known = lock(&self.kept).shares(view, snapshot.generation);
         let shares = match known {
             Some(shares) => shares,
@@ -204,7 +205,7 @@ impl RowStore {
         }
         let segment = &snapshot.segments[index];
         let mut list = Vec::new();
-        plan.select(segment, &self.dictionaries, self.spill.as_ref())?.list(&mut list);
+        plan.select(segment, self)?.list(&mut list);
         open.push(OpenSegment { index, list, reader: RowReader::new(self, segment)? });
         Ok(&open[open.len() - 1])
     }
@@ -218,7 +219,7 @@ impl RowStore {
                 return Ok(Vec::new());
             }
             let segment = &snapshot.segments[index];
-            let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
+            let bits = plan.select(segment, self)?;
             let share = |run: &InputRun| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
             Ok(segment.runs.iter().map(share).filter(|share| share.rows > 0).collect())
         };
@@ -262,6 +263,8 @@ fn count_run(bits: &Bits, run: &InputRun) -> usize {
 struct RowReader<'a> {
     store: &'a RowStore,
     coded: Vec<Cow<'a, CodedColumnRef>>,
+    /// Texts without a code of the coded columns that have some.
+    uncoded: Vec<Option<PlainTexts>>,
     numbers: Vec<Cow<'a, crate::numbers::CodedNumbers>>,
 }
 
@@ -270,16 +273,18 @@ impl<'a> RowReader<'a> {
         let spill = store.spill.as_ref();
         let ColumnCounts { coded, numbers } = segment.counts();
         let coded = (0..coded).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
+        let uncoded = segment.plain_texts(spill)?;
         let numbers = (0..numbers).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
-        Ok(Self { store, coded, numbers })
+        Ok(Self { store, coded, uncoded, numbers })
     }
 
     fn text(&self, column: usize, row: usize) -> String {
         let code = self.coded[column].get(row);
-        if code == OTHERS {
-            return if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned();
+        match self.with_uncoded(column, row, lossy) {
+            Some(text) => text,
+            None if code == OTHERS => if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned(),
+            None => lossy(self.store.dictionaries[column].lock().text(code)),
         }
-        lossy(self.store.dictionaries[column].lock().text(code))
     }
 
     /// The derived value of a text.
@@ -288,10 +293,19 @@ impl<'a> RowReader<'a> {
         let code = self.coded[index].get(row);
         let tables = self.store.dictionaries[index].lock();
         let class = tables.classes(column).get(code as usize).copied().unwrap_or(NONE);
-        if code == OTHERS || class == OTHERS {
-            return NO_ROOM.to_owned();
+        if class != OTHERS {
+            return lossy(tables.text_of(Some(column), class));
         }
-        lossy(tables.text_of(Some(column), class))
+        drop(tables);
+        let countries = self.store.settings.countries.as_deref();
+        self.with_uncoded(index, row, |text| lossy(&derive(column, text, countries))).unwrap_or_else(|| NO_ROOM.to_owned())
+    }
+
+    /// Makes something of the text of a row that has no code; `None` of one that has.
+    fn with_uncoded(&self, column: usize, row: usize, make: impl Fn(&[u8]) -> String) -> Option<String> {
+        let coded = &self.coded[column];
+        let text = coded.uncoded_of(coded.codes.get(row) as usize)?;
+        self.uncoded[column].as_ref().map(|texts| make(texts.text(text)))
     }
 
     /// The values of the schema's own columns.
@@ -305,6 +319,14 @@ impl<'a> RowReader<'a> {
             (column.name.clone(), value.unwrap_or(OwnValue::Absent))
         };
         self.store.schema().own().iter().map(value).collect()
+    }
+
+    /// The same as a line is written with them.
+    fn own_values(&self, row: usize) -> Written {
+        let mut values = OwnValues::default();
+        (CODED..self.coded.len()).for_each(|index| values.push_text(self.text(index, row).as_bytes()));
+        (NUMBERS..self.numbers.len()).for_each(|index| values.push_number(self.numbers[index].get(row)));
+        Written { values, columns: self.store.own().cloned() }
     }
 
     fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
@@ -347,8 +369,8 @@ impl<'a> RowReader<'a> {
         };
         page_row.line = match format {
             _ if rejected => self.text(LINE, row),
-            Some(format) => rebuilt(&page_row, time_us, times_us, format),
-            None => object(&page_row.columns),
+            Some(format) => rebuilt(&page_row, time_us, times_us, &self.own_values(row), format),
+            None => object(&page_row.columns, &self.store.schema()),
         };
         page_row
     }
@@ -368,16 +390,26 @@ fn cut(text: &[u8], bytes_max: usize) -> String {
     shown
 }
 
-/// The columns that a row has, as JSON.
-fn object(columns: &[(String, OwnValue)]) -> String {
-    let present: Vec<_> = columns.iter().filter(|(_, value)| *value != OwnValue::Absent).cloned().collect();
+/// The columns that a row has, as JSON, without those that follow from others.
+fn object(columns: &[(String, OwnValue)], schema: &Schema) -> String {
+    let is_present = |(name, value): &&(String, OwnValue)| {
+        let own = schema.text(name).and_then(TextColumn::as_own);
+        *value != OwnValue::Absent && own.is_none_or(|own| schema.text_kind(own) != TextContent::Pattern)
+    };
+    let present: Vec<_> = columns.iter().filter(is_present).cloned().collect();
     let mut json = Vec::new();
     // Nothing fails that is written into memory.
     let _ = as_map(&present, &mut serde_json::Serializer::new(&mut json));
     cut(&json, PAGE_LINE_BYTES_MAX)
 }
 
-fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &LogFormat) -> String {
+/// Values that a line is written with beside its fields.
+struct Written {
+    values: OwnValues,
+    columns: Option<Arc<OwnColumns>>,
+}
+
+fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], own: &Written, format: &LogFormat) -> String {
     let [request_time_us, upstream_time_us] = took_us;
     let record = LogRecord {
         time_us,
@@ -396,6 +428,7 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], forma
         request_time_us,
         upstream_time_us,
         source: row.source.as_bytes(),
+        own: own.columns.is_some().then_some(&own.values),
     };
-    cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
+    cut(&format.line(&record, own.columns.as_deref()), PAGE_LINE_BYTES_MAX)
 }

@@ -1,6 +1,6 @@
 //! Panels: the values of a column with most rows.
 
-use crate::columns::source;
+use crate::columns::{counted_place, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{DictionaryTables, OTHERS};
 use crate::limits::VALUES_LISTED_MAX;
@@ -27,9 +27,7 @@ pub(crate) fn amounts_of<'a>(
 ) -> Cow<'a, SparseCounts> {
     let Some(column) = derived else { return Cow::Borrowed(counted) };
     let classes = tables.classes(column);
-    // A value without room belongs to no known class, and a later one is of no row that was
-    // counted.
-    let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
+    let class = |code: u32| classes[code as usize];
     let mut amounts = SparseCounts::new(tables.len_of(derived));
     amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
     amounts.settle();
@@ -41,8 +39,7 @@ pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, Rows
     move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
 }
 
-/// The values with most hits, ties by text; neither the absent value nor those without a place are
-/// among them.
+/// The values with most hits, ties by text.
 pub(crate) fn top_values<'a>(
     amounts: impl Iterator<Item = (u32, RowsAndBytes)>,
     text: impl Fn(u32) -> &'a [u8],
@@ -52,7 +49,7 @@ pub(crate) fn top_values<'a>(
     let mut top: Vec<(u32, RowsAndBytes)> = Vec::new();
     // The last one that is listed so far.
     let mut last: Option<(u32, RowsAndBytes)> = None;
-    for value in amounts.filter(|(code, _)| *code > OTHERS) {
+    for value in amounts {
         if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
             continue;
         }
@@ -113,15 +110,19 @@ impl RowStore {
         let (index, derived) = source(column);
         self.amounts(counted, column, |amounts, tables| {
             let text = |code: u32| tables.text_of(derived, code);
-            let without = amounts.get(OTHERS);
+            let mut without = RowsAndBytes::default();
+            let groups = amounts.iter().filter(|(code, _)| *code == OTHERS || (derived.is_none() && tables.is_group(*code)));
+            groups.for_each(|(_, amount)| without.add(amount));
             let others = without.hits;
-            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let known = || amounts.iter().filter(|(code, _)| tables.is_value(derived, *code));
+            let tally = counted_place(index).filter(|_| derived.is_none()).and_then(|place| counted.tallies.get(place));
+            let tally = tally.filter(|_| others > 0);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
             // Of values that were cut as many may be one as there are hits, and a class derived
             // from one may follow from its end.
             let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
             let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
-            let (exact, unknown) = (others + merged == 0, others + merged);
+            let exact = others + merged == 0;
             let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
             let (top, found) = match wanted.search.as_deref().and_then(PanelSearch::new) {
                 None => (top_values(known(), text, count), distinct),
@@ -131,21 +132,33 @@ impl RowStore {
                     (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
                 }
             };
-            let missing = |code: u32| tables.missing_max(derived, code).min(others);
-            let most = if derived.is_none() { tables.uncoded_most().min(others) } else { others };
+            // Each text without a code has at most so many rows.
+            let named = self.dictionaries[index].named();
+            let most = tally.map_or(others, |tally| tally.rows_max(|hash| named.contains_key(&hash)).min(others));
+            let (distinct, error) = match tally {
+                // Those with a code for answers are among the ones that the tally counts.
+                Some(tally) => {
+                    let (without, error) = tally.distinct();
+                    let with = known().filter(|(code, _)| tables.is_own(*code)).count() as u64;
+                    (with + without, error * without as f64 / (with + without).max(1) as f64)
+                }
+                None => (distinct, 0.0),
+            };
+            let error = error + beyond(merged + if tally.is_none() { others } else { 0 }, distinct);
+            let missing = if derived.is_some() { others } else { 0 };
             let row = |(code, RowsAndBytes { hits, bytes }): &(u32, RowsAndBytes)| ReportRow {
                 value: shown(text(*code)),
                 hits: *hits,
-                hits_min: hits.saturating_sub(counted.overcounted_max()),
-                hits_max: *hits + missing(*code) + counted.doubtful(),
+                hits_min: *hits,
+                hits_max: *hits + missing,
                 bytes: *bytes,
             };
             PanelPage {
                 field: self.schema().text_name(column),
-                distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
+                distinct: Distinct { distinct, exact, error },
                 hits: hits + others,
                 exact: exact && counted.exact,
-                error_max: most.max(merged) + counted.doubtful(),
+                error_max: most.max(merged),
                 others: (others > 0).then_some(OtherValues { hits: others, bytes: without.bytes }),
                 found,
                 rows: top.iter().skip(wanted.offset).map(row).collect(),
@@ -154,8 +167,8 @@ impl RowStore {
     }
 }
 
-/// Relative error by which the number of values may be beyond `distinct`: each of the hits without
-/// a value may have one of its own.
+/// Relative error by which the number of values may be beyond `distinct`: each of these hits may
+/// have a value of its own.
 pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
     others as f64 / distinct.max(1) as f64
 }
@@ -202,8 +215,9 @@ mod tests {
     fn the_top_of_many_with_as_many_hits() {
         let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
         let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
-        let values =
-            (0..5_000u32).map(|code| (code, RowsAndBytes { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
+        let values = (0..5_000u32)
+            .map(|code| (code, RowsAndBytes { hits: hits(code), bytes: 0 }))
+            .filter(|(code, amount)| *code > OTHERS && amount.hits > 0);
         let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
         expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
         for count in [0, 1, 5, 100, 10_000] {

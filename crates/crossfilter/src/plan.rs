@@ -3,15 +3,17 @@
 use crate::bits::Bits;
 use crate::code_set::CodeSet;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{AGENT, BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
-use crate::columns::{has_dictionary, number_source, source};
-use crate::dictionary::{Dictionary, NONE, OTHERS};
+use crate::columns::{BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
+use crate::columns::{number_source, source};
+use crate::dictionary::{NONE, OTHERS, derive};
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
+use crate::store::RowStore;
 use crate::timeline::{BucketRun, NO_BUCKET, stretches};
+use crate::uncoded::PlainTexts;
 use crate::view::View;
 use foldhash::fast::RandomState;
-use rorqual_accesslog::filter::{Filter, Flag, NumberTest, TextTest, class};
+use rorqual_accesslog::filter::{Filter, Flag, NumberTest, TextTest, TextValue, class};
 use rorqual_accesslog::schema::{NumberColumn, TextColumn};
 use rorqual_pipe::Control;
 use std::collections::HashMap;
@@ -29,25 +31,7 @@ pub(crate) struct ViewPlan {
     times: Option<(u64, u64)>,
     /// No text that it asks of was cut.
     uncut: bool,
-    /// Bounds where it asks of values that had no room: the rows that match whatever these are, and
-    /// those that may.
-    bounds: Option<(PlanNode, PlanNode)>,
-    /// The most rows that may be meant beside those that are in any case.
-    doubtful_max: u64,
-    /// The most rows that may not be meant of those that possibly are.
-    excluded_max: u64,
     control: Control,
-}
-
-/// Choice among the rows of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SelectedRows {
-    /// Rows that match where values without room meet no condition.
-    Known,
-    /// Rows that match whatever these values are.
-    Surely,
-    /// Rows that match if these values do.
-    Possibly,
 }
 
 #[derive(Clone)]
@@ -57,50 +41,47 @@ enum PlanNode {
     Not(Box<PlanNode>),
     /// Rows whose code in all segments passes.
     Codes(usize, CodeSet),
+    /// The same, where the texts of some groups are looked at.
+    Texts(usize, CodeSet, Box<UncodedTest>),
     Numbers(usize, NumberTest),
     /// Of lines that were not rejected.
     Class(CodeSet, NumberTest, CodeSet),
     /// For each hour of the week, and for rows without time.
     Hours(Vec<bool>, bool),
-    /// Of path and query together; those without room meet it or not.
-    Url(TextTest, bool),
+    /// Of path and query together.
+    Url(TextTest),
+}
+
+/// Test of texts without a code.
+#[derive(Clone)]
+struct UncodedTest {
+    /// Groups whose texts have to be looked at.
+    groups: CodeSet,
+    /// Column that follows from the text, where it is not the text that is tested.
+    derived: Option<TextColumn>,
+    test: TextTest,
+    /// The test is not to be met.
+    negated: bool,
+    /// Hashes of the only texts that meet it, where it names them.
+    hashes: Option<Vec<u64>>,
 }
 
 impl ViewPlan {
     /// `None` when it was cancelled.
-    pub(crate) fn new(view: &View, dictionaries: &[Dictionary], control: &Control) -> Option<Self> {
-        let mut compiler = PlanCompiler { dictionaries, control, uncut: true, doubts: 0 };
+    pub(crate) fn new(view: &View, store: &RowStore, control: &Control) -> Option<Self> {
+        let mut compiler = PlanCompiler { store, control, uncut: true };
         let node = compiler.node(&view.filter)?;
-        let bounds = (compiler.doubts > 0).then(|| (node.with_others(false), node.with_others(true)));
-        let is_one_doubt = compiler.doubts == 1;
-        let doubtful_max = if is_one_doubt { named_max(&view.filter, dictionaries) } else { u64::MAX };
-        let excluded_max = if is_one_doubt { excluded_max(&view.filter, dictionaries) } else { u64::MAX };
         let times = (view.from_us.is_some() || view.to_us.is_some()).then(|| {
             let first = view.from_us.map_or(0, biased);
             // The end is not in it; a span that ends before all time is empty.
             view.to_us.map_or((first, u64::MAX - 1), |to| biased(to).checked_sub(1).map_or((1, 0), |last| (first, last)))
         });
-        Some(Self { node, times, uncut: compiler.uncut, bounds, doubtful_max, excluded_max, control: control.clone() })
+        Some(Self { node, times, uncut: compiler.uncut, control: control.clone() })
     }
 
-    /// True if it means the same rows whatever values without room there are.
+    /// True if no text was cut that it asks of: such a text may meet any condition, or none.
     pub(crate) fn is_sure(&self) -> bool {
-        self.uncut && self.bounds.is_none()
-    }
-
-    /// True if bounds of the rows that it means can be told: not where texts were cut.
-    pub(crate) fn has_bounds(&self) -> bool {
-        self.uncut && self.bounds.is_some()
-    }
-
-    /// The least rows that are meant, where so many are in any case, and so many possibly.
-    pub(crate) fn least(&self, surely: u64, possibly: u64) -> u64 {
-        possibly.saturating_sub(self.excluded_max).max(surely)
-    }
-
-    /// The most rows that may be meant, where so many are in any case, and so many possibly.
-    pub(crate) fn most(&self, surely: u64, possibly: u64) -> u64 {
-        surely.saturating_add(self.doubtful_max).min(possibly)
+        self.uncut
     }
 
     /// True if all rows are meant.
@@ -109,24 +90,9 @@ impl ViewPlan {
     }
 
     /// The rows of a segment that are meant; when it is cancelled, any.
-    pub(crate) fn select(&self, segment: &Segment, dictionaries: &[Dictionary], spill: Option<&Spill>) -> io::Result<Bits> {
-        self.select_meant(SelectedRows::Known, segment, dictionaries, spill)
-    }
-
-    /// The same of the rows that are meant in any case, or possibly.
-    pub(crate) fn select_meant(
-        &self,
-        meant: SelectedRows,
-        segment: &Segment,
-        dictionaries: &[Dictionary],
-        spill: Option<&Spill>,
-    ) -> io::Result<Bits> {
-        let node = match (meant, &self.bounds) {
-            (SelectedRows::Surely, Some((surely, _))) => surely,
-            (SelectedRows::Possibly, Some((_, possibly))) => possibly,
-            _ => &self.node,
-        };
-        let reader = PlanReader { segment, dictionaries, spill, control: &self.control };
+    pub(crate) fn select(&self, segment: &Segment, store: &RowStore) -> io::Result<Bits> {
+        let (node, spill) = (&self.node, store.spill.as_ref());
+        let reader = PlanReader { segment, store, spill, control: &self.control };
         let mut bits = Bits::new(segment.rows, true);
         if node.is_nowhere(&reader) {
             return Ok(Bits::new(segment.rows, false));
@@ -146,41 +112,10 @@ impl ViewPlan {
     }
 }
 
-/// The most rows without a code that may have one of the values that a filter names, where its one
-/// condition on values without room does that, alone or with others that all have to be met.
-fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
-    match filter {
-        Filter::All(parts) => parts.iter().map(|part| named_max(part, dictionaries)).min().unwrap_or(u64::MAX),
-        Filter::Text(column, test) if *column != TextColumn::URL => match (source(*column), test.texts()) {
-            ((index, None), Some(texts)) => {
-                let tables = dictionaries[index].lock();
-                if tables.shortage().overflowed_at.is_none() {
-                    return u64::MAX;
-                }
-                texts.iter().fold(0, |sum: u64, text| sum.saturating_add(tables.uncoded_max(text.as_bytes())))
-            }
-            _ => u64::MAX,
-        },
-        _ => u64::MAX,
-    }
-}
-
-/// The most rows without a code that may have one of the values that a filter excludes, where its
-/// one condition on values without room does that.
-fn excluded_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
-    match filter {
-        Filter::All(parts) => parts.iter().map(|part| excluded_max(part, dictionaries)).min().unwrap_or(u64::MAX),
-        Filter::Not(inner) => named_max(inner, dictionaries),
-        _ => u64::MAX,
-    }
-}
-
 struct PlanCompiler<'a> {
-    dictionaries: &'a [Dictionary],
+    store: &'a RowStore,
     control: &'a Control,
     uncut: bool,
-    /// Conditions on values that there was no room for.
-    doubts: usize,
 }
 
 impl PlanCompiler<'_> {
@@ -195,28 +130,38 @@ impl PlanCompiler<'_> {
             Filter::Not(inner) => PlanNode::Not(Box::new(self.node(inner)?)),
             Filter::Text(TextColumn::URL, test) => {
                 [PATH, QUERY].into_iter().for_each(|index| self.asks_of(index));
-                PlanNode::Url(test.clone(), false)
+                PlanNode::Url(test.clone())
             }
-            Filter::Text(column, test) => {
-                let (index, derived) = source(*column);
-                self.asks_of(index);
-                PlanNode::Codes(index, self.dictionaries[index].matching(derived, test, self.control)?)
-            }
+            Filter::Text(column, test) => self.texts(*column, test, false)?,
             Filter::Number(column, test) => self.number(*column, test),
             Filter::Is(Flag::Rejected) => PlanNode::Codes(FLAW, self.flawed(REJECTED)),
             Filter::Is(Flag::Repaired) => PlanNode::Codes(FLAW, self.flawed(REPAIRED)),
-            Filter::Is(Flag::Bot) => {
-                self.asks_of(AGENT);
-                let agents = self.dictionaries[AGENT].lock();
-                PlanNode::Codes(AGENT, CodeSet::of(agents.classes(TextColumn::BOT), |bot| bot != NONE))
-            }
+            // A bot is an agent that a bot's name follows from.
+            Filter::Is(Flag::Bot) => self.texts(TextColumn::BOT, &TextTest::OneOf(vec![TextValue::Text(String::new())]), true)?,
         })
     }
 
     fn asks_of(&mut self, index: usize) {
-        let shortage = self.dictionaries[index].lock().shortage();
-        self.uncut &= !shortage.cut;
-        self.doubts += usize::from(shortage.overflowed_at.is_some());
+        self.uncut &= !self.store.dictionaries[index].lock().shortage().cut;
+    }
+
+    fn texts(&mut self, column: TextColumn, test: &TextTest, negated: bool) -> Option<PlanNode> {
+        let (index, derived) = source(column);
+        self.asks_of(index);
+        let dictionary = &self.store.dictionaries[index];
+        let (mut passed, groups) = dictionary.matching(derived, test, self.control)?;
+        if negated {
+            let codes: Vec<u32> = (0..dictionary.lock().len() as u32).collect();
+            let is_met = passed;
+            passed = CodeSet::of(&codes, |code| !is_met.has(code) && !groups.has(code));
+        }
+        if !groups.has(OTHERS) {
+            return Some(PlanNode::Codes(index, passed));
+        }
+        let texts = test.texts().filter(|_| derived.is_none() && !negated);
+        let hashes = texts.map(|texts| texts.iter().map(|text| self.store.hasher.hash(text.as_bytes())).collect());
+        let uncoded = UncodedTest { groups, derived, test: test.clone(), negated, hashes };
+        Some(PlanNode::Texts(index, passed, Box::new(uncoded)))
     }
 
     fn nodes(&mut self, parts: &[Filter]) -> Option<Vec<PlanNode>> {
@@ -224,7 +169,7 @@ impl PlanCompiler<'_> {
     }
 
     fn flawed(&self, kind: u8) -> CodeSet {
-        let flaws = self.dictionaries[FLAW].lock();
+        let flaws = self.store.dictionaries[FLAW].lock();
         (0..flaws.len() as u32).map(|code| flaws.text(code).first() == Some(&kind)).collect()
     }
 
@@ -252,7 +197,7 @@ fn hours(test: &NumberTest, number: fn(u64) -> u64) -> PlanNode {
 
 struct PlanReader<'a> {
     segment: &'a Segment,
-    dictionaries: &'a [Dictionary],
+    store: &'a RowStore,
     spill: Option<&'a Spill>,
     control: &'a Control,
 }
@@ -261,30 +206,14 @@ struct PlanReader<'a> {
 const SOUGHT_MAX: usize = 16;
 
 impl PlanNode {
-    /// The same where values without room meet each condition or none: whichever makes it mean as
-    /// many rows as may be (`meant`), or as few.
-    fn with_others(&self, meant: bool) -> Self {
-        let with = |parts: &[Self]| parts.iter().map(|part| part.with_others(meant)).collect();
-        match self {
-            Self::All(parts) => Self::All(with(parts)),
-            Self::Any(parts) => Self::Any(with(parts)),
-            Self::Not(inner) => Self::Not(Box::new(inner.with_others(!meant))),
-            Self::Codes(column, passed) if meant && has_dictionary(*column) && *column != FLAW => {
-                let mut passed = passed.clone();
-                passed.add(OTHERS);
-                Self::Codes(*column, passed)
-            }
-            Self::Url(test, _) => Self::Url(test.clone(), meant),
-            other => other.clone(),
-        }
-    }
-
     /// Cost of asking it of a segment, roughly: the cheapest parts of a filter leave fewer rows to
     /// the others.
     fn cost(&self) -> usize {
         let most = |parts: &[Self]| parts.iter().map(Self::cost).max().unwrap_or(0);
         match self {
             Self::Codes(_, passed) => passed.listed().map_or(400, <[u32]>::len),
+            Self::Texts(_, _, uncoded) if uncoded.hashes.is_some() => 700,
+            Self::Texts(..) => 5_000,
             Self::Numbers(..) => 300,
             Self::Class(..) => 500,
             Self::Hours(..) => 600,
@@ -301,7 +230,7 @@ impl PlanNode {
             Self::All(parts) => parts.iter().any(|part| part.is_nowhere(reader)),
             Self::Codes(column, passed) => match (reader.segment.coded_here(*column), passed.listed()) {
                 (Some(column), Some(listed)) if listed.len() <= SOUGHT_MAX => {
-                    listed.iter().all(|code| column.globals.binary_search(code).is_err())
+                    column.uncoded == 0 && listed.iter().all(|code| column.globals.binary_search(code).is_err())
                 }
                 _ => false,
             },
@@ -336,6 +265,7 @@ fn keep(node: &PlanNode, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result
             bits.without(&met);
         }
         PlanNode::Codes(column, passed) => keep_codes(&*reader.segment.coded(*column, reader.spill)?, passed, bits),
+        PlanNode::Texts(index, passed, uncoded) => keep_texts(*index, passed, uncoded, reader, bits)?,
         PlanNode::Numbers(column, test) => {
             let numbers = reader.segment.numbers(*column, reader.spill)?;
             if bits.are_few() {
@@ -354,7 +284,7 @@ fn keep(node: &PlanNode, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result
             }
         }
         PlanNode::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
-        PlanNode::Url(test, others) => keep_urls(test, *others, reader, bits)?,
+        PlanNode::Url(test) => keep_urls(test, reader, bits)?,
     }
     Ok(())
 }
@@ -367,6 +297,62 @@ fn keep_hours(passed: &[bool], absent: bool, reader: &PlanReader<'_>, bits: &mut
     let mut met = met.into_iter();
     bits.retain(|_| met.next().unwrap_or(false));
     Ok(())
+}
+
+/// Leaves the rows whose code passes, or whose text without a code does.
+fn keep_texts(index: usize, passed: &CodeSet, uncoded: &UncodedTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
+    let column = reader.segment.coded(index, reader.spill)?;
+    if column.uncoded == 0 {
+        keep_codes(&column, passed, bits);
+        return Ok(());
+    }
+    let met = uncoded.meeting(index, &column, reader, bits)?;
+    let known = column.known().len();
+    let passes = |local: usize| passed.has(column.globals[local]) || (local >= known && met[local - known]);
+    let local: Vec<bool> = (0..column.globals.len()).map(passes).collect();
+    with_codes!(
+        &column.codes,
+        constant => if !local[constant.index()] { *bits = Bits::new(bits.rows(), false) },
+        codes => if bits.are_few() { bits.retain(|row| local[codes[row].index()]) } else { bits.and(&Bits::of(codes, |code| local[code.index()])) }
+    );
+    Ok(())
+}
+
+impl UncodedTest {
+    /// For each text without a code of a column, whether it meets the test and one of the rows has
+    /// it.
+    fn meeting(&self, index: usize, column: &CodedColumnRef, reader: &PlanReader<'_>, bits: &Bits) -> io::Result<Vec<bool>> {
+        let known = column.known().len();
+        let mut asked: Vec<bool> = column.globals[known..].iter().map(|group| self.groups.has(*group)).collect();
+        if let Some(hashes) = &self.hashes {
+            let found = reader.segment.uncoded_hashes(index, reader.spill)?;
+            asked.iter_mut().zip(&*found).for_each(|(asked, hash)| *asked &= hashes.contains(hash));
+        }
+        if bits.are_few() {
+            let mut of_rows = vec![false; asked.len()];
+            let mut rows = Vec::new();
+            bits.list(&mut rows);
+            let locals = rows.iter().filter_map(|row| column.uncoded_of(column.codes.get(usize::from(*row)) as usize));
+            locals.for_each(|text| of_rows[text] = asked[text]);
+            asked = of_rows;
+        }
+        let mut met = vec![false; asked.len()];
+        if !asked.contains(&true) || reader.control.stopped() {
+            return Ok(met);
+        }
+        let countries = reader.store.settings.countries.as_deref();
+        reader.segment.uncoded_texts(index, reader.spill)?.each(
+            |text| asked[text],
+            |text, bytes| {
+                let value = match self.derived {
+                    Some(derived) => derive(derived, bytes, countries),
+                    None => bytes.into(),
+                };
+                met[text] = self.test.meets(&value) != self.negated;
+            },
+        )?;
+        Ok(met)
+    }
 }
 
 /// Stretches of neighbouring codes that are compared rather than looked up.
@@ -426,13 +412,13 @@ fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
 }
 
 /// Path and query together: each pair that the rows have is looked at once.
-fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
+fn keep_urls(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
     // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are
     // looked up without a hash.
     let pair = |row: usize| (paths.codes.get(row) as u32, queries.codes.get(row) as u32);
-    let none = queries.globals.binary_search(&NONE).map_or(u32::MAX, |none| none as u32);
+    let none = queries.local_of(NONE).map_or(u32::MAX, |none| none as u32);
     let mut alone = vec![false; paths.globals.len()];
     let mut known: HashMap<(u32, u32), bool, RandomState> = HashMap::default();
     let mut rows = Vec::new();
@@ -446,25 +432,26 @@ fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut 
         }
     }
     let paths_alone = (0..).zip(&alone).filter(|(_, is_met)| **is_met).map(|(path, _)| (path, none));
-    let pairs: Vec<(u32, u32)> = paths_alone.chain(known.keys().copied()).collect();
-    let mut url = Vec::new();
-    for pairs in pairs.chunks(PAIRS_AT_ONCE) {
+    let mut pairs: Vec<(u32, u32)> = paths_alone.chain(known.keys().copied()).collect();
+    // Texts of the segment are read in their order.
+    pairs.sort_unstable();
+    let (path_texts, query_texts) = (SegmentTexts::new(PATH, &paths, reader)?, SegmentTexts::new(QUERY, &queries, reader)?);
+    let (mut path_text, mut query_text, mut url) = (Vec::new(), Vec::new(), Vec::new());
+    for (path, query) in pairs {
         if reader.control.stopped() {
             return Ok(());
         }
-        // Locked in ascending order, as everywhere that takes several, against deadlocks; and given
-        // back after each chunk, so that other threads get them in between.
-        let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
-        for &(path, query) in pairs {
-            let path_code = paths.globals[path as usize];
-            let query_code = queries.globals.get(query as usize).copied().unwrap_or(NONE);
-            join(path_texts.text(path_code), query_texts.text(query_code), &mut url);
-            let meets = if path_code == OTHERS || query_code == OTHERS { others } else { test.meets(&url) };
-            if query == none {
-                alone[path as usize] = meets;
-            } else {
-                known.insert((path, query), meets);
-            }
+        path_texts.copy(path as usize, &mut path_text);
+        query_text.clear();
+        if query != none {
+            query_texts.copy(query as usize, &mut query_text);
+        }
+        join(&path_text, &query_text, &mut url);
+        let meets = test.meets(&url);
+        if query == none {
+            alone[path as usize] = meets;
+        } else {
+            known.insert((path, query), meets);
         }
     }
     bits.retain(|row| match pair(row) {
@@ -474,8 +461,28 @@ fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut 
     Ok(())
 }
 
-/// Pairs of path and query that are looked at before others may have the dictionaries.
-const PAIRS_AT_ONCE: usize = 1_024;
+/// The texts of a column of a segment by their local codes.
+struct SegmentTexts<'a> {
+    index: usize,
+    column: &'a CodedColumnRef,
+    store: &'a RowStore,
+    uncoded: Option<PlainTexts>,
+}
+
+impl<'a> SegmentTexts<'a> {
+    fn new(index: usize, column: &'a CodedColumnRef, reader: &PlanReader<'a>) -> io::Result<Self> {
+        let uncoded = (column.uncoded > 0).then(|| reader.segment.uncoded_texts(index, reader.spill)?.plain()).transpose()?;
+        Ok(Self { index, column, store: reader.store, uncoded })
+    }
+
+    fn copy(&self, local: usize, to: &mut Vec<u8>) {
+        to.clear();
+        match (self.column.uncoded_of(local), &self.uncoded) {
+            (Some(text), Some(uncoded)) => to.extend_from_slice(uncoded.text(text)),
+            _ => to.extend_from_slice(self.store.dictionaries[self.index].lock().text(self.column.globals[local])),
+        }
+    }
+}
 
 /// Path and query as in the request.
 pub(crate) fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {

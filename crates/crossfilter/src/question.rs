@@ -29,7 +29,7 @@ pub(crate) struct SegmentRows {
 
 impl<'a> ViewQuestion<'a> {
     pub(crate) fn new(store: &'a RowStore, view: &View, against: &View, control: &'a Control) -> Result<Self, ViewError> {
-        let plan = |view: &View| ViewPlan::new(view, &store.dictionaries, control).ok_or(ViewError::Cancelled);
+        let plan = |view: &View| ViewPlan::new(view, store, control).ok_or(ViewError::Cancelled);
         Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
     }
 
@@ -62,7 +62,7 @@ impl<'a> ViewQuestion<'a> {
     }
 
     fn asked(&self, number: usize, segment: &Segment) -> io::Result<SegmentRows> {
-        let select = |plan: &ViewPlan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
+        let select = |plan: &ViewPlan| plan.select(segment, self.store);
         let all = select(&self.all)?;
         let mut inside = select(&self.inside)?;
         inside.and(&all);

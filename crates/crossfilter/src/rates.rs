@@ -135,8 +135,18 @@ impl RowStore {
         limits: &[Limit],
         control: &Control,
     ) -> Result<Rates, ViewError> {
+        self.asked(|| {
+            // Clients of many rows get their codes first.
+            if self.dictionaries[CLIENT].lock().has_groups() {
+                self.sums_of(view, control)?;
+            }
+            self.rated(view, by, top, limits, control)
+        })
+    }
+
+    fn rated(&self, view: &View, by: RateGrouping, top: usize, limits: &[Limit], control: &Control) -> Result<Rates, ViewError> {
         let snapshot = self.snapshot();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();
         let derived = (by == RateGrouping::Net).then_some(TextColumn::NET);
         let classes = derived.map(|column| clients.classes(column).to_vec());
@@ -286,11 +296,13 @@ impl RateWindow<'_> {
     fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<ClientSecond>) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
         let mut rows = Vec::new();
-        self.plan.select(segment, &self.store.dictionaries, spill)?.list(&mut rows);
-        let clients = segment.coded(CLIENT, spill)?;
+        self.plan.select(segment, self.store)?.list(&mut rows);
+        let clients = self.store.coded(segment, CLIENT)?;
+        let groups_start = self.store.dictionaries[CLIENT].lock().groups_start();
         let class = |client: u32| match self.classes {
-            Some(classes) if client != OTHERS => classes.get(client as usize).copied().unwrap_or(NONE),
-            _ => client,
+            Some(classes) => classes.get(client as usize).copied().unwrap_or(NONE),
+            None if client >= groups_start => OTHERS,
+            None => client,
         };
         let mut unknown = 0;
         segment.numbers(TIME, spill)?.each(&rows, |row, time| {

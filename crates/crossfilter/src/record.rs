@@ -10,6 +10,7 @@ use crate::limits::{RECORD_BYTES_MAX, SEGMENT_ROWS_MAX};
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};
 use crate::spill::Spill;
+use crate::uncoded::{PackedTexts, UncodedTexts};
 use lz4_flex::block::{compress, decompress};
 use std::io;
 
@@ -49,16 +50,28 @@ pub(crate) struct SegmentLocation {
     /// Of each column, the coded ones first.
     columns: Box<[ColumnLocation]>,
     /// The largest code in all segments of each coded column.
-    last_codes: Box<[u32]>,
+    globals_max: Box<[u32]>,
+    /// Of the coded columns with texts without a code, in the order of the columns.
+    pub(crate) uncoded: Box<[UncodedLocation]>,
     /// Memory that all of them take.
     memory_bytes: u32,
 }
 
-/// A column of a segment in the file, after those before it.
+/// Length and checksum of bytes in the file, which lie after those of the column before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ColumnLocation {
     length: u32,
     checksum: u32,
+}
+
+/// Location of the texts without a code of a column: hashes, and then texts, after those of the
+/// columns before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UncodedLocation {
+    pub(crate) column: u16,
+    count: u32,
+    hashes: ColumnLocation,
+    texts: ColumnLocation,
 }
 
 /// Metadata of a segment beside its columns.
@@ -166,6 +179,8 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
     let directory = out.len();
     let counts = columns.counts();
     out.resize(directory + counts.all() * ColumnLocation::BYTES, 0);
+    let uncoded_directory = out.len();
+    out.resize(uncoded_directory + UncodedLocation::bytes_of(columns.uncoded.len()), 0);
     let mut stored = SegmentLocation::new(out.len() as u64, counts);
     let mut bytes = Vec::new();
     for index in 0..counts.all() {
@@ -173,16 +188,30 @@ pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, 
         match columns.coded.get(index) {
             Some(coded) => {
                 coded.write(&mut bytes);
-                stored.last_codes[index] = coded.last_code();
+                stored.globals_max[index] = coded.globals_max();
             }
             None => columns.numbers[index - counts.coded].write(&mut bytes),
         }
         let start = out.len();
         pack(&bytes, out);
-        let column = ColumnLocation { length: (out.len() - start) as u32, checksum: crc32fast::hash(&out[start..]) };
+        let column = ColumnLocation::of(&out[start..]);
         out[directory + index * ColumnLocation::BYTES..][..ColumnLocation::BYTES].copy_from_slice(&column.to_bytes());
         stored.columns[index] = column;
     }
+    let mut uncoded = Vec::with_capacity(columns.uncoded.len());
+    for (column, of) in &columns.uncoded {
+        let start = out.len();
+        of.write_hashes(out);
+        let hashes = ColumnLocation::of(&out[start..]);
+        let start = out.len();
+        of.texts.write(out);
+        let texts = ColumnLocation::of(&out[start..]);
+        uncoded.push(UncodedLocation { column: *column, count: of.hashes.len() as u32, hashes, texts });
+    }
+    bytes.clear();
+    UncodedLocation::write_all(&uncoded, &mut bytes);
+    out[uncoded_directory..][..bytes.len()].copy_from_slice(&bytes);
+    stored.uncoded = uncoded.into();
     stored.memory_bytes = u32::try_from(columns.bytes()).unwrap_or(u32::MAX);
     stored
 }
@@ -208,6 +237,7 @@ fn write_meta(segment: &Segment, place: usize, out: &mut Vec<u8>) {
 pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, SegmentColumns)> {
     let meta = Meta::take(bytes)?;
     let columns = (0..counts.all()).map(|_| ColumnLocation::take(bytes)).collect::<Option<Vec<_>>>()?;
+    let locations = UncodedLocation::take_all(bytes, counts)?;
     let mut column = |index: usize| -> Option<Vec<u8>> {
         let (own, rest) = bytes.split_at_checked(columns[index].length as usize)?;
         *bytes = rest;
@@ -216,10 +246,27 @@ pub(crate) fn decode(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(Meta, S
     let coded = (0..counts.coded).map(|index| CodedColumnRef::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let numbers =
         (counts.coded..counts.all()).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
-    let known = [STATUS, ZONE].iter().all(|index| is_known(*index, coded[*index].last_code(), 0));
+    let mut uncoded = Vec::new();
+    for location in &locations {
+        let texts = location.count as usize;
+        let (hashes, rest) = bytes.split_at_checked(location.hashes.length as usize)?;
+        let (packed, rest) = rest.split_at_checked(location.texts.length as usize)?;
+        *bytes = rest;
+        let hashes = UncodedTexts::read_hashes(hashes, texts)?;
+        uncoded.push((location.column, UncodedTexts { hashes, texts: PackedTexts::read(packed, texts)? }));
+    }
+    let columns = SegmentColumns { coded, numbers, uncoded };
+    let has_texts = |(index, column): (usize, &CodedColumnRef)| {
+        column.uncoded == columns.uncoded(index).map_or(0, |uncoded| uncoded.hashes.len())
+    };
+    if !columns.coded.iter().enumerate().all(has_texts) {
+        return None;
+    }
+    let SegmentColumns { coded, numbers, .. } = &columns;
+    let known = [STATUS, ZONE].iter().all(|index| is_known(*index, coded[*index].globals_max(), 0));
     let time = &numbers[TIME];
     let timed = time.min().map(|first| (first, time.max()));
-    (known && timed == meta.times).then_some((meta, SegmentColumns { coded, numbers }))
+    (known && timed == meta.times).then_some((meta, columns))
 }
 
 /// True if a coded column may have codes up to `last`, where its dictionary has `length` codes. The
@@ -238,7 +285,8 @@ pub(crate) fn write_location(segment: &Segment, location: &SegmentLocation, plac
     write_meta(segment, place, out);
     out.extend_from_slice(&location.offset.to_le_bytes());
     location.columns.iter().for_each(|column| out.extend_from_slice(&column.to_bytes()));
-    location.last_codes.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
+    UncodedLocation::write_all(&location.uncoded, out);
+    location.globals_max.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
     out.extend_from_slice(&location.memory_bytes.to_le_bytes());
 }
 
@@ -247,12 +295,17 @@ pub(crate) fn take_location(bytes: &mut &[u8], counts: ColumnCounts) -> Option<(
     let meta = Meta::take(bytes)?;
     let offset = u64::take(bytes)?;
     let columns = (0..counts.all()).map(|_| ColumnLocation::take(bytes)).collect::<Option<_>>()?;
-    let last_codes = (0..counts.coded).map(|_| u32::take(bytes)).collect::<Option<_>>()?;
-    Some((meta, SegmentLocation { offset, counts, columns, last_codes, memory_bytes: u32::take(bytes)? }))
+    let uncoded = UncodedLocation::take_all(bytes, counts)?.into();
+    let globals_max = (0..counts.coded).map(|_| u32::take(bytes)).collect::<Option<_>>()?;
+    Some((meta, SegmentLocation { offset, counts, columns, globals_max, uncoded, memory_bytes: u32::take(bytes)? }))
 }
 
 impl ColumnLocation {
     const BYTES: usize = 4 + 4;
+
+    fn of(bytes: &[u8]) -> Self {
+        Self { length: bytes.len() as u32, checksum: crc32fast::hash(bytes) }
+    }
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
         (u64::from(self.length) | u64::from(self.checksum) << 32).to_le_bytes()
@@ -260,6 +313,15 @@ impl ColumnLocation {
 
     fn take(bytes: &mut &[u8]) -> Option<Self> {
         Some(Self { length: u32::take(bytes)?, checksum: u32::take(bytes)? })
+    }
+
+    /// Reads the bytes from an offset on, and holds them against the checksum.
+    fn read(self, offset: u64, spill: &Spill) -> io::Result<Vec<u8>> {
+        if self.length as usize > RECORD_BYTES_MAX {
+            return Err(damaged());
+        }
+        let bytes = spill.read_at((offset, self.length as usize))?;
+        if crc32fast::hash(&bytes) == self.checksum { Ok(bytes) } else { Err(damaged()) }
     }
 }
 
@@ -284,20 +346,53 @@ impl Meta {
     }
 }
 
+impl UncodedLocation {
+    /// Bytes of so many as [`UncodedLocation::write_all`] has them.
+    fn bytes_of(count: usize) -> usize {
+        4 + count * (2 + 4 + 2 * ColumnLocation::BYTES)
+    }
+
+    fn write_all(all: &[Self], out: &mut Vec<u8>) {
+        out.extend_from_slice(&(all.len() as u32).to_le_bytes());
+        for of in all {
+            out.extend_from_slice(&of.column.to_le_bytes());
+            out.extend_from_slice(&of.count.to_le_bytes());
+            out.extend_from_slice(&of.hashes.to_bytes());
+            out.extend_from_slice(&of.texts.to_bytes());
+        }
+    }
+
+    fn take_all(bytes: &mut &[u8], counts: ColumnCounts) -> Option<Vec<Self>> {
+        let count = u32::take(bytes)? as usize;
+        if count > counts.coded {
+            return None;
+        }
+        let mut all: Vec<Self> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (column, count) = (u16::take(bytes)?, u32::take(bytes)?);
+            let of = Self { column, count, hashes: ColumnLocation::take(bytes)?, texts: ColumnLocation::take(bytes)? };
+            let is_next = all.last().is_none_or(|last| last.column < of.column) && usize::from(of.column) < counts.coded;
+            is_next.then(|| all.push(of))?;
+        }
+        Some(all)
+    }
+}
+
 impl SegmentLocation {
     fn new(offset: u64, counts: ColumnCounts) -> Self {
         let columns = vec![ColumnLocation::default(); counts.all()].into();
-        Self { offset, counts, columns, last_codes: vec![0; counts.coded].into(), memory_bytes: 0 }
+        let globals_max = vec![0; counts.coded].into();
+        Self { offset, counts, columns, globals_max, uncoded: Box::default(), memory_bytes: 0 }
     }
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.last_codes)
+        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.globals_max) + size_of_val(&*self.uncoded)
     }
 
     /// The largest code in all segments of each coded column.
-    pub(crate) fn last_codes(&self) -> &[u32] {
-        &self.last_codes
+    pub(crate) fn globals_max(&self) -> &[u32] {
+        &self.globals_max
     }
 
     /// Memory that its columns take once they are read back.
@@ -305,21 +400,50 @@ impl SegmentLocation {
         self.memory_bytes.into()
     }
 
-    /// Reads all columns, and holds them against their checksums.
+    /// Reads all columns and texts, and holds them against their checksums.
     pub(crate) fn verify(&self, spill: &Spill) -> io::Result<()> {
-        (0..self.columns.len()).try_for_each(|index| self.read(index, spill).map(drop))
+        (0..self.columns.len()).try_for_each(|index| self.read(index, spill).map(drop))?;
+        self.uncoded.iter().map(|of| usize::from(of.column)).try_for_each(|index| {
+            self.read_hashes(index, spill)?;
+            self.read_texts(index, spill).map(drop)
+        })
     }
 
     /// Reads a column, as it is packed.
     pub(crate) fn read(&self, index: usize, spill: &Spill) -> io::Result<Vec<u8>> {
+        self.columns[index].read(self.offset_of(index)?, spill)
+    }
+
+    /// Number of the texts without a code of a column.
+    pub(crate) fn uncoded_count(&self, index: usize) -> usize {
+        self.uncoded.iter().find(|of| usize::from(of.column) == index).map_or(0, |of| of.count as usize)
+    }
+
+    /// Reads the hashes of the texts without a code of a column that has some.
+    pub(crate) fn read_hashes(&self, index: usize, spill: &Spill) -> io::Result<Vec<u64>> {
+        let (offset, of) = self.uncoded_of(index)?;
+        UncodedTexts::read_hashes(&of.hashes.read(offset, spill)?, of.count as usize).ok_or_else(damaged)
+    }
+
+    /// Reads the texts themselves.
+    pub(crate) fn read_texts(&self, index: usize, spill: &Spill) -> io::Result<PackedTexts> {
+        let (offset, of) = self.uncoded_of(index)?;
+        let texts = of.texts.read(offset + u64::from(of.hashes.length), spill)?;
+        PackedTexts::read(&texts, of.count as usize).ok_or_else(damaged)
+    }
+
+    fn uncoded_of(&self, index: usize) -> io::Result<(u64, &UncodedLocation)> {
+        let at = self.uncoded.iter().position(|of| usize::from(of.column) == index).ok_or_else(damaged)?;
+        let bytes = |of: &UncodedLocation| u64::from(of.hashes.length) + u64::from(of.texts.length);
+        let before: u64 = self.uncoded[..at].iter().map(bytes).sum();
+        let offset = self.offset_of(self.columns.len())?.checked_add(before).ok_or_else(damaged)?;
+        Ok((offset, &self.uncoded[at]))
+    }
+
+    /// Offset of a column; of the texts without a code, which follow the last one.
+    fn offset_of(&self, index: usize) -> io::Result<u64> {
         let before: u64 = self.columns[..index].iter().map(|column| u64::from(column.length)).sum();
-        let ColumnLocation { length, checksum } = self.columns[index];
-        if length as usize > RECORD_BYTES_MAX {
-            return Err(damaged());
-        }
-        let offset = self.offset.checked_add(before).ok_or_else(damaged)?;
-        let bytes = spill.read_at((offset, length as usize))?;
-        if crc32fast::hash(&bytes) == checksum { Ok(bytes) } else { Err(damaged()) }
+        self.offset.checked_add(before).ok_or_else(damaged)
     }
 }
 

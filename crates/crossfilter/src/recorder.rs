@@ -1,21 +1,24 @@
 //! Takes the rows of one worker into segments.
 
-use crate::builder::{SegmentBuilder, UNKNOWN};
-use crate::columns::{BYTES, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
-use crate::columns::{ZONE, ZONE_MIN};
+use crate::builder::{NewValue, SegmentBuilder, UNKNOWN};
+use crate::columns::{
+    BYTES, CODED, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME,
+};
+use crate::columns::{NUMBERS, ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
 use crate::segment::biased;
-use crate::store::RowStore;
+use crate::store::{RowStore, lock};
 use rorqual_accesslog::aggregate::NoteReason;
-use rorqual_accesslog::{ABSENT, NO_TIME, RecordedRows, Recorder, Recording, TEXT_FIELDS};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::{ABSENT, NO_TIME, OwnColumns, RecordedRows, Recorder, Recording, TEXT_FIELDS};
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Gives the workers of a run recorders into a store, as long as there is one.
 #[derive(Clone)]
 pub struct Recordings {
-    store: Weak<RowStore>,
+    store: Arc<Mutex<Weak<RowStore>>>,
     /// Segments that are not full when a run ends stay open for the next one.
     in_turns: bool,
 }
@@ -24,7 +27,7 @@ impl Recordings {
     /// Recorders into `store`, each run over an input of its own.
     #[must_use]
     pub fn new(store: &Arc<RowStore>) -> Self {
-        Self { store: Arc::downgrade(store), in_turns: false }
+        Self { store: Arc::new(Mutex::new(Arc::downgrade(store))), in_turns: false }
     }
 
     /// Recorders for runs over one slice of an input after another: a segment that is not full at
@@ -32,16 +35,29 @@ impl Recordings {
     /// last one.
     #[must_use]
     pub fn in_turns(store: &Arc<RowStore>) -> Self {
-        Self { store: Arc::downgrade(store), in_turns: true }
+        Self { in_turns: true, ..Self::new(store) }
+    }
+
+    /// Recorders into another store from the next run on.
+    pub fn redirect(&self, store: &Arc<RowStore>) {
+        *lock(&self.store) = Arc::downgrade(store);
+    }
+
+    fn store(&self) -> Option<Arc<RowStore>> {
+        lock(&self.store).upgrade()
     }
 }
 
 impl Recording for Recordings {
-    fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
-        let Some(store) = self.store.upgrade() else { return Vec::new() };
+    fn recorders(&self, _name: &str, _format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
+        let Some(store) = self.store() else { return Vec::new() };
         let input = store.next_input(count);
         let recorder = |_| Box::new(SegmentRecorder::new(&store, input, self.in_turns)) as Box<dyn Recorder>;
         (0..count).map(recorder).collect()
+    }
+
+    fn own(&self) -> Option<Arc<OwnColumns>> {
+        self.store()?.own().cloned()
     }
 }
 
@@ -59,7 +75,8 @@ struct SegmentRecorder {
     shown: usize,
     /// The last wish for fresh rows that was granted.
     granted: u64,
-    texts: [Translation; TEXT_FIELDS.len()],
+    /// Of the text fields, and of the columns of texts of the log's own.
+    texts: Vec<Translation>,
     /// For each status, its code in the segment and 1.
     statuses: Vec<u32>,
     /// The last zone, and its code in the segment and 1.
@@ -73,12 +90,21 @@ struct Translation {
     globals: Vec<u32>,
     /// Codes of the segment and 1.
     locals: Vec<u32>,
-    /// Some of the first are [`OTHERS`].
-    has_others: bool,
+    /// The first of the codes of groups, once there are texts without a code.
+    groups_start: Option<u32>,
 }
 
-/// Rows that are looked through at once for values that had no room.
-const SOUGHT_ROWS: usize = 8_192;
+impl Translation {
+    /// True if the text of this code in all segments has none of its own.
+    fn is_uncoded(&self, global: u32) -> bool {
+        self.groups_start.is_some_and(|start| global == OTHERS || global >= start)
+    }
+}
+
+/// The coded column of a text column of a batch.
+fn coded_index(index: usize) -> usize {
+    index.checked_sub(TEXT_FIELDS.len()).map_or(index, |own| CODED + own)
+}
 
 impl SegmentRecorder {
     fn new(store: &Arc<RowStore>, input: u32, in_turns: bool) -> Self {
@@ -91,7 +117,7 @@ impl SegmentRecorder {
             place: None,
             shown: 0,
             granted: store.wanted(),
-            texts: Default::default(),
+            texts: (0..TEXT_FIELDS.len() + store.counts().coded - CODED).map(|_| Translation::default()).collect(),
             statuses: Vec::new(),
             zone: (0, UNKNOWN),
         }
@@ -108,40 +134,29 @@ impl SegmentRecorder {
         self.builder.reserve();
         if let Some((place, segment)) = self.store.take_open() {
             // Open segments are in memory.
-            segment.columns().iter().for_each(|columns| self.builder.take_up(&segment, columns));
+            let taken = segment.columns().map(|columns| self.builder.take_up(&segment, columns));
+            debug_assert!(taken.is_some_and(|taken| taken.is_ok()), "what this process packed is whole");
             (self.place, self.shown) = (Some(place), segment.rows);
         }
     }
 
     /// Gives each value that the worker has met for the first time its code in all segments.
     fn intern(&mut self, rows: &RecordedRows<'_>) {
-        for (index, translation) in self.texts.iter_mut().enumerate() {
+        for (index, translation) in self.texts.iter_mut().enumerate().take(rows.batch.text_columns()) {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
                 let value = |number: usize| rows.batch.value(index, (known + number) as u32);
-                self.store.dictionaries[index].lock().intern_all(all - known, value, &mut translation.globals);
-                translation.locals.resize(all, UNKNOWN);
-                translation.has_others |= translation.globals[known..].contains(&OTHERS);
-            }
-        }
-    }
-
-    /// Counts the rows of values that had no room, of which those that turn up often get a code for
-    /// these rows and later ones.
-    fn count_uncoded(&mut self, rows: &RecordedRows<'_>) {
-        for (index, translation) in self.texts.iter_mut().enumerate().filter(|(_, translation)| translation.has_others) {
-            for codes in rows.batch.codes(index).unwrap_or_default().chunks(SOUGHT_ROWS) {
-                let is_other = |code: &u32| translation.globals[*code as usize] == OTHERS;
-                let mut others: Vec<u32> = codes.iter().copied().filter(is_other).collect();
-                others.sort_unstable();
-                let mut tables = self.store.dictionaries[index].lock();
-                for same in others.chunk_by(|a, b| a == b) {
-                    let code = tables.count_uncoded(rows.batch.value(index, same[0]), same.len() as u64);
-                    if code != OTHERS {
-                        translation.globals[same[0] as usize] = code;
-                        translation.locals[same[0] as usize] = UNKNOWN;
+                let mut tables = self.store.dictionaries[coded_index(index)].lock();
+                tables.intern_all(all - known, value, &mut translation.globals);
+                if tables.has_groups() {
+                    translation.groups_start = Some(tables.groups_start());
+                    for number in known..all {
+                        if translation.globals[number] == OTHERS {
+                            translation.globals[number] = tables.group(rows.batch.value(index, number as u32));
+                        }
                     }
                 }
+                translation.locals.resize(all, UNKNOWN);
             }
         }
     }
@@ -150,10 +165,45 @@ impl SegmentRecorder {
     fn take_rows(&mut self, rows: &RecordedRows<'_>, mut range: Range<usize>) {
         while !range.is_empty() {
             let end = range.end.min(range.start + self.builder.room());
+            let end = range.start + self.fitting(rows, range.start..end);
+            if end == range.start {
+                self.show_full();
+                continue;
+            }
             self.append(rows, range.start..end);
             range.start = end;
             self.show_if_full();
         }
+    }
+
+    /// Number of the first rows in `range` whose texts without a code fit the segment: at least one
+    /// in an empty segment.
+    fn fitting(&self, rows: &RecordedRows<'_>, range: Range<usize>) -> usize {
+        let mut fitting = range.len();
+        if self.texts.iter().all(|translation| translation.groups_start.is_none()) {
+            return fitting;
+        }
+        let mut bytes = vec![0; range.len()];
+        for (index, translation) in self.texts.iter().enumerate().filter(|(_, of)| of.groups_start.is_some()) {
+            let codes = rows.batch.codes(index).map_or(&[][..], |codes| &codes[range.clone()]);
+            for (bytes, code) in bytes.iter_mut().zip(codes) {
+                let is_new = translation.locals[*code as usize] == UNKNOWN;
+                if is_new && translation.is_uncoded(translation.globals[*code as usize]) {
+                    *bytes += rows.batch.value(index, *code).len();
+                }
+            }
+        }
+        let mut room = self.builder.uncoded_room();
+        for (row, bytes) in bytes.into_iter().enumerate() {
+            match room.checked_sub(bytes) {
+                Some(left) => room = left,
+                None => {
+                    fitting = row;
+                    break;
+                }
+            }
+        }
+        fitting.max(usize::from(self.builder.rows() == 0))
     }
 
     /// Takes rows that fit.
@@ -161,8 +211,24 @@ impl SegmentRecorder {
         let first = self.builder.rows();
         let batch = rows.batch;
         for (index, translation) in self.texts.iter_mut().enumerate() {
+            let to = coded_index(index);
             if let Some(codes) = batch.codes(index) {
-                self.builder.append(index, &codes[range.clone()], &translation.globals, &mut translation.locals);
+                let Translation { globals, locals, groups_start } = translation;
+                let start = groups_start.unwrap_or(u32::MAX);
+                let value = |code: u32| match globals[code as usize] {
+                    global if global != OTHERS && global < start => NewValue::Coded(global),
+                    group => {
+                        let text = batch.value(index, code);
+                        NewValue::Uncoded(group, self.store.hasher.hash(text), text)
+                    }
+                };
+                self.builder.append(to, &codes[range.clone()], locals, value);
+                if self.builder.take_shortage() {
+                    self.store.dictionaries[to].lock().note_cut();
+                }
+            } else if to >= CODED {
+                // Nobody has such a value yet.
+                self.builder.append_none(to, range.len());
             }
         }
         for &status in &batch.status()[range.clone()] {
@@ -180,8 +246,19 @@ impl SegmentRecorder {
         let numbers =
             [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
         numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
+        self.append_own_numbers(batch.own_numbers(), &range);
         self.append_flaws(rows, &range);
         self.builder.run(self.input, rows.offset(), first);
+    }
+
+    fn append_own_numbers(&mut self, own: &[Vec<u64>], range: &Range<usize>) {
+        for index in NUMBERS..self.store.counts().numbers {
+            let numbers = self.builder.numbers(index);
+            match own.get(index - NUMBERS) {
+                Some(own) => numbers.extend_from_slice(&own[range.clone()]),
+                None => numbers.resize(numbers.len() + range.len(), ABSENT),
+            }
+        }
     }
 
     fn append_zones(&mut self, zones_seconds: &[i32]) {
@@ -214,6 +291,9 @@ impl SegmentRecorder {
     }
 
     fn reject(&mut self, offset: u64, reason: NoteReason, text: &[u8]) {
+        if self.builder.uncoded_room() < LINE_BYTES_MAX {
+            self.show_full();
+        }
         let first = self.builder.rows();
         let ColumnCounts { coded, numbers } = self.store.counts();
         for column in (0..coded).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
@@ -223,8 +303,8 @@ impl SegmentRecorder {
         self.append_zones(&[0]);
         let flaw = self.flaw(REJECTED, reason);
         self.builder.codes(FLAW).push(flaw);
-        let line = self.store.dictionaries[LINE].lock().intern(&text[..text.len().min(LINE_BYTES_MAX)]);
-        let line = self.builder.local(LINE, line);
+        let line = self.store.line_value(text);
+        let line = self.builder.local_of(LINE, &line);
         self.builder.codes(LINE).push(line);
         (0..numbers).for_each(|index| self.builder.numbers(index).push(ABSENT));
         self.builder.run(self.input, offset, first);
@@ -233,6 +313,13 @@ impl SegmentRecorder {
 
     fn show_if_full(&mut self) {
         if self.builder.is_full() {
+            self.show_full();
+        }
+    }
+
+    /// Shows the segment, to which no more rows come, and begins the next one.
+    fn show_full(&mut self) {
+        if self.builder.rows() > 0 {
             self.store.show(&mut self.place, self.builder.segment(true), true);
             self.place = None;
             self.shown = 0;
@@ -258,7 +345,6 @@ impl Recorder for SegmentRecorder {
     fn take(&mut self, rows: &RecordedRows<'_>) {
         self.begin();
         self.intern(rows);
-        self.count_uncoded(rows);
         let mut row = 0;
         for rejected in rows.rejected {
             let before = rejected.before_row as usize;
@@ -275,7 +361,9 @@ impl Recorder for SegmentRecorder {
     }
 
     fn forget(&mut self, index: usize) {
-        self.texts[index] = Translation::default();
+        if let Some(translation) = self.texts.get_mut(index) {
+            *translation = Translation::default();
+        }
     }
 
     fn idle(&mut self) {

@@ -6,15 +6,18 @@
 //! those that still grow, the rows that they had at the start are held.
 
 use crate::columns::{
-    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS, TIME,
-    UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
+    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER, REJECTED,
+    REPAIRED, REQUEST_TIME, SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
 };
 use crate::dictionary::{DictionaryTables, FLAW_NO_ROOM, NO_ROOM, OTHERS};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
+use crate::numbers::CodedNumbers;
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::RowStore;
+use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
+use rorqual_accesslog::OwnValues;
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_pipe::{Control, Error};
 use std::collections::BTreeMap;
@@ -30,6 +33,33 @@ pub struct ViewRow<'a> {
     pub flaw: &'a [u8],
     /// The first 1 KiB of a rejected line; empty for others.
     pub line: &'a [u8],
+    /// Values of the schema's own columns.
+    pub own: OwnRow<'a>,
+}
+
+/// Values of a row in a schema's own columns.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnRow<'a> {
+    texts: &'a TextRows,
+    /// Number among the rows whose texts these are.
+    at: usize,
+    numbers: &'a [CodedNumbers],
+    /// Number in the segment.
+    row: usize,
+}
+
+impl OwnRow<'_> {
+    /// The value of the column of texts with this number; the absent one is empty.
+    #[must_use]
+    pub fn text(&self, number: usize) -> &[u8] {
+        self.texts.text(self.at, CODED + number)
+    }
+
+    /// The step of the column of numbers with this number.
+    #[must_use]
+    pub fn number(&self, number: usize) -> Option<u64> {
+        self.numbers.get(NUMBERS + number)?.get(self.row)
+    }
 }
 
 /// Position of a segment's next run: input, offset, and the number of the segment.
@@ -47,6 +77,8 @@ enum PendingSegment {
 struct OpenRuns {
     /// With all columns in memory.
     segment: Arc<Segment>,
+    /// Texts without a code of the coded columns that have some.
+    uncoded: Vec<Option<PlainTexts>>,
     /// Remaining rows of the view.
     rows: std::vec::IntoIter<u16>,
     /// Number of runs done.
@@ -54,6 +86,13 @@ struct OpenRuns {
 }
 
 impl RowStore {
+    /// True if a line was rejected or repaired.
+    #[must_use]
+    pub fn has_flaws(&self) -> bool {
+        let flaws = self.dictionaries[FLAW].lock();
+        (0..flaws.len() as u32).any(|code| matches!(flaws.text(code).first(), Some(&(REJECTED | REPAIRED))))
+    }
+
     /// Calls `take` for each row that a view has now, in the order of the inputs, and returns their
     /// number. An error of `take` ends it.
     ///
@@ -66,7 +105,7 @@ impl RowStore {
         mut take: impl FnMut(&ViewRow<'_>) -> Result<(), Error>,
     ) -> Result<u64, ViewError> {
         let mut later = self.later();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let mut open: BTreeMap<RunPosition, OpenRuns> = BTreeMap::new();
         let (mut piece, mut count) = (TextRows::default(), 0);
         loop {
@@ -97,7 +136,7 @@ impl RowStore {
                     return Err(ViewError::Cancelled);
                 }
                 let rows;
-                (rows, left) = left.split_at(piece.fill(self, &opened.segment, left).map_err(ViewError::spilled)?);
+                (rows, left) = left.split_at(piece.fill(self, &opened, left).map_err(ViewError::spilled)?);
                 piece
                     .rows(&opened.segment, rows)
                     .map_err(ViewError::spilled)?
@@ -133,12 +172,13 @@ impl RowStore {
         };
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();
-        plan.select(&segment, &self.dictionaries, spill)?.list(&mut rows);
+        plan.select(&segment, self)?.list(&mut rows);
         if rows.is_empty() {
             return Ok(None);
         }
         let segment = if segment.is_spilled() { Arc::new(segment.read_back(spill)?) } else { segment };
-        Ok(Some(OpenRuns { segment, rows: rows.into_iter(), passed: 0 }))
+        let uncoded = segment.plain_texts(None)?;
+        Ok(Some(OpenRuns { segment, uncoded, rows: rows.into_iter(), passed: 0 }))
     }
 }
 
@@ -153,7 +193,7 @@ impl OpenRuns {
 }
 
 /// The texts of a few rows.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct TextRows {
     texts: Vec<u8>,
     /// End of each text, row after row.
@@ -161,32 +201,59 @@ struct TextRows {
     /// Coded columns of the segment, of each of which there is a text; of the status and of the
     /// zone an empty one.
     columns: usize,
+    /// Of each row the values of the log's own columns, where it has such.
+    own: Vec<OwnValues>,
 }
 
 impl TextRows {
     /// Copies the texts of as many of the rows as fit, and returns how many; at least one.
-    fn fill(&mut self, store: &RowStore, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
+    fn fill(&mut self, store: &RowStore, opened: &OpenRuns, rows: &[u16]) -> io::Result<usize> {
+        let OpenRuns { segment, uncoded, .. } = opened;
         self.texts.clear();
         self.ends.clear();
-        self.columns = segment.counts().coded;
-        let columns = (0..self.columns).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
+        let ColumnCounts { coded, numbers } = segment.counts();
+        let has_own = store.own().is_some();
+        self.columns = if has_own { CODED } else { coded };
+        let own_numbers = if has_own { NUMBERS..numbers } else { 0..0 };
+        let own_numbers = own_numbers.map(|index| segment.numbers(index, None)).collect::<io::Result<Vec<_>>>()?;
+        let columns = (0..coded).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
         // Locked in ascending order, as everywhere that takes several, against deadlocks.
         let tables: Vec<MutexGuard<'_, DictionaryTables>> =
             store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
-        let mut filled = 0;
+        let text = |index: usize, row: usize| {
+            let column = &columns[index];
+            let text = match (column.uncoded_of(column.codes.get(row) as usize), &uncoded[index]) {
+                (Some(text), Some(uncoded)) => Some(uncoded.text(text)),
+                _ => None,
+            };
+            match (text, column.get(row)) {
+                _ if !has_dictionary(index) => b"",
+                (Some(text), _) => text,
+                (None, OTHERS) if index == FLAW => FLAW_NO_ROOM.as_bytes(),
+                (None, OTHERS) => NO_ROOM.as_bytes(),
+                (None, code) => tables[index].text(code),
+            }
+        };
+        let (mut filled, mut own_bytes) = (0, 0);
         for row in rows.iter().take(PIECE_ROWS_MAX) {
-            for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
-                let text = match column.get(usize::from(*row)) {
-                    _ if !has_dictionary(index) => b"",
-                    OTHERS if index == FLAW => FLAW_NO_ROOM.as_bytes(),
-                    OTHERS => NO_ROOM.as_bytes(),
-                    code => tables.text(code),
-                };
-                self.texts.extend_from_slice(text);
+            for index in 0..self.columns {
+                self.texts.extend_from_slice(text(index, usize::from(*row)));
                 self.ends.push(self.texts.len());
             }
+            if has_own {
+                if self.own.len() == filled {
+                    self.own.push(OwnValues::default());
+                }
+                let values = &mut self.own[filled];
+                values.clear();
+                (CODED..coded).map(|index| text(index, usize::from(*row))).for_each(|text| {
+                    own_bytes += text.len();
+                    values.push_text(text);
+                });
+                own_numbers.iter().for_each(|numbers| values.push_number(numbers.get(usize::from(*row))));
+            }
             filled += 1;
-            if self.texts.len() >= PIECE_BYTES_MAX {
+            if self.texts.len() + own_bytes >= PIECE_BYTES_MAX {
                 break;
             }
         }
@@ -205,6 +272,8 @@ impl TextRows {
             [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].map(|index| segment.numbers(index, None));
         let (times, bytes, request_times, upstream_times) = (times?, bytes?, request_times?, upstream_times?);
         let (statuses, zones) = (segment.coded(STATUS, None)?, segment.coded(ZONE, None)?);
+        // The segment was opened with all its columns.
+        let numbers = segment.columns().map_or(&[][..], |columns| &columns.numbers);
         Ok(rows.iter().enumerate().map(move |(at, row)| {
             let (row, text) = (usize::from(*row), |column| self.text(at, column));
             let record = LogRecord {
@@ -224,10 +293,11 @@ impl TextRows {
                 request_time_us: request_times.get(row),
                 upstream_time_us: upstream_times.get(row),
                 source: text(SOURCE),
+                own: self.own.get(at),
             };
             // The first byte is the kind of flaw.
             let flaw = text(FLAW).get(1..).unwrap_or_default();
-            ViewRow { record, flaw, line: text(LINE) }
+            ViewRow { record, flaw, line: text(LINE), own: OwnRow { texts: self, at, numbers, row } }
         }))
     }
 }

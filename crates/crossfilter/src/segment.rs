@@ -5,6 +5,7 @@ use crate::columns::{ColumnCounts, TIME};
 use crate::numbers::CodedNumbers;
 use crate::record::{JournalRecord, Meta, RecordKind, SegmentLocation, column_bytes_max, damaged, encode, unpacked};
 use crate::spill::Spill;
+use crate::uncoded::{PackedTexts, PlainTexts, UncodedTexts};
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
@@ -27,8 +28,11 @@ pub(crate) struct InputRun {
 /// A column of codes, with the global code of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodedColumnRef {
-    /// In ascending order.
+    /// Codes of texts in ascending order; after them, for each text without one, the code of its
+    /// group.
     pub(crate) globals: Vec<u32>,
+    /// Number of texts without a code.
+    pub(crate) uncoded: usize,
     /// Indices into `globals`.
     pub(crate) codes: Codes,
 }
@@ -54,6 +58,8 @@ pub(crate) struct Segment {
 pub(crate) struct SegmentColumns {
     pub(crate) coded: Vec<CodedColumnRef>,
     pub(crate) numbers: Vec<CodedNumbers>,
+    /// Of the coded columns that have such texts, by their index.
+    pub(crate) uncoded: Vec<(u16, UncodedTexts)>,
 }
 
 /// Times as unsigned numbers in the same order.
@@ -80,9 +86,11 @@ impl Segment {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
             None => {
-                let last = self.stored.as_ref().map_or(0, |stored| stored.last_codes()[index]);
-                // The dictionary was held against the last code.
-                self.read(index, spill, CodedColumnRef::read, |column| column.last_code() == last).map(Cow::Owned)
+                let stored = self.stored.as_ref().ok_or_else(damaged)?;
+                // The dictionary was held against the largest code.
+                let (max, uncoded) = (stored.globals_max()[index], stored.uncoded_count(index));
+                let is_own = |column: &CodedColumnRef| column.globals_max() == max && column.uncoded == uncoded;
+                self.read(index, spill, CodedColumnRef::read, is_own).map(Cow::Owned)
             }
         }
     }
@@ -105,6 +113,32 @@ impl Segment {
         }
     }
 
+    /// Hashes of the texts without a code of a coded column that has some, read back where it was
+    /// spilled.
+    pub(crate) fn uncoded_hashes(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, [u64]>> {
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.uncoded(index).ok_or_else(damaged)?.hashes)),
+            None => self.read_stored(spill, |stored, spill| stored.read_hashes(index, spill)).map(Cow::Owned),
+        }
+    }
+
+    /// The texts themselves.
+    pub(crate) fn uncoded_texts(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, PackedTexts>> {
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.uncoded(index).ok_or_else(damaged)?.texts)),
+            None => self.read_stored(spill, |stored, spill| stored.read_texts(index, spill)).map(Cow::Owned),
+        }
+    }
+
+    /// The texts without a code of each coded column that has some, not compressed.
+    pub(crate) fn plain_texts(&self, spill: Option<&Spill>) -> io::Result<Vec<Option<PlainTexts>>> {
+        let mut all: Vec<Option<PlainTexts>> = (0..self.counts().coded).map(|_| None).collect();
+        for index in self.uncoded_columns() {
+            all[index] = Some(self.uncoded_texts(index, spill)?.plain()?);
+        }
+        Ok(all)
+    }
+
     /// All columns, where they are in memory.
     pub(crate) fn columns(&self) -> Option<&Arc<SegmentColumns>> {
         self.columns.as_ref()
@@ -118,12 +152,20 @@ impl Segment {
         decode: impl Fn(&[u8], usize) -> Option<T>,
         is_own: impl Fn(&T) -> bool,
     ) -> io::Result<T> {
-        let (spill, stored) = spill.zip(self.stored.as_ref()).ok_or_else(damaged)?;
-        let read = || {
+        self.read_stored(spill, |stored, spill| {
             let bytes = unpacked(&stored.read(index, spill)?, column_bytes_max(self.rows))?;
             decode(&bytes, self.rows).filter(&is_own).ok_or_else(damaged)
-        };
-        read().inspect_err(|error| spill.note_damage(error))
+        })
+    }
+
+    /// Reads from the file, and notes damage there.
+    fn read_stored<T>(
+        &self,
+        spill: Option<&Spill>,
+        read: impl FnOnce(&SegmentLocation, &Spill) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let (spill, stored) = spill.zip(self.stored.as_deref()).ok_or_else(damaged)?;
+        read(stored, spill).inspect_err(|error| spill.note_damage(error))
     }
 
     /// The same rows, which have the `place` among all segments, with columns in the file, too.
@@ -154,7 +196,22 @@ impl Segment {
         let ColumnCounts { coded, numbers } = self.counts();
         let coded = (0..coded).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
         let numbers = (0..numbers).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
-        Ok(Self { columns: Some(Arc::new(SegmentColumns { coded, numbers })), ..self.clone() })
+        let uncoded = |index: usize| {
+            let hashes = self.uncoded_hashes(index, spill)?.into_owned();
+            Ok((index as u16, UncodedTexts { hashes, texts: self.uncoded_texts(index, spill)?.into_owned() }))
+        };
+        let with_uncoded = self.uncoded_columns();
+        let uncoded = with_uncoded.into_iter().map(uncoded).collect::<io::Result<_>>()?;
+        Ok(Self { columns: Some(Arc::new(SegmentColumns { coded, numbers, uncoded })), ..self.clone() })
+    }
+
+    /// Indices of the coded columns that have texts without a code.
+    fn uncoded_columns(&self) -> Vec<usize> {
+        match (&self.columns, &self.stored) {
+            (Some(columns), _) => columns.uncoded.iter().map(|(index, _)| usize::from(*index)).collect(),
+            (None, Some(stored)) => stored.uncoded.iter().map(|of| usize::from(of.column)).collect(),
+            (None, None) => Vec::new(),
+        }
     }
 
     /// Numbers of its columns.
@@ -203,6 +260,11 @@ impl Segment {
 }
 
 impl SegmentColumns {
+    /// The texts without a code of a column; `None` where it has none.
+    pub(crate) fn uncoded(&self, index: usize) -> Option<&UncodedTexts> {
+        self.uncoded.iter().find(|(column, _)| usize::from(*column) == index).map(|(_, texts)| texts)
+    }
+
     pub(crate) fn counts(&self) -> ColumnCounts {
         ColumnCounts { coded: self.coded.len(), numbers: self.numbers.len() }
     }
@@ -212,27 +274,47 @@ impl SegmentColumns {
         let columns = self.coded.len() * size_of::<CodedColumnRef>() + self.numbers.len() * size_of::<CodedNumbers>();
         let fixed = size_of::<Self>() + columns + ALLOCATED_BYTES;
         let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
-        self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
+        let uncoded = self.uncoded.iter().map(|(_, texts)| texts.bytes() + size_of::<(u16, UncodedTexts)>() as u64);
+        self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + uncoded.sum::<u64>() + fixed as u64
     }
 }
 
 impl CodedColumnRef {
     /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the
-    /// others in order.
-    pub(crate) fn sorted(globals: &[u32], codes: &[u16]) -> Self {
-        let mut order: Vec<u64> =
-            globals.iter().enumerate().map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
+    /// others in order, with the codes of `uncoded` texts after them.
+    pub(crate) fn sorted(globals: &[u32], uncoded: &[u16], codes: &[u16]) -> Self {
+        let mut is_uncoded = vec![false; globals.len()];
+        uncoded.iter().for_each(|local| is_uncoded[usize::from(*local)] = true);
+        let known = globals.iter().enumerate().filter(|(local, _)| !is_uncoded[*local]);
+        let mut order: Vec<u64> = known.map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
         order.sort_unstable();
+        order.extend(uncoded.iter().map(|local| u64::from(globals[usize::from(*local)]) << 32 | u64::from(*local)));
         let mut ranks = vec![0u16; globals.len()];
         order.iter().enumerate().for_each(|(rank, key)| ranks[*key as u32 as usize] = rank as u16);
         let max = globals.len().saturating_sub(1) as u64;
         let codes = Codes::new(codes.iter().map(|code| u64::from(ranks[usize::from(*code)])), max);
-        Self { globals: order.iter().map(|key| (key >> 32) as u32).collect(), codes }
+        Self { globals: order.iter().map(|key| (key >> 32) as u32).collect(), uncoded: uncoded.len(), codes }
     }
 
-    /// The largest code in all segments.
-    pub(crate) fn last_code(&self) -> u32 {
-        self.globals.last().copied().unwrap_or(0)
+    /// The codes of texts that have one.
+    pub(crate) fn known(&self) -> &[u32] {
+        &self.globals[..self.globals.len() - self.uncoded]
+    }
+
+    /// The largest of its codes in all segments.
+    pub(crate) fn globals_max(&self) -> u32 {
+        self.globals.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The number of the text without a code that a local code stands for.
+    pub(crate) fn uncoded_of(&self, local: usize) -> Option<usize> {
+        local.checked_sub(self.globals.len() - self.uncoded)
+    }
+
+    /// The local code of a code in all segments.
+    pub(crate) fn local_of(&self, global: u32) -> Option<usize> {
+        let among_others = || self.globals.iter().skip(self.known().len()).position(|other| *other == global);
+        self.known().binary_search(&global).ok().or_else(|| among_others().map(|at| self.known().len() + at))
     }
 
     /// The code in all segments.
@@ -242,6 +324,7 @@ impl CodedColumnRef {
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.globals.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(self.uncoded as u32).to_le_bytes());
         self.globals.iter().for_each(|global| out.extend_from_slice(&global.to_le_bytes()));
         self.codes.write(out);
     }
@@ -250,10 +333,13 @@ impl CodedColumnRef {
     /// something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (len, bytes) = bytes.split_first_chunk()?;
+        let (uncoded, bytes) = bytes.split_first_chunk()?;
+        let uncoded = u32::from_le_bytes(*uncoded) as usize;
         let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;
         let globals: Vec<u32> = globals.as_chunks().0.iter().map(|global| u32::from_le_bytes(*global)).collect();
         let (codes, rest) = Codes::read(bytes, rows)?;
-        let sorted = globals.is_sorted_by(|a, b| a < b) && codes.max() < globals.len() as u64;
-        (sorted && rest.is_empty()).then_some(Self { globals, codes })
+        let known = globals.get(..globals.len().checked_sub(uncoded)?)?;
+        let sorted = known.is_sorted_by(|a, b| a < b) && codes.max() < globals.len() as u64;
+        (sorted && rest.is_empty()).then_some(Self { globals, uncoded, codes })
     }
 }

@@ -37,8 +37,9 @@ impl ViewSeries {
                 let agents = dictionaries[AGENT].lock();
                 let mut of: Vec<u8> = agents.classes(TextColumn::BOT).iter().map(|bot| u8::from(*bot == NONE)).collect();
                 let mut names = vec!["bot".to_owned(), "human".to_owned()];
-                if agents.overflowed() {
-                    of[OTHERS as usize] = 2;
+                if agents.has_groups() {
+                    let bots = agents.classes(TextColumn::BOT);
+                    of.iter_mut().zip(bots).filter(|(_, bot)| **bot == OTHERS).for_each(|(of, _)| *of = 2);
                     names.push("unknown".to_owned());
                 }
                 Some(Self { column: AGENT, of, names })
@@ -53,7 +54,11 @@ impl ViewSeries {
         let (index, derived) = source(column);
         let tables = dictionaries[index].lock();
         let amounts = amounts_of(sums.column(index), &tables, derived);
-        let top = top_values(amounts.iter(), |code| tables.text_of(derived, code), SERIES_MAX);
+        let top = top_values(
+            amounts.iter().filter(|(code, _)| tables.is_value(derived, *code)),
+            |code| tables.text_of(derived, code),
+            SERIES_MAX,
+        );
         let rest = top.len() as u8;
         let mut of_value = vec![rest; tables.len_of(derived)];
         top.iter().zip(0..).for_each(|((code, _), series)| of_value[*code as usize] = series);

@@ -1,17 +1,23 @@
 //! The rows of a session: segments, dictionaries, and their memory.
 
+use crate::builder::NewValue;
 use crate::columns::{CODED, ColumnCounts, FLAW, LINE, SHARES, STATUS, STATUSES, derived, has_dictionary};
 use crate::counted::{Base, ViewCache};
-use crate::dictionary::{Dictionary, SpareValues};
+use crate::dictionary::{Dictionary, OTHERS, SpareValues};
 use crate::limits::{
-    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, PIECE_BYTES_MAX, SEGMENT_ROWS_MAX,
-    SHARED_BYTES_MIN, SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, each_bytes, segment_rows, value_bytes, work_bytes,
-    work_shares,
+    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, LINE_BYTES_MAX, PIECE_BYTES_MAX,
+    SEGMENT_ROWS_MAX, SHARED_BYTES_MIN, SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, each_bytes, segment_rows, value_bytes,
+    work_bytes, work_shares,
 };
-use crate::segment::Segment;
+use crate::naming::Naming;
+use crate::segment::{CodedColumnRef, Segment};
 use crate::spill::Spill;
-use rorqual_accesslog::Countries;
+use crate::uncoded::TextHasher;
+use foldhash::quality::RandomState;
 use rorqual_accesslog::schema::Schema;
+use rorqual_accesslog::{Countries, OwnColumns};
+use std::borrow::Cow;
+use std::hash::BuildHasher;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -38,8 +44,10 @@ pub struct RowStoreSettings {
     pub countries: Option<Arc<Countries>>,
     /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] computes it.
     pub segment_rows: usize,
-    /// Columns of the rows.
+    /// Columns of the rows of a table, or of a log without columns of its own.
     pub schema: Arc<Schema>,
+    /// The columns of a log's own, with room for those that turn up late.
+    pub own: Option<Arc<OwnColumns>>,
 }
 
 impl RowStoreSettings {
@@ -48,7 +56,7 @@ impl RowStoreSettings {
     pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
         let segment_rows = segment_rows(memory_bytes);
         let schema = Arc::new(Schema::access_log().clone());
-        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema }
+        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema, own: None }
     }
 
     /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
@@ -57,6 +65,13 @@ impl RowStoreSettings {
         let work_bytes = work_bytes(rows_bytes, threads);
         Self::new(rows_bytes.saturating_sub(work_bytes), work_bytes, threads)
     }
+
+    /// Numbers of the columns of segments.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        let (texts, numbers) = self.own.as_ref().map_or((0, 0), |own| own.most());
+        let known = ColumnCounts::of(&self.schema);
+        ColumnCounts { coded: known.coded + texts, numbers: known.numbers + numbers }
+    }
 }
 
 /// Rows as coded columns, and views of them.
@@ -64,6 +79,8 @@ pub struct RowStore {
     pub(crate) settings: RowStoreSettings,
     /// Of each coded column; those of the status and of the zone stay empty.
     pub(crate) dictionaries: Vec<Dictionary>,
+    /// Hashes of texts without a code.
+    pub(crate) hasher: TextHasher,
     pub(crate) spill: Option<Spill>,
     pub(crate) segments: Mutex<Segments>,
     /// Records in the file beside segments; locked while anything is written there.
@@ -87,6 +104,7 @@ pub struct RowStore {
     limit_bytes: AtomicU64,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<ViewCache>,
+    pub(crate) naming: Naming,
 }
 
 #[derive(Default)]
@@ -141,11 +159,11 @@ impl RowStore {
     /// When there can be no file in the folder for spilled rows.
     pub fn new(settings: RowStoreSettings) -> io::Result<Arc<Self>> {
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
-        Ok(Arc::new(Self::empty(settings, spill)))
+        Ok(Arc::new(Self::empty(settings, spill, RandomState::default().hash_one(0))))
     }
 
-    /// An empty store that spills there.
-    pub(crate) fn empty(settings: RowStoreSettings, spill: Option<Spill>) -> Self {
+    /// An empty store that spills there, with a seed for hashes of texts.
+    pub(crate) fn empty(settings: RowStoreSettings, spill: Option<Spill>, seed: u64) -> Self {
         let settings = RowStoreSettings {
             memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
             work_bytes: settings.work_bytes.max(WORK_BYTES_MIN),
@@ -159,7 +177,7 @@ impl RowStore {
         // A part is shared out among the dictionaries; the rest goes to those that need it.
         let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN));
         let spare = SpareValues::new(all - share);
-        let shares = dictionary_shares(ColumnCounts::of(&settings.schema));
+        let shares = dictionary_shares(settings.counts());
         let parts: u64 = shares.iter().sum();
         let dictionary = |index: usize| {
             let room = (share / parts * shares[index], &spare);
@@ -171,7 +189,8 @@ impl RowStore {
             )
         };
         Self {
-            dictionaries: (0..ColumnCounts::of(&settings.schema).coded).map(dictionary).collect(),
+            dictionaries: (0..settings.counts().coded).map(dictionary).collect(),
+            hasher: TextHasher::new(seed),
             kept: Mutex::new(ViewCache::new(settings.memory_bytes / KEPT_SHARE)),
             limit_bytes: AtomicU64::new(settings.memory_bytes),
             settings,
@@ -188,6 +207,7 @@ impl RowStore {
             lent: Arc::default(),
             segment_bytes_most: AtomicU64::new(0),
             base: Mutex::default(),
+            naming: Naming::default(),
         }
     }
 
@@ -209,18 +229,16 @@ impl RowStore {
         self.rows_dropped.load(Ordering::Relaxed)
     }
 
-    /// True if everything that came is kept: no row was dropped, and every value had room.
+    /// True if everything that came is kept: no row was dropped, and no text was cut.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
+        self.rows_dropped() == 0 && !self.has_cut()
     }
 
     /// The memory that was missing, for people.
     #[must_use]
     pub fn shortage(&self) -> Option<&'static str> {
-        if self.overflowed() {
-            Some("some values of fields had no room in the memory, and are counted together as …")
-        } else if self.rows_dropped() > 0 {
+        if self.rows_dropped() > 0 {
             Some("some rows had no room, and are in no answer")
         } else if self.spill.as_ref().is_some_and(|spill| !spill.is_journal() && spill.bytes() > 0) {
             Some("some rows did not fit the memory; they are read back from a temporary file, which takes longer")
@@ -334,11 +352,6 @@ impl RowStore {
         ]
     }
 
-    /// True if some value of a field had no room.
-    pub(crate) fn overflowed(&self) -> bool {
-        self.value_dictionaries().any(|dictionary| dictionary.lock().overflowed())
-    }
-
     /// True if some value of a field was cut.
     pub(crate) fn has_cut(&self) -> bool {
         self.value_dictionaries().any(|dictionary| dictionary.lock().has_cut())
@@ -350,15 +363,51 @@ impl RowStore {
         self.dictionaries.iter().enumerate().filter(is_field).map(|(_, dictionary)| dictionary)
     }
 
+    /// A column of codes of a segment, in which texts that answers are about have their own.
+    pub(crate) fn coded<'a>(&self, segment: &'a Segment, index: usize) -> io::Result<Cow<'a, CodedColumnRef>> {
+        let column = segment.coded(index, self.spill.as_ref())?;
+        if column.uncoded == 0 {
+            return Ok(column);
+        }
+        let named = self.dictionaries[index].named();
+        if named.is_empty() {
+            return Ok(column);
+        }
+        let hashes = segment.uncoded_hashes(index, self.spill.as_ref())?;
+        let codes = (column.known().len()..).zip(&*hashes).filter_map(|(local, hash)| Some((local, *named.get(hash)?)));
+        let codes: Vec<(usize, u32)> = codes.collect();
+        if codes.is_empty() {
+            return Ok(column);
+        }
+        let mut column = column.into_owned();
+        codes.into_iter().for_each(|(local, code)| column.globals[local] = code);
+        Ok(Cow::Owned(column))
+    }
+
+    /// A rejected line, as it is recorded.
+    pub(crate) fn line_value<'a>(&self, text: &'a [u8]) -> NewValue<'a> {
+        let text = &text[..text.len().min(LINE_BYTES_MAX)];
+        match self.dictionaries[LINE].lock().intern(text) {
+            OTHERS => NewValue::Uncoded(OTHERS, self.hasher.hash(text), text),
+            code => NewValue::Coded(code),
+        }
+    }
+
     /// Columns of the rows.
     #[must_use]
-    pub fn schema(&self) -> &Arc<Schema> {
-        &self.settings.schema
+    pub fn schema(&self) -> Arc<Schema> {
+        self.settings.own.as_ref().map_or_else(|| Arc::clone(&self.settings.schema), |own| own.schema())
+    }
+
+    /// The columns of a log's own.
+    #[must_use]
+    pub fn own(&self) -> Option<&Arc<OwnColumns>> {
+        self.settings.own.as_ref()
     }
 
     /// Numbers of the columns of its segments.
     pub(crate) fn counts(&self) -> ColumnCounts {
-        ColumnCounts::of(&self.settings.schema)
+        self.settings.counts()
     }
 
     /// Memory of the filters of a question: all of them, or two thirds of little memory; larger
@@ -376,6 +425,11 @@ impl RowStore {
     #[must_use]
     pub fn spilled_bytes(&self) -> u64 {
         self.spill.as_ref().map_or(0, Spill::bytes)
+    }
+
+    /// Answers from before are no longer true.
+    pub(crate) fn change(&self) {
+        self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn generation(&self) -> u64 {

@@ -2,12 +2,15 @@
 
 use crate::codes::{Codes, ColumnCode, with_codes};
 use crate::columns::{BYTES, NUMBERS, REQUEST_TIME, UPSTREAM_TIME, counted_place};
+use crate::dictionary::OTHERS;
 use crate::number_spread::NumberSpread;
 use crate::numbers::CodedNumbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{CodedColumnRef, Segment};
 use crate::sparse_counts::SparseCounts;
 use crate::spill::Spill;
+use crate::store::RowStore;
+use crate::tally::{UncodedTallies, UncodedTally};
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::schema::{NumberColumn, Schema};
@@ -96,41 +99,109 @@ pub(crate) struct Scratch {
     weights: Vec<u64>,
     packed: Vec<u64>,
     wide: Vec<RowsAndBytes>,
+    hits: Vec<u32>,
+    /// Of all rows that are counted.
+    all: RowsAndBytes,
+    /// True if rows and response size are in one number.
+    is_packed: bool,
 }
 
-/// Adds the `rows` of a segment (all where it is `None`) to `sums`.
+/// Adds the `rows` of a segment (all where it is `None`) to `sums`, and of texts without a code to
+/// `tallies`.
 pub(crate) fn count(
     segment: &Segment,
-    spill: Option<&Spill>,
+    store: &RowStore,
     rows: Option<&[u16]>,
-    sums: &mut Sums,
+    (sums, tallies): (&mut Sums, &mut UncodedTallies),
     scratch: &mut Scratch,
 ) -> io::Result<()> {
-    let number = rows.map_or(segment.rows, <[u16]>::len);
-    if number == 0 {
+    if rows.map_or(segment.rows, <[u16]>::len) == 0 {
         return Ok(());
     }
-    scratch.weigh(&*segment.numbers(BYTES, spill)?, segment.rows, rows);
-    let bytes: u128 = scratch.weights.iter().map(|bytes| u128::from(*bytes)).sum();
-    let all = RowsAndBytes { hits: number as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
-    let is_packed = bytes <= u128::from(PACKED_MASK);
-    if is_packed {
-        scratch.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
-    }
-    sums.all.add(all);
-    for (index, sums) in segment.counts().counted().zip(&mut sums.columns) {
-        let column = segment.coded(index, spill)?;
-        match (&column.codes, rows) {
-            (Codes::Constant(code), _) => sums.add_each(std::iter::once((column.globals[*code as usize], all))),
-            (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(&column, rows, scratch, is_packed, sums),
-            _ if is_packed => count_packed(&column, rows, scratch, sums),
-            _ => count_wide(&column, rows, scratch, sums),
+    scratch.prepare(segment, store, rows)?;
+    sums.all.add(scratch.all);
+    for (place, (index, sums)) in segment.counts().counted().zip(&mut sums.columns).enumerate() {
+        let column = store.coded(segment, index)?;
+        count_column(&column, rows, sums, scratch);
+        if column.uncoded > 0
+            && let Some(tally) = tallies.of(place)
+        {
+            let groups_start = store.dictionaries[index].lock().groups_start();
+            let hashes = segment.uncoded_hashes(index, store.spill.as_ref())?;
+            scratch.tally(&column, rows, &hashes, groups_start, tally);
         }
     }
     Ok(())
 }
 
+/// Amounts by code of one column of some segments.
+pub(crate) fn count_one(
+    segment: &Segment,
+    store: &RowStore,
+    index: usize,
+    sums: &mut SparseCounts,
+    scratch: &mut Scratch,
+) -> io::Result<()> {
+    scratch.prepare(segment, store, None)?;
+    count_column(&*store.coded(segment, index)?, None, sums, scratch);
+    Ok(())
+}
+
+fn count_column(column: &CodedColumnRef, rows: Option<&[u16]>, sums: &mut SparseCounts, scratch: &mut Scratch) {
+    match (&column.codes, rows) {
+        (Codes::Constant(code), _) => sums.add_each(std::iter::once((column.globals[*code as usize], scratch.all))),
+        (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(column, rows, scratch, sums),
+        _ if scratch.is_packed => count_packed(column, rows, scratch, sums),
+        _ => count_wide(column, rows, scratch, sums),
+    }
+}
+
 impl Scratch {
+    /// Makes the weights of the rows ready.
+    fn prepare(&mut self, segment: &Segment, store: &RowStore, rows: Option<&[u16]>) -> io::Result<()> {
+        self.weigh(&*segment.numbers(BYTES, store.spill.as_ref())?, segment.rows, rows);
+        let bytes: u128 = self.weights.iter().map(|bytes| u128::from(*bytes)).sum();
+        self.all = RowsAndBytes { hits: self.weights.len() as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
+        self.is_packed = bytes <= u128::from(PACKED_MASK);
+        if self.is_packed {
+            self.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of the texts of groups to a tally.
+    fn tally(
+        &mut self,
+        column: &CodedColumnRef,
+        rows: Option<&[u16]>,
+        hashes: &[u64],
+        groups_start: u32,
+        tally: &mut UncodedTally,
+    ) {
+        let known = column.known().len();
+        self.hits.clear();
+        self.hits.resize(column.uncoded, 0);
+        let hits = &mut self.hits;
+        let mut add = |local: usize, rows: u32| {
+            if let Some(hits) = local.checked_sub(known).and_then(|text| hits.get_mut(text)) {
+                *hits += rows;
+            }
+        };
+        with_codes!(
+            &column.codes,
+            constant => add(*constant as usize, self.all.hits as u32),
+            codes => match rows {
+                None => codes.iter().for_each(|code| add(code.index(), 1)),
+                Some(rows) => rows.iter().for_each(|row| add(codes[usize::from(*row)].index(), 1)),
+            }
+        );
+        for ((hits, hash), global) in self.hits.iter().zip(hashes).zip(&column.globals[known..]) {
+            if *hits > 0 && (*global == OTHERS || *global >= groups_start) {
+                tally.add(*hash, u64::from(*hits));
+            }
+        }
+    }
+
     /// The response sizes of the rows; 0 where there is none.
     fn weigh(&mut self, bytes: &CodedNumbers, segment_rows: usize, rows: Option<&[u16]>) {
         self.weights.clear();
@@ -148,8 +219,8 @@ impl Scratch {
     }
 }
 
-fn count_few(column: &CodedColumnRef, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut SparseCounts) {
-    let mask = if is_packed { PACKED_MASK } else { u64::MAX };
+fn count_few(column: &CodedColumnRef, rows: &[u16], scratch: &Scratch, sums: &mut SparseCounts) {
+    let mask = if scratch.is_packed { PACKED_MASK } else { u64::MAX };
     let amount = |local: usize, weight: &u64| (column.globals[local], RowsAndBytes { hits: 1, bytes: weight & mask });
     let rows = rows.iter().zip(&scratch.weights);
     with_codes!(

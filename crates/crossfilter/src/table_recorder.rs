@@ -1,6 +1,6 @@
 //! Takes the rows of a table into segments.
 
-use crate::builder::{SegmentBuilder, UNKNOWN};
+use crate::builder::{NewValue, SegmentBuilder, UNKNOWN};
 use crate::columns::{CODED, ColumnCounts, FLAW, LINE, NUMBERS, REJECTED, TIME, ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
@@ -49,14 +49,23 @@ pub struct TableRecorder {
     reserved: bool,
 }
 
-/// The distinct texts of some rows.
+/// The distinct texts of some rows of a column.
 #[derive(Default)]
-struct BatchTexts {
+struct BatchTexts<'a> {
+    /// Index among the values, of each row.
     codes: Vec<u32>,
-    /// Row that each code is first met in.
-    first: Vec<u32>,
+    values: Vec<&'a [u8]>,
     globals: Vec<u32>,
-    locals: Vec<u32>,
+    /// Some of the values have no code.
+    has_uncoded: bool,
+}
+
+impl BatchTexts<'_> {
+    /// Bytes of a row's text where it has no code.
+    fn uncoded_bytes(&self, row: usize) -> usize {
+        let code = self.codes[row] as usize;
+        if self.globals[code] == OTHERS { self.values[code].len() } else { 0 }
+    }
 }
 
 impl TableRecorder {
@@ -80,7 +89,13 @@ impl TableRecorder {
         let mut start = 0;
         while start < rows.rows {
             let end = rows.rows.min(start + self.builder.room());
-            self.append(rows, start..end);
+            let columns = self.columns(rows, start..end);
+            let end = start + self.fitting(&columns, end - start);
+            if end == start {
+                self.show_full();
+                continue;
+            }
+            self.append(rows, start..end, columns);
             start = end;
             self.show_if_full();
         }
@@ -94,15 +109,21 @@ impl TableRecorder {
     /// Takes a record that is no row, for a reason, with the start of its text.
     pub fn reject(&mut self, offset: u64, reason: &str, text: &[u8]) {
         self.reserve();
+        if self.builder.uncoded_room() < LINE_BYTES_MAX {
+            self.show_full();
+        }
         let first = self.builder.rows();
         let flaw: Vec<u8> = std::iter::once(REJECTED).chain(reason.bytes()).collect();
         let flaw = self.store.dictionaries[FLAW].lock().intern(&flaw);
-        let line = self.store.dictionaries[LINE].lock().intern(&text[..text.len().min(LINE_BYTES_MAX)]);
         let ColumnCounts { coded, numbers } = self.store.counts();
         for column in 0..coded {
             let global = match column {
                 FLAW => flaw,
-                LINE => line,
+                LINE => {
+                    let local = self.builder.local_of(LINE, &self.store.line_value(text));
+                    self.builder.codes(LINE).push(local);
+                    continue;
+                }
                 ZONE => ZONE_MIN.unsigned_abs(),
                 _ => NONE,
             };
@@ -126,7 +147,48 @@ impl TableRecorder {
         }
     }
 
-    fn append(&mut self, rows: &TableRows<'_>, range: Range<usize>) {
+    /// The texts of rows, with their codes in all segments.
+    fn columns<'a>(&self, rows: &TableRows<'a>, range: Range<usize>) -> Vec<BatchTexts<'a>> {
+        (CODED..).zip(rows.texts).map(|(index, cells)| self.texts(index, *cells, range.clone())).collect()
+    }
+
+    fn texts<'a>(&self, index: usize, cells: &'a dyn TextCells, range: Range<usize>) -> BatchTexts<'a> {
+        let text = |row: usize| {
+            let text = cells.text(row);
+            &text[..text.len().min(TEXT_BYTES_MAX)]
+        };
+        let mut column = BatchTexts::default();
+        let mut known: HashMap<&[u8], u32, RandomState> = HashMap::default();
+        for row in range {
+            let code = *known.entry(text(row)).or_insert_with(|| {
+                column.values.push(text(row));
+                (column.values.len() - 1) as u32
+            });
+            column.codes.push(code);
+        }
+        let mut tables = self.store.dictionaries[index].lock();
+        tables.intern_all(column.values.len(), |code| column.values[code], &mut column.globals);
+        // No column follows from a table's texts.
+        column.has_uncoded = column.globals.contains(&OTHERS);
+        column
+    }
+
+    /// Number of the first of so many rows whose texts without a code fit the segment: at least one
+    /// in an empty segment.
+    fn fitting(&self, columns: &[BatchTexts<'_>], rows: usize) -> usize {
+        let mut room = self.builder.uncoded_room();
+        let with_uncoded: Vec<&BatchTexts<'_>> = columns.iter().filter(|column| column.has_uncoded).collect();
+        for row in 0..if with_uncoded.is_empty() { 0 } else { rows } {
+            let bytes: usize = with_uncoded.iter().map(|column| column.uncoded_bytes(row)).sum();
+            match room.checked_sub(bytes) {
+                Some(left) => room = left,
+                None => return row.max(usize::from(self.builder.rows() == 0)),
+            }
+        }
+        rows
+    }
+
+    fn append(&mut self, rows: &TableRows<'_>, range: Range<usize>, columns: Vec<BatchTexts<'_>>) {
         let first = self.builder.rows();
         let len = range.len();
         (0..CODED).filter(|column| *column != ZONE).for_each(|column| self.builder.append_none(column, len));
@@ -134,9 +196,7 @@ impl TableRecorder {
         let zone = self.builder.local(ZONE, ZONE_MIN.unsigned_abs());
         let zones = self.builder.codes(ZONE);
         zones.resize(zones.len() + len, zone);
-        for (index, cells) in (CODED..).zip(rows.texts) {
-            self.append_texts(index, *cells, range.clone());
-        }
+        (CODED..).zip(columns).for_each(|(index, column)| self.append_texts(index, &column, len));
         let times = self.builder.numbers(TIME);
         match rows.times.get(range.clone()) {
             Some(known) => {
@@ -155,38 +215,31 @@ impl TableRecorder {
         self.builder.run(self.input, rows.offset, first);
     }
 
-    fn append_texts(&mut self, index: usize, cells: &dyn TextCells, range: Range<usize>) {
-        let text = |row: usize| {
-            let text = cells.text(row);
-            &text[..text.len().min(TEXT_BYTES_MAX)]
-        };
-        let mut column = BatchTexts::default();
-        let mut known: HashMap<&[u8], u32, RandomState> = HashMap::default();
-        for row in range {
-            let code = *known.entry(text(row)).or_insert_with(|| {
-                column.first.push(row as u32);
-                (column.first.len() - 1) as u32
-            });
-            column.codes.push(code);
-        }
-        drop(known);
-        let value = |code: usize| text(column.first[code] as usize);
-        let mut tables = self.store.dictionaries[index].lock();
-        tables.intern_all(column.first.len(), value, &mut column.globals);
-        if column.globals.contains(&OTHERS) {
-            let mut hits = vec![0u64; column.first.len()];
-            column.codes.iter().for_each(|code| hits[*code as usize] += 1);
-            for (code, global) in column.globals.iter_mut().enumerate().filter(|(_, global)| **global == OTHERS) {
-                *global = tables.count_uncoded(value(code), hits[code]);
+    fn append_texts(&mut self, index: usize, column: &BatchTexts<'_>, rows: usize) {
+        let hasher = &self.store.hasher;
+        let value = |code: u32| match column.globals[code as usize] {
+            OTHERS => {
+                let text = column.values[code as usize];
+                NewValue::Uncoded(OTHERS, hasher.hash(text), text)
             }
+            global => NewValue::Coded(global),
+        };
+        let mut locals = vec![UNKNOWN; column.values.len()];
+        self.builder.append(index, &column.codes[..rows], &mut locals, value);
+        if self.builder.take_shortage() {
+            self.store.dictionaries[index].lock().note_cut();
         }
-        drop(tables);
-        column.locals.resize(column.first.len(), UNKNOWN);
-        self.builder.append(index, &column.codes, &column.globals, &mut column.locals);
     }
 
     fn show_if_full(&mut self) {
         if self.builder.is_full() {
+            self.show_full();
+        }
+    }
+
+    /// Shows the segment, to which no more rows come, and begins the next one.
+    fn show_full(&mut self) {
+        if self.builder.rows() > 0 {
             self.store.show(&mut self.place, self.builder.segment(true), true);
             self.place = None;
             self.shown = 0;

@@ -46,8 +46,6 @@ struct Pairs {
     alone: Vec<RowsAndBytes>,
     /// Of values that there was no room for.
     others: RowsAndBytes,
-    /// Rows that the filter means as they are known.
-    selected: u64,
     /// More pairs than may be held.
     overflowed: bool,
 }
@@ -59,25 +57,14 @@ struct UrlList {
     found: u64,
     hits: u64,
     others: RowsAndBytes,
-    /// Rows of the view, those without a path among them.
-    selected: u64,
     rows: Vec<(PathQueryPair, RowsAndBytes)>,
-}
-
-/// Rows by which a count may be wrong, as the filter asks of values without room.
-#[derive(Default)]
-struct FilterDoubt {
-    /// Rows that were counted, and that the filter may not mean.
-    overcounted_max: u64,
-    /// Rows that it may mean beside them.
-    missed_max: u64,
 }
 
 impl RowStore {
     /// A stretch of the panel of [`TextColumn::URL`].
     pub(crate) fn urls(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
         let snapshot = self.snapshot();
-        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         // Each query has at least one path.
         let queries = self.dictionaries[QUERY].lock().len();
         let mut parts = queries.div_ceil(URL_PAIRS_MAX / 2).max(1) as u32;
@@ -89,12 +76,11 @@ impl RowStore {
         };
         let RowsAndBytes { hits: others, bytes } = listed.others;
         let exact = others == 0;
-        let doubt = self.doubt(&snapshot, &plan, listed.selected, control)?;
         let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, RowsAndBytes { hits, bytes })| ReportRow {
             value: shown(&self.url(*pair)),
             hits: *hits,
-            hits_min: hits.saturating_sub(doubt.overcounted_max),
-            hits_max: *hits + self.uncoded_max(*pair).min(others) + doubt.missed_max,
+            hits_min: *hits,
+            hits_max: *hits,
             bytes: *bytes,
         });
         Ok(PanelPage {
@@ -102,36 +88,11 @@ impl RowStore {
             distinct: Distinct { distinct: listed.distinct, exact, error: beyond(others, listed.distinct) },
             hits: listed.hits + others,
             exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,
-            error_max: self.uncoded_most().min(others) + doubt.missed_max,
+            error_max: others,
             others: (!exact).then_some(OtherValues { hits: others, bytes }),
             found: listed.found,
             rows: rows.collect(),
         })
-    }
-
-    /// Doubt about the counts of a plan that means `selected` rows by what is known.
-    fn doubt(&self, snapshot: &Snapshot, plan: &ViewPlan, selected: u64, control: &Control) -> Result<FilterDoubt, ViewError> {
-        if plan.is_sure() {
-            return Ok(FilterDoubt::default());
-        }
-        let (least, most) = self.bounds(snapshot, plan, control)?;
-        Ok(FilterDoubt { overcounted_max: selected.saturating_sub(least), missed_max: most.saturating_sub(selected) })
-    }
-
-    /// The most rows that a pair may have among those whose path or query has no code.
-    fn uncoded_max(&self, (path, query): PathQueryPair) -> u64 {
-        // One lock after the other: nobody holds two.
-        let of = |dictionary: usize, code: u32| {
-            let tables = self.dictionaries[dictionary].lock();
-            tables.uncoded_max(tables.text(code))
-        };
-        of(PATH, path).saturating_add(of(QUERY, query))
-    }
-
-    /// The same of any pair.
-    fn uncoded_most(&self) -> u64 {
-        let of = |dictionary: usize| self.dictionaries[dictionary].lock().uncoded_most();
-        of(PATH).saturating_add(of(QUERY))
     }
 
     fn url(&self, (path, query): PathQueryPair) -> Vec<u8> {
@@ -185,7 +146,6 @@ impl RowStore {
             pairs.amounts.into_iter().for_each(|(pair, amount)| sum.amounts.entry(pair).or_default().add(amount));
             sum.alone.iter_mut().zip(pairs.alone).for_each(|(sum, amount)| sum.add(amount));
             sum.others.add(pairs.others);
-            sum.selected += pairs.selected;
             sum.overflowed |= pairs.overflowed;
             sum
         });
@@ -202,19 +162,19 @@ impl RowStore {
     ) -> io::Result<()> {
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();
-        plan.select(segment, &self.dictionaries, spill)?.list(&mut rows);
-        // Each part goes through the same rows.
-        pairs.selected += rows.len() as u64;
-        let (paths, queries) = (segment.coded(PATH, spill)?, segment.coded(QUERY, spill)?);
+        plan.select(segment, self)?.list(&mut rows);
+        let (paths, queries) = (self.coded(segment, PATH)?, self.coded(segment, QUERY)?);
+        let [path_groups, query_groups] = [PATH, QUERY].map(|index| self.dictionaries[index].lock().groups_start());
         if part.part > 0 && queries.globals == [NONE] {
             return Ok(());
         }
         segment.numbers(BYTES, spill)?.each(&rows, |row, bytes| {
             let (path, query) = (paths.get(row), queries.get(row));
+            let is_uncoded = path == OTHERS || query == OTHERS || path >= path_groups || query >= query_groups;
             let amount = RowsAndBytes { hits: 1, bytes: bytes.unwrap_or(0) };
             match query {
-                _ if (path == OTHERS || query == OTHERS) && part.part == 0 => pairs.others.add(amount),
-                _ if path == OTHERS || query == OTHERS => {}
+                _ if is_uncoded && part.part == 0 => pairs.others.add(amount),
+                _ if is_uncoded => {}
                 NONE if path == NONE => {}
                 NONE if part.part == 0 => pairs.alone[path as usize].add(amount),
                 NONE => {}
@@ -230,7 +190,6 @@ impl RowStore {
     /// Puts the counts among the rows that are listed.
     fn list_part(&self, pairs: Pairs, listed: &mut UrlList, wanted: &PanelWanted) {
         listed.others.add(pairs.others);
-        listed.selected = pairs.selected;
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
         let mut search = wanted.search.as_deref().and_then(PanelSearch::new);

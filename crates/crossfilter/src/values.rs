@@ -1,7 +1,7 @@
 //! All values of a panel, however many.
 
 use crate::columns::source;
-use crate::dictionary::{NO_ROOM, OTHERS};
+use crate::dictionary::{NO_ROOM, NONE, OTHERS};
 use crate::limits::VALUES_COPIED_MAX;
 use crate::panels::by_hits;
 use crate::store::RowStore;
@@ -38,8 +38,6 @@ struct ListedCodes {
     codes: Vec<(u32, RowsAndBytes)>,
     /// Rows whose value has no code.
     others: u64,
-    /// Rows that the filter may not mean of those that were counted, and may mean beside them.
-    doubt: (u64, u64),
 }
 
 /// A value with its rows.
@@ -106,22 +104,28 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn values(&self, view: &View, column: TextColumn, control: &Control) -> Result<ColumnValues, ViewError> {
+        self.asked(|| self.values_of(view, column, control))
+    }
+
+    fn values_of(&self, view: &View, column: TextColumn, control: &Control) -> Result<ColumnValues, ViewError> {
+        let counted = self.sums_of(view, control)?;
         if column == TextColumn::URL {
             return self.urls(view, &EVERY, control).map(ColumnValues::of);
         }
-        let counted = self.sums_of(view, control)?;
         let (index, derived) = source(column);
         Ok(self.amounts(&counted, column, |amounts, tables| {
-            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let known = || amounts.iter().filter(|(code, _)| tables.is_value(derived, *code));
             let mut codes = Vec::with_capacity(known().count() + 1);
             codes.extend(known());
             codes.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
-            let others = amounts.get(OTHERS).hits;
-            codes.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|_| others > 0));
+            let mut without = RowsAndBytes::default();
+            let groups = amounts.iter().filter(|(code, _)| *code > NONE && !tables.is_value(derived, *code));
+            groups.for_each(|(_, amount)| without.add(amount));
+            let others = without.hits;
+            codes.extend(Some((OTHERS, without)).filter(|_| others > 0));
             let hits = codes.iter().map(|(_, amount)| amount.hits).sum();
             let has_cut = counted.sums.column(index).iter().any(|(code, amount)| amount.hits > 0 && tables.is_cut(code));
-            let doubt = (counted.overcounted_max(), counted.doubtful());
-            let listed = ListedValue::Codes(ListedCodes { column, codes, others, doubt });
+            let listed = ListedValue::Codes(ListedCodes { column, codes, others });
             ColumnValues { hits, exact: counted.exact && others == 0 && !has_cut, listed, whole: true }
         }))
     }
@@ -163,18 +167,18 @@ impl RowStore {
             }
         };
         let (index, derived) = source(listed.column);
-        let (overcounted_max, missed_max) = listed.doubt;
         let mut texts: Vec<(Vec<u8>, u64)> = Vec::new();
         for codes in listed.codes.chunks(VALUES_COPIED_MAX) {
             {
                 let tables = self.dictionaries[index].lock();
                 let text = |code: u32| if code == OTHERS { NO_ROOM.as_bytes() } else { tables.text_of(derived, code) };
-                let missing = |code: u32| tables.missing_max(derived, code).min(if code == OTHERS { 0 } else { listed.others });
+                // Any value may follow from a text that there was no room for.
+                let missing = |code: u32| if derived.is_none() || code == OTHERS { 0 } else { listed.others };
                 texts.clear();
                 texts.extend(codes.iter().map(|(code, _)| (text(*code).to_vec(), missing(*code))));
             }
             for ((text, missing), (_, RowsAndBytes { hits, bytes })) in texts.iter().zip(codes) {
-                let (hits_min, hits_max) = (hits.saturating_sub(overcounted_max), hits + missing + missed_max);
+                let (hits_min, hits_max) = (*hits, hits + missing);
                 take(&ValueCount { text, hits: *hits, hits_min, hits_max, bytes: *bytes, share: share(*hits) })?;
             }
         }

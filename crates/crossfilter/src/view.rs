@@ -1,6 +1,6 @@
 //! Views: questions and answers.
 
-use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
+use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::number_spread::{NumberSpread, NumberSummary};
@@ -9,7 +9,7 @@ use crate::segment::unbiased;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
-use rorqual_accesslog::filter::Filter;
+use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, PercentileSet, ReportRow, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_pipe::{Control, Error};
@@ -103,9 +103,6 @@ pub struct ViewResult {
     /// True if all counts are exact: no row was dropped, and the filter means these rows whatever
     /// the values are that there was no room for.
     pub exact: bool,
-    /// The least and the most rows that the filter can mean, where that depends on values that
-    /// there was no room for.
-    pub bounds: Option<RowBounds>,
     /// First and last time of the view.
     pub time: Option<TimeRange>,
     /// Rows over time.
@@ -130,14 +127,6 @@ pub struct ViewResult {
     pub week: Vec<Vec<u64>>,
     /// Durations of requests over time; absent where no line has one.
     pub latency: Option<LatencyGrid>,
-}
-
-/// Bounds of a number of rows.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct RowBounds {
-    pub least: u64,
-    pub most: u64,
 }
 
 /// Rows of a store.
@@ -243,10 +232,7 @@ impl ViewResult {
     /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
     #[must_use]
     pub fn status_panel(&self, top: usize) -> Option<Panel> {
-        let total = self.lines.total;
-        let doubt =
-            self.bounds.map_or((0, 0), |RowBounds { least, most }| (total.saturating_sub(least), most.saturating_sub(total)));
-        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact, doubt);
+        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
         let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
         (!self.panels.is_empty()).then_some(Panel {
             field,
@@ -267,8 +253,10 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<ViewResult, ViewError> {
-        let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
-        Ok(self.viewed(view, &counted, wanted.top))
+        self.asked(|| {
+            let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
+            Ok(self.viewed(view, &counted, wanted.top))
+        })
     }
 
     /// The counts of a view, as they are shown.
@@ -287,9 +275,8 @@ impl RowStore {
             lines,
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
-            bounds: counted.bounds.filter(|(least, most)| least != most).map(|(least, most)| RowBounds { least, most }),
             time: spreads.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(counted, self.schema()),
+            histogram: histogram(counted, &self.schema()),
             status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
@@ -318,10 +305,26 @@ impl RowStore {
         wanted: &PanelWanted,
         control: &Control,
     ) -> Result<PanelPage, ViewError> {
-        if column == TextColumn::URL {
-            return self.urls(view, wanted, control);
-        }
-        Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
+        let searched = self.searched(view, column, wanted);
+        self.asked(|| {
+            if column == TextColumn::URL {
+                // Paths and queries of many rows get their codes first.
+                self.sums_of(view, control)?;
+                return self.urls(view, wanted, control);
+            }
+            Ok(self.page_of(&*self.sums_of(&searched, control)?, column, wanted))
+        })
+    }
+
+    /// The rows of a view whose value has the text that is searched for, where texts without a code
+    /// may have it: then those with most rows among these are listed.
+    fn searched<'a>(&self, view: &'a View, column: TextColumn, wanted: &PanelWanted) -> Cow<'a, View> {
+        let (index, derived) = source(column);
+        let search = wanted.search.as_deref().filter(|search| !search.is_empty() && derived.is_none());
+        let Some(search) = search.filter(|_| self.dictionaries[index].lock().has_groups()) else { return Cow::Borrowed(view) };
+        let Ok(pattern) = FilterRegex::new(&format!("(?i-u){}", escaped(search))) else { return Cow::Borrowed(view) };
+        let test = Filter::Text(column, TextTest::Matches(pattern));
+        Cow::Owned(View { filter: Filter::All(vec![view.filter.clone(), test]), ..view.clone() })
     }
 
     /// A stretch of the panel of statuses.
@@ -329,9 +332,8 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn statuses(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
-        let counted = self.sums_of(view, control)?;
-        let doubt = (counted.overcounted_max(), counted.doubtful());
-        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact, doubt))
+        let counted = self.asked(|| self.sums_of(view, control))?;
+        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
     }
 
     fn numbers(&self, counted: &CountedViews) -> Vec<NumberSummary> {
@@ -358,15 +360,22 @@ impl RowStore {
         let agents = self.dictionaries[AGENT].lock();
         let classes = agents.classes(TextColumn::BOT);
         let mut bots = RowsAndBytes::default();
-        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
+        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| ![NONE, OTHERS].contains(&classes[*code as usize]));
         of_bots.for_each(|(_, amount)| bots.add(amount));
-        let (all, unknown) = (counted.sums.all, counted.sums.column(AGENT).get(OTHERS));
+        let (all, mut unknown) = (counted.sums.all, RowsAndBytes::default());
+        let of_unknown = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] == OTHERS);
+        of_unknown.for_each(|(_, amount)| unknown.add(amount));
         let people = RowsAndBytes {
             hits: all.hits - bots.hits - rejected - unknown.hits,
             bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
         };
         [bots, people, unknown].map(|RowsAndBytes { hits, bytes }| Amounts { hits, bytes })
     }
+}
+
+/// An expression that means this text.
+fn escaped(text: &str) -> String {
+    text.chars().flat_map(|one| one.is_ascii_punctuation().then_some('\\').into_iter().chain([one])).collect()
 }
 
 /// Name of the panel of statuses, for programs and for people.
@@ -410,16 +419,15 @@ fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
     })
 }
 
-/// The listed part of the statuses; lines without one are not among them. A filter may leave out
-/// the first number of the counted lines, and mean the second one beside them.
-fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool, (overcounted_max, missed_max): (u64, u64)) -> PanelPage {
+/// The listed part of the statuses; lines without one are not among them.
+fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
     let listed = |row: &StatusRow| ReportRow {
         value: row.value.clone(),
         hits: row.hits,
-        hits_min: row.hits.saturating_sub(overcounted_max),
-        hits_max: row.hits + missed_max,
+        hits_min: row.hits,
+        hits_max: row.hits,
         bytes: row.bytes,
     };
     PanelPage {
@@ -427,7 +435,7 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool, (overcount
         distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
         hits: rows().map(|row| row.hits).sum(),
         exact,
-        error_max: missed_max,
+        error_max: 0,
         others: None,
         found: found().count() as u64,
         rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),

@@ -39,7 +39,7 @@ impl Hasher {
             Algorithm::Sha512 => HashState::Sha512(sha2::Sha512::new()),
             Algorithm::Sha1 => HashState::Sha1(sha1::Sha1::new()),
             Algorithm::Md5 => HashState::Md5(md5::Md5::new()),
-            Algorithm::Blake3 => HashState::Blake3(Box::new(blake3::Hasher::new())),
+            Algorithm::Blake3 => HashState::Blake3(Box::default()),
             Algorithm::Sha224 => HashState::Sha224(sha2::Sha224::new()),
             Algorithm::Sha384 => HashState::Sha384(sha2::Sha384::new()),
             Algorithm::Sha512To256 => HashState::Sha512To256(sha2::Sha512_256::new()),

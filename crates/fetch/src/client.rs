@@ -4,6 +4,7 @@ use crate::error::{FetchError, FetchErrorKind};
 use crate::given::GivenCertificates;
 use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
 use crate::proxy::Proxies;
+use crate::setting::{ALLOW_DOWNGRADE, CA_CERT, HEADER, MAX_REDIRECTS};
 use crate::settings::Fetch;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
@@ -63,19 +64,19 @@ fn follow(attempt: Attempt<'_>, redirects_max: usize, allow_downgrade: bool, sec
         return attempt.error(RefusedRedirect(text));
     }
     if attempt.previous().len() > redirects_max {
-        return attempt.error(RefusedRedirect(format!("more than {redirects_max} redirects (--max-redirects)")));
+        return attempt.error(RefusedRedirect(format!("more than {redirects_max} redirects ({MAX_REDIRECTS})")));
     }
     let secure_before = attempt.previous().iter().any(|url| url.scheme() == "https");
     if secure_before && attempt.url().scheme() != "https" && !allow_downgrade {
         let host = attempt.url().host_str().unwrap_or("").to_owned();
-        return attempt.error(RefusedRedirect(format!("a redirect from https to http at {host} (--allow-downgrade)")));
+        return attempt.error(RefusedRedirect(format!("a redirect from https to http at {host} ({ALLOW_DOWNGRADE})")));
     }
     let origin = |url: &reqwest::Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
     let elsewhere = attempt.previous().first().is_some_and(|first| origin(first) != origin(attempt.url()));
     if let Some(name) = secret.filter(|_| elsewhere) {
         let host = attempt.url().host_str().unwrap_or("").to_owned();
         let text = format!(
-            "a redirect to {host} would take --header {name} along; give that address itself, with the headers it may have"
+            "a redirect to {host} would take {HEADER} {name} along; give that address itself, with the headers it may have"
         );
         return attempt.error(RefusedRedirect(text));
     }
@@ -87,10 +88,10 @@ fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     // The bytes as they are stored: a size, a range and a digest are of those.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in pairs {
-        let wrong = |what| FetchError::new(FetchErrorKind::Local, format!("--header {name:?}: not a header {what}"));
+        let wrong = |what| FetchError::new(FetchErrorKind::Local, format!("{HEADER} {name:?}: not a header {what}"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("name"))?;
         if ["range", "if-range", "accept-encoding"].contains(&key.as_str()) {
-            return Err(FetchError::new(FetchErrorKind::Local, format!("--header {name:?}: a fetch sets this one itself")));
+            return Err(FetchError::new(FetchErrorKind::Local, format!("{HEADER} {name:?}: a fetch sets this one itself")));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong("value"))?;
         value.set_sensitive(true);
@@ -124,7 +125,7 @@ fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, FetchError
 
 fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>, path: &Path) -> Result<(), FetchError> {
     let wrong = |what: &dyn std::fmt::Display| {
-        FetchError::new(FetchErrorKind::Local, format!("--ca-cert {}: {what}", escaped_path(path)))
+        FetchError::new(FetchErrorKind::Local, format!("{CA_CERT} {}: {what}", escaped_path(path)))
     };
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {

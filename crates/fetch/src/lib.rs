@@ -38,6 +38,7 @@ mod proxy;
 mod range_board;
 mod ranges;
 mod run;
+mod setting;
 mod settings;
 mod sidecar;
 mod sink;

@@ -1,6 +1,7 @@
 //! The name that a URL gives to a file.
 
 use crate::error::{FetchError, FetchErrorKind};
+use crate::setting::OUTPUT;
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
@@ -19,7 +20,7 @@ pub fn file_name(url: &str) -> Result<String, FetchError> {
     if plain && !name.contains(|character: char| character == '/' || character.is_control()) {
         return Ok(name.into_owned());
     }
-    Err(FetchError::new(FetchErrorKind::Local, format!("{}: the URL gives no file name; give one with --output", shown(&parsed))))
+    Err(FetchError::new(FetchErrorKind::Local, format!("{}: the URL gives no file name; give one with {OUTPUT}", shown(&parsed))))
 }
 
 pub(crate) fn parse(url: &str) -> Result<Url, FetchError> {

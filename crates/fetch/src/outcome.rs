@@ -4,6 +4,7 @@ use crate::client::RefusedRedirect;
 use crate::error::{FetchError, FetchErrorKind, reason};
 use crate::limits::{BACKOFF_MAX, PROGRESS_BYTES, RETRY_AFTER_MAX, START_OVERS_MAX};
 use crate::proxy::ProxySetting;
+use crate::setting::{CONNECT_TIMEOUT, IDLE_TIMEOUT, KEEP_ENCODING, MAX_TIME};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use std::error::Error as StdError;
 use std::fmt;
@@ -221,17 +222,17 @@ impl fmt::Display for AttemptOutcome {
         match self {
             Self::Local(error) => write!(f, "{error}"),
             Self::Stopped => f.write_str("stopped"),
-            Self::TimeUp(limit) => write!(f, "not done in {} s (--max-time)", seconds(limit)),
+            Self::TimeUp(limit) => write!(f, "not done in {} s ({MAX_TIME})", seconds(limit)),
             Self::Untrusted(why) => write!(f, "no trusted connection: {why}"),
             Self::Unreachable(why) => write!(f, "cannot connect{why}"),
-            Self::ConnectTimeout { limit, way } => write!(f, "no connection{way} in {} s (--connect-timeout)", seconds(limit)),
-            Self::Idle(limit) => write!(f, "no byte came for {} s (--idle-timeout)", seconds(limit)),
+            Self::ConnectTimeout { limit, way } => write!(f, "no connection{way} in {} s ({CONNECT_TIMEOUT})", seconds(limit)),
+            Self::Idle(limit) => write!(f, "no byte came for {} s ({IDLE_TIMEOUT})", seconds(limit)),
             Self::Broken(why) => write!(f, "the transfer broke: {why}"),
             Self::Refused(why) => write!(f, "not followed: {why}"),
             Self::Status { text, wait: Some(wait), .. } => write!(f, "{text}, and to come back in {} s", wait.as_secs()),
             Self::Status { text, .. } => f.write_str(text),
             Self::Encoded(encoding) => {
-                write!(f, "the server sends the file encoded as {encoding}, though asked not to (--keep-encoding takes it so)")
+                write!(f, "the server sends the file encoded as {encoding}, though asked not to ({KEEP_ENCODING} takes it so)")
             }
             Self::Changed(how) => write!(f, "the file on the server changed: {how}"),
             Self::NoRanges(why) => write!(f, "no ranges to be had: {why}"),

@@ -5,8 +5,10 @@
 
 use crate::error::{FetchError, FetchErrorKind};
 use crate::ranges::Ranges;
+use crate::setting::OUTPUT;
 use crate::sidecar::{Sidecar, SidecarRecord, SidecarState, Validator, with_suffix};
 use rorqual_pipe::escaped_path;
+use rorqual_pipe::setting::FORCE;
 use rustix::fs::{FallocateFlags, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -180,7 +182,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), FetchError> {
     match () {
         () if kind.is_dir() => wrong("is a directory; name the file in it"),
         () if kind.is_symlink() => wrong("is a symbolic link; name the file that it points at"),
-        () if !kind.is_file() => wrong("is no plain file; write to it by --output - and a redirection"),
+        () if !kind.is_file() => wrong(&format!("is no plain file; write to it by {OUTPUT} - and a redirection")),
         () if !replace => Err(exists(target)),
         () => Ok(()),
     }
@@ -221,7 +223,7 @@ fn cannot(what: &str, path: &Path, cause: &io::Error) -> FetchError {
 }
 
 fn exists(target: &Path) -> FetchError {
-    FetchError::new(FetchErrorKind::Local, format!("{}: exists; --force replaces it", escaped_path(target)))
+    FetchError::new(FetchErrorKind::Local, format!("{}: exists; {FORCE} replaces it", escaped_path(target)))
 }
 
 fn foreign(path: &Path) -> FetchError {

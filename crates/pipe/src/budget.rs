@@ -1,5 +1,6 @@
 //! The sum of everything that may hold memory, checked before any of it is taken.
 
+use crate::setting::{MEMORY, THREADS};
 use crate::size::format_size;
 use std::fmt;
 
@@ -37,9 +38,9 @@ impl Budget {
         let Err(mut error) = sum(threads).check() else { return Ok(()) };
         let fitting = (1..threads).rev().find(|fewer| sum(*fewer).check().is_ok());
         let advice = match (fitting, sum(1).check()) {
-            (Some(fewer), _) => Some(format!("--threads {fewer}")),
+            (Some(fewer), _) => Some(format!("{THREADS} {fewer}")),
             (None, Err(one)) if one.least_bytes() < error.least_bytes() => {
-                Some(format!("--threads 1 and --memory {}MiB", one.least_bytes() / MIB))
+                Some(format!("{THREADS} 1 and {MEMORY} {}MiB", one.least_bytes() / MIB))
             }
             _ => None,
         };
@@ -100,7 +101,7 @@ impl fmt::Display for BudgetError {
         let (given, needed) = (self.0.total_bytes, self.0.reserved_bytes());
         writeln!(
             f,
-            "--memory {} is too little: this needs at least {} ({needed} bytes):",
+            "{MEMORY} {} is too little: this needs at least {} ({needed} bytes):",
             format_size(given),
             format_size(needed)
         )?;
@@ -108,7 +109,7 @@ impl fmt::Display for BudgetError {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
         // Not rounded down, as a size in GiB would be.
-        write!(f, "Give --memory {}MiB", self.least_bytes() / MIB)?;
+        write!(f, "Give {MEMORY} {}MiB", self.least_bytes() / MIB)?;
         self.0.instead.iter().try_for_each(|instead| write!(f, ", or {instead}"))?;
         f.write_str(".")
     }
@@ -131,9 +132,9 @@ mod tests {
         for part in ["10.0 MiB is too little", "12.0 MiB", "program", "4 blocks of 1 MiB"] {
             assert!(text.contains(part), "{part} is missing in: {text}");
         }
-        assert!(text.ends_with("Give --memory 12MiB."), "{text}");
+        assert!(text.ends_with("Give \"memory\" 12MiB."), "{text}");
         budget.advise("fewer parts");
-        assert!(budget.check().unwrap_err().to_string().ends_with("Give --memory 12MiB, or fewer parts."));
+        assert!(budget.check().unwrap_err().to_string().ends_with("Give \"memory\" 12MiB, or fewer parts."));
     }
 
     #[test]
@@ -147,9 +148,9 @@ mod tests {
             };
             Budget::check_threads(threads, sum).unwrap_err().to_string().lines().last().unwrap().to_owned()
         };
-        assert_eq!(refused(15, 4, 2), "Give --memory 16MiB, or --threads 3.");
-        assert_eq!(refused(9, 4, 2), "Give --memory 16MiB, or --threads 1 and --memory 10MiB.");
-        assert_eq!(refused(9, 1, 2), "Give --memory 10MiB.");
-        assert_eq!(refused(4, 4, 0), "Give --memory 8MiB.");
+        assert_eq!(refused(15, 4, 2), "Give \"memory\" 16MiB, or \"threads\" 3.");
+        assert_eq!(refused(9, 4, 2), "Give \"memory\" 16MiB, or \"threads\" 1 and \"memory\" 10MiB.");
+        assert_eq!(refused(9, 1, 2), "Give \"memory\" 10MiB.");
+        assert_eq!(refused(4, 4, 0), "Give \"memory\" 8MiB.");
     }
 }

@@ -1,5 +1,6 @@
 //! Input of a stage: a byte range of the input, and its lines.
 
+use crate::holes::HoleEnds;
 use bytes::Bytes;
 use memchr::memchr;
 
@@ -10,6 +11,12 @@ pub enum Framing {
     Bytes,
     /// After newlines; a line longer than `line_bytes_max` comes as its head, marked as long.
     Lines {
+        /// The longest line that is handed over whole, in bytes without the newline; at least 1.
+        line_bytes_max: usize,
+    },
+    /// After newlines, as [`Framing::Lines`], and after holes: NUL bytes that are more than
+    /// `line_bytes_max`. So a hole is the end of an over-long line, and another begins after it.
+    LogLines {
         /// The longest line that is handed over whole, in bytes without the newline; at least 1.
         line_bytes_max: usize,
     },
@@ -33,6 +40,7 @@ impl Framing {
         match self {
             Self::Bytes => usize::MAX,
             Self::Lines { line_bytes_max: max }
+            | Self::LogLines { line_bytes_max: max }
             | Self::NulLines { line_bytes_max: max }
             | Self::Records { record_bytes_max: max } => max,
         }
@@ -41,6 +49,11 @@ impl Framing {
     /// The byte after which lines are cut.
     pub(crate) fn terminator(self) -> u8 {
         if let Self::NulLines { .. } = self { 0 } else { b'\n' }
+    }
+
+    /// True if holes end lines.
+    pub(crate) fn has_holes(self) -> bool {
+        matches!(self, Self::LogLines { .. })
     }
 
     /// The room that a buffer has before its block, for the unfinished piece of the block before.
@@ -89,6 +102,10 @@ pub struct Chunk {
     pub(crate) long_start: Option<usize>,
     /// The input ended inside this line or record, or after a last one that nothing ends.
     pub(crate) unfinished: bool,
+    /// Holes end lines, as [`Framing::LogLines`] says.
+    pub(crate) has_holes: bool,
+    /// Its first line begins after a hole.
+    pub(crate) after_hole: bool,
 }
 
 /// One line, without its newline.
@@ -96,10 +113,14 @@ pub struct Chunk {
 pub struct ChunkLine<'a> {
     /// Index of the line's first byte in the chunk's `bytes`.
     pub start: usize,
+    /// Index after the line and its newline, as far as they are here.
+    pub end: usize,
     /// The line; of an over-long one its first `line_bytes_max` bytes.
     pub bytes: &'a [u8],
     /// The line is longer than `line_bytes_max`.
     pub long: bool,
+    /// The line begins after a hole, and not after a newline.
+    pub after_hole: bool,
 }
 
 /// The lines of a chunk, in order.
@@ -109,6 +130,8 @@ pub struct ChunkLines<'a> {
     position: usize,
     line_bytes_max: usize,
     cut: bool,
+    has_holes: bool,
+    after_hole: bool,
 }
 
 impl Chunk {
@@ -135,6 +158,8 @@ impl Chunk {
             line_bytes_max,
             long_start: None,
             unfinished: false,
+            has_holes: false,
+            after_hole: false,
         }
     }
 
@@ -152,6 +177,7 @@ impl Chunk {
             bytes: self.bytes.slice(start..),
             before: Bytes::new(),
             long_start: self.long_start.map(|long| long - start),
+            after_hole: self.after_hole && start == 0,
             ..self.clone()
         }
     }
@@ -179,7 +205,14 @@ impl Chunk {
     /// The lines of a chunk that was framed as lines.
     #[must_use]
     pub fn lines(&self) -> ChunkLines<'_> {
-        ChunkLines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.long_start.is_some() }
+        ChunkLines {
+            bytes: &self.bytes,
+            position: 0,
+            line_bytes_max: self.line_bytes_max,
+            cut: self.long_start.is_some(),
+            has_holes: self.has_holes,
+            after_hole: self.after_hole,
+        }
     }
 }
 
@@ -195,8 +228,23 @@ impl<'a> Iterator for ChunkLines<'a> {
             None if rest.is_empty() => return None,
             None => (rest.len(), false),
         };
+        if end > self.line_bytes_max {
+            return Some(self.long_line(start, end, ended));
+        }
         self.position = start + end + usize::from(ended);
-        let long = end > self.line_bytes_max || (self.cut && !ended);
-        Some(ChunkLine { start, bytes: &rest[..end.min(self.line_bytes_max)], long })
+        let after_hole = std::mem::take(&mut self.after_hole);
+        Some(ChunkLine { start, end: self.position, bytes: &rest[..end], long: self.cut && !ended, after_hole })
+    }
+}
+
+impl<'a> ChunkLines<'a> {
+    /// The line of `length` bytes at `start`, or what is before the end of a hole in it.
+    #[cold]
+    fn long_line(&mut self, start: usize, length: usize, ended: bool) -> ChunkLine<'a> {
+        let line = &self.bytes[start..start + length];
+        let hole_end = if self.has_holes { HoleEnds::new(line, self.line_bytes_max, 0).next() } else { None };
+        self.position = start + hole_end.unwrap_or(length + usize::from(ended));
+        let after_hole = std::mem::replace(&mut self.after_hole, hole_end.is_some());
+        ChunkLine { start, end: self.position, bytes: &line[..self.line_bytes_max], long: true, after_hole }
     }
 }

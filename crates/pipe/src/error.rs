@@ -15,7 +15,7 @@ pub enum ErrorClass {
     Truncated,
     /// The input is sound, and another one than was asked for: its digest differs.
     Mismatch,
-    /// A stated limit was met; the message quotes it and names the flag that moves it.
+    /// A stated limit was met; the message quotes it and names the setting that moves it.
     Limit,
     /// The reader of the output went away (closed pipe), or a stop was asked for. Not a failure of
     /// the input.

@@ -3,8 +3,10 @@
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
 use crate::error::{Error, ErrorClass};
+use crate::holes::{HoleEnds, leading_nuls, trailing_nuls};
 use crate::limits::{BLOCK_BYTES, FIRST_LINE_BYTES_MAX, OVERREAD_BYTES};
 use crate::pool::{BufferPool, Lease};
+use crate::splitter::LineEnds;
 use bytes::Bytes;
 use memchr::{memchr, memrchr};
 use rustix::fs::SeekFrom;
@@ -23,8 +25,7 @@ pub(crate) struct SharedFile {
     range: Range<u64>,
     /// Blocks are cut at lines, the longest of which has so many bytes.
     line_bytes_max: Option<usize>,
-    /// The byte that ends a line.
-    terminator: u8,
+    framing: Framing,
     control: Control,
     next: Mutex<NextRange>,
 }
@@ -71,13 +72,14 @@ pub(crate) struct Claim {
 impl SharedFile {
     pub(crate) fn new(file: File, name: String, size_bytes: u64, framing: Framing, control: Control) -> Self {
         let line_bytes_max = match framing {
-            Framing::Lines { line_bytes_max } | Framing::NulLines { line_bytes_max } => Some(line_bytes_max),
+            Framing::Lines { line_bytes_max } | Framing::LogLines { line_bytes_max } | Framing::NulLines { line_bytes_max } => {
+                Some(line_bytes_max)
+            }
             Framing::Bytes | Framing::Records { .. } => None,
         };
-        let terminator = framing.terminator();
         // Each byte of a hole is a line of its own then.
-        let next = Mutex::new(NextRange { no_holes: terminator == 0, ..NextRange::default() });
-        Self { file, name, size_bytes, range: 0..size_bytes, line_bytes_max, terminator, control, next }
+        let next = Mutex::new(NextRange { no_holes: framing.terminator() == 0, ..NextRange::default() });
+        Self { file, name, size_bytes, range: 0..size_bytes, line_bytes_max, framing, control, next }
     }
 
     /// The same file, of which only that part is read.
@@ -123,7 +125,9 @@ impl SharedFile {
             }
         };
         if data > next.offset {
-            return if data >= self.range.end { self.range.end } else { data - data % BLOCK_BYTES as u64 };
+            // Where a line may begin after a hole, the hole's last byte is read.
+            let end = data - u64::from(self.framing.has_holes());
+            return if data >= self.range.end { self.range.end } else { end - end % BLOCK_BYTES as u64 };
         }
         next.data_end = seek(SeekFrom::Hole(next.offset)).unwrap_or(self.range.end);
         0
@@ -138,16 +142,19 @@ impl SharedFile {
     pub(crate) fn first_stretch_after_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
         let start = self.range.start;
         let mut offset = start;
+        let mut ends = LineEnds::new(self.framing);
         while offset < self.range.end.min(start + FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
             let stretch = self.stretch_at(pool, offset)?;
-            match memchr(self.terminator, &stretch) {
+            if stretch.is_empty() {
+                break;
+            }
+            match ends.split(&stretch).first_end {
                 Some(_) if offset == start => return Ok(stretch),
-                Some(newline) if offset + (newline as u64) + 1 < self.range.end => {
+                Some(end) if offset + (end as u64) < self.range.end => {
                     drop(stretch);
-                    return self.stretch_at(pool, offset + newline as u64 + 1);
+                    return self.stretch_at(pool, offset + end as u64);
                 }
                 Some(_) => break,
-                None if stretch.is_empty() => break,
                 None => offset += stretch.len() as u64,
             }
         }
@@ -194,19 +201,17 @@ impl SharedFile {
     /// first).
     fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
         let length = read.min(claim.length as usize);
-        let start = if claim.offset == self.range.start {
-            Some(0)
-        } else {
-            memchr(self.terminator, &lease[..length]).map(|newline| newline + 1)
-        };
+        let start =
+            if claim.offset == self.range.start { Some(0) } else { self.first_start(claim, &lease[..read], length, error) };
         let Some(start) = start else {
             let before = Bytes::from_owner(lease).slice(..length);
             return Chunk { before, ..Chunk::empty(claim.offset, line_bytes_max) };
         };
+        let after_hole = self.framing.has_holes() && start > 0 && lease[start - 1] == 0;
         // From here on the newline that ends the line which crosses the border is looked for.
         let mut searched = length;
-        let (end, cut) = loop {
-            if let Some(newline) = memchr(self.terminator, &lease[searched..read]) {
+        let (mut end, mut cut) = loop {
+            if let Some(newline) = memchr(self.framing.terminator(), &lease[searched..read]) {
                 break (searched + newline + 1, false);
             }
             searched = read;
@@ -225,11 +230,15 @@ impl SharedFile {
                 Err(failed) => *error = Some(failed),
             }
         };
+        // The line after a hole that crosses the border is another block's.
+        if let Some(hole_end) = self.hole_end_after(&lease[start..end], length - start) {
+            (end, cut) = (start + hole_end, true);
+        }
         let all = Bytes::from_owner(lease);
         let (before, bytes) = (all.slice(..start), all.slice(start.min(end)..end));
         let offset = claim.offset + start as u64;
-        let long_start = cut.then(|| memrchr(self.terminator, &bytes).map_or(0, |newline| newline + 1));
-        let unfinished = !cut && bytes.last().is_some_and(|last| *last != self.terminator);
+        let long_start = cut.then(|| self.last_start(&bytes));
+        let unfinished = !cut && bytes.last().is_some_and(|last| *last != self.framing.terminator());
         Chunk {
             offset,
             bytes,
@@ -237,8 +246,60 @@ impl SharedFile {
             before_offset: claim.offset,
             long_start,
             unfinished,
+            has_holes: self.framing.has_holes(),
+            after_hole,
             ..Chunk::empty(offset, line_bytes_max)
         }
+    }
+
+    /// Start of the first line that begins after one of the first `length` bytes read for `claim`.
+    fn first_start(&self, claim: &Claim, read: &[u8], length: usize, error: &mut Option<Error>) -> Option<usize> {
+        let newline = memchr(self.framing.terminator(), &read[..length]).map(|newline| newline + 1);
+        let Some(line_bytes_max) = self.line_bytes_max.filter(|_| self.framing.has_holes()) else { return newline };
+        let bytes = &read[..newline.unwrap_or(read.len().min(length + 1))];
+        let nuls = leading_nuls(bytes);
+        // Only the start of the block can belong to a hole of which more is before it.
+        let before = if (1..=line_bytes_max).contains(&nuls) && nuls < bytes.len() {
+            self.nuls_before(claim.offset, line_bytes_max + 1 - nuls).unwrap_or_else(|failed| {
+                error.get_or_insert(failed);
+                0
+            })
+        } else {
+            0
+        };
+        HoleEnds::new(bytes, line_bytes_max, before).next().or(newline)
+    }
+
+    /// Number of NULs before `offset`, up to `most`.
+    fn nuls_before(&self, offset: u64, most: usize) -> Result<usize, Error> {
+        let mut piece = [0; OVERREAD_BYTES];
+        let mut nuls = 0;
+        let most = most.min(usize::try_from(offset).unwrap_or(usize::MAX));
+        while nuls < most {
+            let wanted = (most - nuls).min(piece.len());
+            let read = self.read(&mut piece[..wanted], offset - (nuls + wanted) as u64)?;
+            let found = trailing_nuls(&piece[..read]);
+            nuls += found;
+            if found < wanted {
+                break;
+            }
+        }
+        Ok(nuls)
+    }
+
+    /// The first end of a hole after `border` in the lines of a block.
+    fn hole_end_after(&self, lines: &[u8], border: usize) -> Option<usize> {
+        let line_bytes_max = self.line_bytes_max.filter(|_| self.framing.has_holes())?;
+        let start = memrchr(self.framing.terminator(), &lines[..border]).map_or(0, |newline| newline + 1);
+        HoleEnds::new(&lines[start..], line_bytes_max, 0).map(|end| start + end).find(|end| *end > border)
+    }
+
+    /// Start of the last one of the lines of a block.
+    fn last_start(&self, lines: &[u8]) -> usize {
+        let start = memrchr(self.framing.terminator(), lines).map_or(0, |newline| newline + 1);
+        let line_bytes_max = self.line_bytes_max.filter(|_| self.framing.has_holes());
+        let hole_end = line_bytes_max.and_then(|max| HoleEnds::new(&lines[start..], max, 0).last());
+        start + hole_end.unwrap_or(0)
     }
 
     /// Fills `buffer` from `offset`; less only at the end of the file.

@@ -6,6 +6,7 @@ use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
 use crate::input::open_at_once;
 use crate::limits::{FOLLOW_EVERY, ROTATED_AFTER};
+use crate::setting::FOLLOW;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -63,11 +64,12 @@ impl FollowedFile {
         let mut head = [0; MAGIC_BYTES];
         let length = file.read_at(&mut head, 0).map_err(|cause| Error::io(&*name, "cannot read", cause))?;
         if Encoding::detect(&head[..length]) != Encoding::Plain {
-            let message = "is compressed, and does not grow by lines: only plain files can be followed; leave out --follow";
+            let message =
+                format!("is compressed, and does not grow by lines: only plain files can be followed; leave out {FOLLOW}");
             return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
         if Charset::detect(&head[..length]) != Charset::Utf8 {
-            let message = "is UTF-16, of which only whole files are read: leave out --follow";
+            let message = format!("is UTF-16, of which only whole files are read: leave out {FOLLOW}");
             return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
         Ok(Self { path: path.to_owned(), file, followed: FollowStatus::default(), start: 0 })

@@ -1,5 +1,7 @@
 //! Ends of the pieces of a stream: lines, and records that a [`Splitter`] finds.
 
+use crate::chunk::Framing;
+use crate::holes::{HoleEnds, trailing_nuls};
 use memchr::{memchr, memrchr};
 use std::ops::Range;
 
@@ -61,18 +63,45 @@ pub struct SplitError {
     pub truncated: bool,
 }
 
-/// Lines, which end after this byte.
-pub(crate) struct Terminated(pub(crate) u8);
+/// Ends of lines.
+pub(crate) struct LineEnds {
+    /// The byte after which lines end.
+    terminator: u8,
+    /// The longest line, where holes that are longer end lines, too.
+    hole_bytes_min: Option<usize>,
+    /// NULs at the end of the bytes so far.
+    nuls: usize,
+}
 
-impl Splitter for Terminated {
-    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
-        let after = |end| end + 1;
-        let first_end = memchr(self.0, bytes).map(after);
-        let last_end = first_end.and_then(|_| memrchr(self.0, bytes).map(after));
-        Ok(RecordEnds { records: 0..bytes.len(), first_end, last_end })
+impl LineEnds {
+    pub(crate) fn new(framing: Framing) -> Self {
+        let hole_bytes_min = framing.has_holes().then(|| framing.piece_bytes_max());
+        Self { terminator: framing.terminator(), hole_bytes_min, nuls: 0 }
     }
 
-    fn finish(&mut self) -> Result<(), SplitError> {
-        Ok(())
+    /// Bytes at the end of those so far that tell whether a line begins after them.
+    pub(crate) fn lookback_bytes(&self) -> usize {
+        self.hole_bytes_min.map_or(0, |max| self.nuls.min(max + 1))
+    }
+
+    /// Forgets the bytes so far.
+    pub(crate) fn restart(&mut self) {
+        self.nuls = 0;
+    }
+
+    /// The ends in the next bytes, which are never empty.
+    pub(crate) fn split(&mut self, bytes: &[u8]) -> RecordEnds {
+        let after = |end| end + 1;
+        let mut first_end = memchr(self.terminator, bytes).map(after);
+        let mut last_end = first_end.and_then(|_| memrchr(self.terminator, bytes).map(after));
+        if let Some(max) = self.hole_bytes_min {
+            for end in HoleEnds::new(bytes, max, self.nuls) {
+                first_end = Some(first_end.map_or(end, |first| first.min(end)));
+                last_end = Some(last_end.map_or(end, |last| last.max(end)));
+            }
+            let nuls = trailing_nuls(bytes);
+            self.nuls = if nuls == bytes.len() { self.nuls.saturating_add(nuls) } else { nuls };
+        }
+        RecordEnds { records: 0..bytes.len(), first_end, last_end }
     }
 }

@@ -7,7 +7,7 @@ use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{BufferPool, Lease};
-use crate::splitter::{SplitError, Splitter, Terminated};
+use crate::splitter::{LineEnds, RecordEnds, SplitError, Splitter};
 use bytes::Bytes;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
@@ -293,25 +293,43 @@ pub struct ResumePoint {
     pub skipping: bool,
 }
 
+/// Finds where pieces end.
+enum Cutter {
+    Lines(LineEnds),
+    Records(Box<dyn Splitter>),
+}
+
 /// Cuts a source into chunks.
 pub struct Blocks {
     source: Box<dyn BlockSource>,
     name: String,
     framing: Framing,
-    splitter: Box<dyn Splitter>,
+    cutter: Cutter,
     offset: u64,
     /// The unfinished line or record at the end of the chunks; at most as long as one may be.
     carry: Bytes,
     /// Inside an over-long line or record whose head was handed over.
     skipping: bool,
+    /// The next chunk begins after a hole.
+    after_hole: bool,
     ended: bool,
 }
 
 impl Blocks {
     /// `splitter` finds the records where the framing is one of records.
     pub(crate) fn new(source: Box<dyn BlockSource>, name: &str, framing: Framing, splitter: Option<Box<dyn Splitter>>) -> Self {
-        let splitter = splitter.unwrap_or_else(|| Box::new(Terminated(framing.terminator())));
-        Self { source, name: name.into(), framing, splitter, offset: 0, carry: Bytes::new(), skipping: false, ended: false }
+        let cutter = splitter.map_or_else(|| Cutter::Lines(LineEnds::new(framing)), Cutter::Records);
+        Self {
+            source,
+            name: name.into(),
+            framing,
+            cutter,
+            offset: 0,
+            carry: Bytes::new(),
+            skipping: false,
+            after_hole: false,
+            ended: false,
+        }
     }
 
     /// The next chunk, or `None` at the end.
@@ -330,7 +348,9 @@ impl Blocks {
                 }
                 Ok(None) => {
                     self.ended = true;
-                    self.splitter.finish().map_err(|fault| self.error(fault))?;
+                    if let Cutter::Records(splitter) = &mut self.cutter {
+                        splitter.finish().map_err(|fault| self.error(fault))?;
+                    }
                     break;
                 }
                 Err(error) => {
@@ -341,7 +361,9 @@ impl Blocks {
             };
             let chunk = match self.framing {
                 Framing::Bytes => Some(self.whole(filled)),
-                Framing::Lines { .. } | Framing::NulLines { .. } | Framing::Records { .. } => self.cut(filled)?,
+                Framing::Lines { .. } | Framing::LogLines { .. } | Framing::NulLines { .. } | Framing::Records { .. } => {
+                    self.cut(filled)?
+                }
             };
             if chunk.is_some() {
                 return Ok(chunk);
@@ -361,9 +383,13 @@ impl Blocks {
     }
 
     /// Position from which a run resumes after the chunks so far: the start of the unfinished line,
-    /// or inside an over-long one.
+    /// or inside an over-long one. There the NULs at the end come again, as they may end it.
     pub(crate) fn place(&self) -> ResumePoint {
-        ResumePoint { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
+        let again = match &self.cutter {
+            Cutter::Lines(ends) if self.skipping => ends.lookback_bytes(),
+            _ => self.carry.len(),
+        };
+        ResumePoint { offset: self.offset - again as u64, skipping: self.skipping }
     }
 
     /// Resumes at `place`, with a source that begins there.
@@ -378,13 +404,23 @@ impl Blocks {
 
     /// Forgets the unfinished line, for a source that resumes at its start.
     pub(crate) fn rewind(&mut self) {
-        self.offset = self.place().offset;
-        self.carry = Bytes::new();
+        if !self.carry.is_empty() {
+            self.offset -= self.carry.len() as u64;
+            self.carry = Bytes::new();
+            self.restart_ends();
+        }
     }
 
     /// Forgets everything, for a source that begins anew.
     pub(crate) fn restart(&mut self) {
         (self.offset, self.carry, self.skipping) = (0, Bytes::new(), false);
+        self.restart_ends();
+    }
+
+    fn restart_ends(&mut self) {
+        if let Cutter::Lines(ends) = &mut self.cutter {
+            ends.restart();
+        }
     }
 
     /// The unfinished line at the end, once; also after an error.
@@ -394,7 +430,8 @@ impl Blocks {
             return None;
         }
         let offset = self.offset - rest.len() as u64;
-        Some(Chunk { bytes: rest, unfinished: true, ..Chunk::empty(offset, self.framing.piece_bytes_max()) })
+        let after_hole = self.after_hole;
+        Some(Chunk { bytes: rest, unfinished: true, after_hole, ..Chunk::empty(offset, self.framing.piece_bytes_max()) })
     }
 
     fn whole(&mut self, filled: FilledBlock) -> Chunk {
@@ -408,8 +445,7 @@ impl Blocks {
     fn cut(&mut self, filled: FilledBlock) -> Result<Option<Chunk>, Error> {
         let piece_bytes_max = self.framing.piece_bytes_max();
         let FilledBlock { mut lease, range: block } = filled;
-        let split = self.splitter.split(&lease[block.clone()]).and_then(|split| split.checked(block.len(), self.offset));
-        let split = match split {
+        let split = match self.ends(&lease[block.clone()]) {
             Ok(split) => split,
             Err(fault) => {
                 self.ended = true;
@@ -422,6 +458,8 @@ impl Blocks {
         let end_offset = self.offset;
         let mut range = block.start + split.records.start..block.start + split.records.end;
         let in_lease = |index: usize| block.start + index;
+        let has_holes = self.framing.has_holes();
+        let is_hole_end = |lease: &[u8], end: usize| has_holes && (end == block.start || lease[end - 1] == 0);
         // Either a piece is carried or one is being skipped, never both: the bytes before the
         // pieces are one or the other.
         let before_start = range.start;
@@ -435,6 +473,7 @@ impl Blocks {
                 Some(end) => range.start = end,
             }
             self.skipping = false;
+            self.after_hole = is_hole_end(&lease, range.start);
         }
         // The carried start is copied into the headroom before the block, so that the first line is
         // in one piece without a copy of the whole block.
@@ -447,6 +486,8 @@ impl Blocks {
         // Gives the block before back: the pool counts it as long as a slice of it is held.
         drop(carried);
         let rest = split.last_end.map_or(start, |index| in_lease(index).max(start));
+        let next_after_hole = if rest > start { is_hole_end(&lease, rest) } else { self.after_hole };
+        let after_hole = std::mem::replace(&mut self.after_hole, next_after_hole);
         // An unfinished line above the limit fits no headroom: its head leaves with this chunk, and
         // its further bytes leave as `before` of the next ones. So `carry` is never longer than the
         // limit.
@@ -468,8 +509,17 @@ impl Blocks {
             line_bytes_max: piece_bytes_max,
             long_start: self.skipping.then(|| rest - start),
             unfinished: false,
+            has_holes,
+            after_hole,
         };
         Ok((!chunk.bytes.is_empty() || !chunk.before.is_empty()).then_some(chunk))
+    }
+
+    fn ends(&mut self, block: &[u8]) -> Result<RecordEnds, SplitError> {
+        match &mut self.cutter {
+            Cutter::Lines(ends) => Ok(ends.split(block)),
+            Cutter::Records(splitter) => splitter.split(block)?.checked(block.len(), self.offset),
+        }
     }
 
     fn error(&self, fault: SplitError) -> Error {

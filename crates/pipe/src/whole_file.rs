@@ -6,6 +6,7 @@ use crate::control::Control;
 use crate::error::reason;
 use crate::escape::escaped_path;
 use crate::limits::STOP_CHECK;
+use crate::setting::FORCE;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::{File, FileType, Permissions};
@@ -51,7 +52,7 @@ impl OutputPath<'_> {
         let Ok(there) = std::fs::metadata(self.path) else {
             let is_link = std::fs::symlink_metadata(self.path).is_ok_and(|there| there.is_symlink());
             return if is_link && !self.force {
-                Err(self.said("is a symbolic link to nothing; --force replaces it"))
+                Err(self.said(&format!("is a symbolic link to nothing; {FORCE} replaces it")))
             } else {
                 Ok(())
             };
@@ -64,7 +65,7 @@ impl OutputPath<'_> {
             return Err(self.said("is there and is no plain file"));
         }
         if kind.is_file() && !self.force {
-            return Err(self.said("is there already; --force replaces it"));
+            return Err(self.said(&format!("is there already; {FORCE} replaces it")));
         }
         Ok(())
     }

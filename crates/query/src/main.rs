@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
+    rorqual_shell::args::word_settings();
     if let Some(exit) = watchdog::clear_away() {
         return exit.into();
     }

@@ -10,7 +10,7 @@ use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{TransferEnd, Transport};
 use crate::ingest::upload::Intake;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{NewUpload, Session, SessionContext, SessionState, TableResources};
+use crate::session::{LogStores, NewUpload, Session, SessionContext, SessionState, TableResources};
 use crate::state::StateDir;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};
@@ -77,9 +77,18 @@ fn one_of(
 ) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let store = store(rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads));
+    let rows = rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads);
+    let stores = LogStores {
+        settings: rows.clone(),
+        journal: crate::session::Journal::None,
+        folder: None,
+        file_bytes_max: 0,
+        workers: shares.threads,
+        counts_numbers: false,
+    };
+    let store = store(rows);
     let announced = NewUpload::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, settings, shares, (store, None), rate_limit, shared))
+    Arc::new(Session::new("id".to_owned(), announced, (settings, stores), shares, (store, None), rate_limit, shared))
 }
 
 /// One whose rows have no memory to lend, nor a file to go to.

@@ -20,6 +20,7 @@ mod monitor;
 mod render;
 mod server;
 mod session;
+mod setting;
 mod state;
 mod store;
 
@@ -30,7 +31,7 @@ mod corpus;
 #[cfg(test)]
 extern crate self as rorqual_serve;
 
-pub use explore::view_page::{ShownView, ViewPage};
+pub use explore::view_page::{ShownTable, ShownView, ViewPage};
 pub use http::access::Access;
 pub use http::routes::Route;
 pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};

@@ -291,6 +291,15 @@ pub(crate) const EXPORT_GROUP_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 /// Rows of each table on a page of a view.
 pub(crate) const PAGE_TOP: usize = 25;
 
+/// Values of all columns of texts on the page of a table, about.
+pub(crate) const PAGE_TABLE_VALUES: usize = 1_000;
+
+/// Fewest values of a column of texts on the page of a table.
+pub(crate) const PAGE_TABLE_TOP_MIN: usize = 3;
+
+/// Memory of one value, or of a column of numbers, on the page of a table.
+pub(crate) const PAGE_VALUE_BYTES: u64 = 2 << 10;
+
 /// Memory of such a page while it is made.
 pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
 

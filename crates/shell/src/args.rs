@@ -2,7 +2,7 @@
 
 use crate::exit::ExitStatus;
 use clap::{Args, Parser};
-use rorqual_pipe::{escaped_args, parse_size};
+use rorqual_pipe::{Setting, escaped_args, parse_size};
 
 /// Memory of the process unless a flag says otherwise.
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
@@ -36,6 +36,14 @@ impl ProcessArgs {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(|| cores().min(default_max), usize::from)
     }
+}
+
+/// Words as flags the settings that libraries name.
+pub fn word_settings() {
+    Setting::word_by(|setting, f| match setting.command() {
+        "" => write!(f, "--{}", setting.name()),
+        command => write!(f, "`rorqual {command} --{}`", setting.name()),
+    });
 }
 
 /// Value of a flag that is a size.

@@ -1,5 +1,6 @@
 //! The index's failures in the words of the pipe's errors.
 
+use crate::setting::GC_REBUILD;
 use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::ErrorCode;
 use std::io;
@@ -12,9 +13,7 @@ pub(crate) fn of_index(path: &Path, what: &str, cause: rusqlite::Error) -> Error
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::new(
             ErrorClass::Corrupt,
             name,
-            format!(
-                "the index is damaged ({cause}); `rorqual store gc --rebuild` makes a new one from the files, without names and leases"
-            ),
+            format!("the index is damaged ({cause}); {GC_REBUILD} makes a new one from the files, without names and leases"),
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::new(ErrorClass::Io, name, format!("{what}: another program holds the index for too long"))

@@ -3,6 +3,7 @@
 use crate::disk::Lock;
 use crate::index::Index;
 use crate::limits::EVICT_BATCH;
+use crate::setting::INIT_MAX_SIZE;
 use crate::store::ExclusiveLock;
 use crate::temp::sweep_reservations;
 use rorqual_digest::Digest;
@@ -151,7 +152,7 @@ impl ExclusiveLock<'_> {
     fn full(&self, bytes: u64, open: EvictionResult) -> Result<Error, Error> {
         let usage = self.usage(self.now_ms)?;
         let message = format!(
-            "no room for {}: it may hold {} (`rorqual store init --max-size` moves that), of {} in it {} are leased ({} entries; `rorqual store \
+            "no room for {}: it may hold {} ({INIT_MAX_SIZE} moves that), of {} in it {} are leased ({} entries; `rorqual store \
              lease ls` lists them), {} are being read ({} entries), and {} are reserved by puts in flight",
             format_size(bytes),
             format_size(usage.bytes_max),

@@ -2,6 +2,7 @@
 
 use crate::index::Index;
 use crate::limits::{HOLDER_BYTES_MAX, LEASE_MAX, PAGE_ROWS};
+use crate::setting::{HOLDER, LEASE, TTL};
 use crate::store::Store;
 use rorqual_digest::Digest;
 use rorqual_pipe::{Error, ErrorClass};
@@ -41,12 +42,12 @@ impl LeaseTerms<'_> {
         let refuse = |why| Err(Error::new(ErrorClass::Limit, "the lease", why));
         if self.ttl < Duration::from_millis(1) || self.ttl > LEASE_MAX {
             return refuse(format!(
-                "it runs for more than nothing and at most {} days (--lease, --ttl)",
+                "it runs for more than nothing and at most {} days ({LEASE}, {TTL})",
                 LEASE_MAX.as_secs() / 86_400
             ));
         }
         if self.holder.len() > HOLDER_BYTES_MAX || self.holder.chars().any(char::is_control) {
-            return refuse(format!("a holder has at most {HOLDER_BYTES_MAX} bytes and no control characters (--holder)"));
+            return refuse(format!("a holder has at most {HOLDER_BYTES_MAX} bytes and no control characters ({HOLDER})"));
         }
         Ok(())
     }

@@ -55,6 +55,7 @@ mod put;
 mod read;
 mod rebuild;
 mod remove;
+mod setting;
 mod store;
 mod temp;
 mod verify;

@@ -6,6 +6,7 @@ use crate::index::{EntryRow, Index};
 use crate::key::check_name;
 use crate::lease::{EntryLease, LeaseTerms, add_lease};
 use crate::limits::{CHECKED_BYTES, RESERVE_STEP_BYTES, UNRESERVED_BYTES_MAX};
+use crate::setting::INIT_MAX_SIZE;
 use crate::store::{ExclusiveLock, Store};
 use crate::temp::Temp;
 use crate::verify::hash;
@@ -406,7 +407,7 @@ impl WriteStage {
             return Ok(());
         }
         let message = format!(
-            "has at least {bytes} bytes, and the store {} may hold {bytes_max} (`rorqual store init --max-size` moves that)",
+            "has at least {bytes} bytes, and the store {} may hold {bytes_max} ({INIT_MAX_SIZE} moves that)",
             self.store.dir().display()
         );
         Err(Error::new(ErrorClass::Limit, &self.name, message))

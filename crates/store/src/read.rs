@@ -1,6 +1,7 @@
 //! Reading an entry: an open file that keeps it from being evicted.
 
 use crate::lease::{EntryLease, LeaseTerms};
+use crate::setting::VERIFY_REPAIR;
 use crate::store::Store;
 use rorqual_digest::Digest;
 use rorqual_pipe::{Error, ErrorClass, Operation};
@@ -100,7 +101,7 @@ impl Store {
     }
 
     fn damaged(&self, digest: &Digest, what: &str) -> Error {
-        let message = format!("the entry is damaged: {what}; `rorqual store verify --repair` removes it");
+        let message = format!("the entry is damaged: {what}; {VERIFY_REPAIR} removes it");
         Error::new(ErrorClass::Corrupt, self.path(digest).to_string_lossy(), message)
     }
 

@@ -4,6 +4,7 @@ use crate::disk::{self, Disk, StepHook, wait_for};
 use crate::entry::{StoreEntry, Usage};
 use crate::index::{Index, schema};
 use crate::limits::{OPERATIONS_MAX_DEFAULT, STORE_BYTES_MAX_DEFAULT, TOUCH_AFTER};
+use crate::setting::GC_REBUILD;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Error, ErrorClass, Semaphore};
 use rusqlite::Connection;
@@ -313,7 +314,7 @@ fn make(disk: &Disk, algorithm: Algorithm, bytes_max: u64) -> Result<(), Error> 
         return Ok(());
     }
     if std::fs::read_dir(disk.blobs()).map_err(failed)?.next().is_some() {
-        let message = "there are files but no index; `rorqual store gc --rebuild` makes one from them";
+        let message = format!("there are files but no index; {GC_REBUILD} makes one from them");
         return Err(Error::new(ErrorClass::Corrupt, &*name, message));
     }
     disk.step("make index").map_err(failed)?;

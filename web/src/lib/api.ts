@@ -35,6 +35,8 @@ export interface Session {
   reopened: { kept_bytes: number } | null
   /** How many columns a table has; others come where it changes. Null of a log. */
   columns: number | null
+  /** How many columns a log has of its own, such as variables of its format; more may turn up. */
+  own_columns: number
 }
 
 export interface Server {
@@ -108,7 +110,7 @@ export interface Panel {
   hits: number
   exact: boolean
   error_max: number
-  /** Of values that had no room for rows of their own; absent where all had. */
+  /** Of values that are not listed one by one; absent where all are. */
   others?: { hits: number; bytes: number }
   rows: Row[]
 }

@@ -1,6 +1,6 @@
 /** Columns of the table of lines: what they show, how wide they are, and what a press on a cell means. */
 
-import { tableColumns } from './fields'
+import { ownColumns, tableColumns } from './fields'
 import { clause, writtenField } from './filter'
 import { bytes, latency, visible } from './format'
 import { moment, type Span } from './histogram'
@@ -62,12 +62,11 @@ const logColumns: Column[] = [
 
 /** All there are: those of logs, or the time of a row and the columns of its table. */
 export function allColumns(): Column[] {
-  const table = tableColumns()
-  if (table === null) return logColumns
-  const own = table.map(({ name, kind }) =>
+  const own = ownColumns().map(({ name, kind }) =>
     kind === 'number' ? column(name, name, '120px', true) : column(name, name, 'minmax(140px, 1fr)'),
   )
-  const has = new Set(table.map(({ name }) => name))
+  if (tableColumns() === null) return [...logColumns, ...own]
+  const has = new Set(ownColumns().map(({ name }) => name))
   return [...own, ...logColumns.filter(({ field }) => field === 'flaw' && !has.has(field))]
 }
 
@@ -80,14 +79,14 @@ export const firstColumns = () =>
 
 export const columnsOf = (fields: string[]) => allColumns().filter(({ field }) => fields.includes(field))
 
-const ofTable = (field: string) => tableColumns()?.find(({ name }) => name === field)
+const ownOf = (field: string) => ownColumns().find(({ name }) => name === field)
 
-/** The value of a column of a table in a row. */
+/** The value of a column of a table, or of a log's own, in a row. */
 export const valueOf = (row: Row, field: string) =>
   (row['columns'] as unknown as TableValues | undefined)?.[field] ?? null
 
 export function cellText(row: Row, field: string, zone: number): string {
-  const own = ofTable(field)
+  const own = ownOf(field)
   if (own) return numberText(valueOf(row, field), own.unit, zone)
   const value = row[field]
   if (field === 'time') return row.time === null ? '–' : moment(row.time, zone, 1)
@@ -101,7 +100,7 @@ export type Press = { term: { field: string; value: string } } | { text: string 
 
 /** What a press on a cell filters by: a value, at least a number as large, or the minute of a time. */
 export function press(row: Row, field: string): Press {
-  const own = ofTable(field)
+  const own = ownOf(field)
   if (own) {
     const value = valueOf(row, field)
     if (own.kind === 'number' && value !== null) {

@@ -26,6 +26,8 @@ const textOperators: Option[] = [
   { text: '~', about: 'matches a regular expression' },
   { text: '!~', about: 'does not match' },
   { text: 'in (', about: 'is one of several' },
+  { text: 'has', about: 'a list with this element' },
+  { text: 'exists', about: 'has a value' },
 ]
 const numberOperators: Option[] = [
   { text: '=', about: 'is' },
@@ -34,6 +36,7 @@ const numberOperators: Option[] = [
   { text: '<=', about: 'at most' },
   { text: '>', about: 'above' },
   { text: '<', about: 'below' },
+  { text: 'exists', about: 'has a number' },
 ]
 
 const isWord = (token: Token | undefined, ...words: string[]) =>
@@ -68,7 +71,7 @@ function offers(before: Token[], valuesOf: (field: string) => string[]): Option[
     return allFields().map(({ name, hint }) => ({ text: writtenField(name), about: hint }))
   }
   if (field === null) return joins
-  const isOperand = last.kind === 'mark' || isWord(last, 'contains')
+  const isOperand = last.kind === 'mark' || isWord(last, 'contains', 'has')
   if (isOperand && last.text !== ')') return values(field, valuesOf)
   if (isField(last) && before.length === fieldAt(before) + 1) {
     return operators(field)

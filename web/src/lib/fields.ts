@@ -1,7 +1,5 @@
 /** The fields of a view: what they are called, what can be asked of them, and where they stand on the page. */
 
-import type { Panel } from './api'
-
 export type FieldKind = 'text' | 'number' | 'flag'
 
 export interface Field {
@@ -57,34 +55,62 @@ export interface TableColumn {
   kind: 'text' | 'number'
   /** Of numbers. */
   unit: string | null
+  /** Of texts. */
+  content?: 'text' | 'flag' | 'json' | 'pattern' | null
 }
 
 const hints: Record<string, string> = {
   integer: '7, or >= 7',
   float: '0.25, or < 0.25',
   time: '2026-01-27T14:10',
+  bytes: '500, 64KiB, 1MiB..2MiB',
+  seconds: '0.25, 250ms, 0.1..0.5',
+}
+const contentHints: Record<string, string> = {
+  flag: 'true or false',
+  json: 'has an element',
+  pattern: 'messages of one kind',
 }
 const ofTables = ['flaw', 'hour', 'weekday', 'rejected']
 
 let table: TableColumn[] | null = null
+let own: TableColumn[] = []
 let fields = logFields
 let byName = new Map<string, Field>()
 
 /** Columns of the table that is shown; null where a log is. */
 export function setTable(columns: TableColumn[] | null): void {
   table = columns
-  const own = (columns ?? []).map(({ name, kind, unit }) =>
-    field(name, name, kind, kind === 'text' ? 'a text' : (hints[unit ?? ''] ?? 'a number')),
+  setOwn(columns ?? [])
+}
+
+/** Columns of a log's own, which come after its fields. */
+export function setLogColumns(columns: TableColumn[]): void {
+  table = null
+  setOwn(columns)
+}
+
+function setOwn(columns: TableColumn[]): void {
+  own = columns
+  const named = columns.map(({ name, kind, unit, content }) =>
+    field(
+      name,
+      name,
+      kind,
+      kind === 'text' ? (contentHints[content ?? 'text'] ?? 'a text') : (hints[unit ?? ''] ?? 'a number'),
+    ),
   )
-  const has = new Set(own.map(({ name }) => name))
-  const rest = logFields.filter(({ name }) => columns === null || (ofTables.includes(name) && !has.has(name)))
-  fields = [...own, ...rest]
+  const has = new Set(named.map(({ name }) => name))
+  const rest = logFields.filter(({ name }) => table === null || (ofTables.includes(name) && !has.has(name)))
+  fields = table === null ? [...rest, ...named] : [...named, ...rest]
   byName = new Map(fields.map((one) => [one.name, one]))
 }
 setTable(null)
 
 /** The columns of the table that is shown. */
 export const tableColumns = () => table
+/** Those of the table that is shown, or of the log's own. */
+export const ownColumns = () => own
 /** What is counted, in words: a line of a log, a row of a table. */
 export const recordWord = () => (table ? 'row' : 'line')
 export const requestWord = () => (table ? 'row' : 'request')
@@ -126,7 +152,8 @@ const logStackable = [
 /** What the histogram can be stacked by, of the fields that have panels. */
 export function stackable(panels: string[]): string[] {
   if (table) return ['class', ...panels]
-  return logStackable.filter((field) => field === 'class' || panels.includes(field))
+  const ofLog = [...logStackable, ...own.map(({ name }) => name)]
+  return ofLog.filter((field) => field === 'class' || panels.includes(field))
 }
 export const titleOfStack = (name: string) =>
   table && name === 'class' && !byName.has(name) ? 'nothing' : titleOf(name).toLowerCase()
@@ -154,12 +181,6 @@ export const panelOrder = [
   'agent',
   'flaw',
 ]
-
-/** Of a column of a table: what has some values tells most; one that is the same in all rows, or another in each, least. */
-export function tellingPlace({ distinct, hits }: Panel, rows: number): number {
-  if (distinct.count === 1 && hits === rows) return 2
-  return distinct.count > 100 && 2 * distinct.count > hits ? 1 : 0
-}
 
 /** A panel's place on the page; fields nobody has placed come last. */
 export const placeOf = (name: string) => {

@@ -3,7 +3,7 @@
  * alone says what is a filter and what it means; a text this file cannot take apart is kept as it is.
  */
 
-import { fieldOf, isNumeric, tableColumns } from './fields'
+import { fieldOf, isNumeric, ownColumns, tableColumns } from './fields'
 
 export interface Token {
   kind: 'word' | 'quoted' | 'mark' | 'broken'
@@ -121,7 +121,7 @@ function readChoice(term: string): Choice | null {
   const all = tokens(term)
   const not = isWord(all[0], 'not')
   const [name, ...rest] = not ? all.slice(1) : all
-  if (name?.kind !== 'word' && (name?.kind !== 'quoted' || tableColumns() === null)) return null
+  if (name?.kind !== 'word' && (name?.kind !== 'quoted' || ownColumns().length === 0)) return null
   const field = fieldOf(name.text)?.name ?? name.text.toLowerCase()
   if (rest.length === 0) return { field, negated: not, values: [] }
   if (not) return null

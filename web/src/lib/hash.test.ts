@@ -11,6 +11,12 @@ const view: Place = {
   tool: 'compare',
   other: { from: -5, to: 1735693200 },
   rates: { by: 'net', limit: { per: 'second', requests: 20 } },
+  columns: {
+    pinned: ['a&b', 'user.full name'],
+    hidden: ['c=d'],
+    opened: ['#e'],
+    roles: { 'a:b': 'severity', x: 'none' },
+  },
 }
 
 test('a place survives the address bar', () => {

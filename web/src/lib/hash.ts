@@ -1,7 +1,9 @@
 /** What the address bar holds: the session and the whole view of it, so that Back and a bookmark work. */
 
+import { unarranged, type Arrangement } from './arrange'
 import { unique } from './filter'
 import type { Span } from './histogram'
+import { roles, type Role } from './roles'
 import { wishes, type Wish } from './ways'
 
 /** What is open between histogram and panels. */
@@ -30,6 +32,8 @@ export interface Place {
   /** The span that the tool sets against the view. */
   other: Span | null
   rates: { by: 'client' | 'net'; limit: Limit | null }
+  /** Columns of a table as the reader arranged them. */
+  columns: Arrangement
 }
 
 export const nowhere: Place = {
@@ -42,6 +46,7 @@ export const nowhere: Place = {
   tool: null,
   other: null,
   rates: { by: 'client', limit: null },
+  columns: unarranged,
 }
 
 const pages: Page[] = ['vitals', 'connection']
@@ -50,6 +55,7 @@ const limits: Limit['per'][] = ['minute', 'second']
 
 /** A hash that someone else wrote must not be a burden: longer filters are none (the server reads 64 KiB). */
 const termsMax = 200
+const namesMax = 1000
 
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
@@ -70,6 +76,22 @@ export function readHash(hash: string): Place {
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
     other: readSpan(fields.get('ofrom'), fields.get('oto')),
     rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
+    columns: readColumns(fields),
+  }
+}
+
+function readColumns(fields: URLSearchParams): Arrangement {
+  const names = (key: string) => unique(fields.getAll(key)).slice(0, namesMax)
+  const given = names('role').flatMap((text): [string, Role][] => {
+    const at = text.lastIndexOf(':')
+    const role = roles.find((role) => role === text.slice(at + 1))
+    return at > 0 && role ? [[text.slice(0, at), role]] : []
+  })
+  return {
+    pinned: names('pin'),
+    hidden: names('hide'),
+    opened: names('open'),
+    roles: Object.fromEntries(given),
   }
 }
 
@@ -92,7 +114,8 @@ export const readWay = (hash: string): Wish | null =>
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
-  const { span, other, rates } = place
+  const { span, other, rates, columns } = place
+  const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
     ['s', place.session],
     ['from', span?.from ?? null],
@@ -106,6 +129,13 @@ export function writeHash(place: Place): string {
     ['by', rates.by === nowhere.rates.by ? null : rates.by],
     ['per', rates.limit?.per ?? null],
     ['limit', rates.limit?.requests ?? null],
+    ...named('pin', columns.pinned),
+    ...named('hide', columns.hidden),
+    ...named('open', columns.opened),
+    ...named(
+      'role',
+      Object.entries(columns.roles).map(([name, role]) => `${name}:${role}`),
+    ),
   ]
   const said = pairs.filter(([, value]) => value !== null)
   return `#${said.map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`).join('&')}`

@@ -25,6 +25,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   expires_seconds: 1800,
   reopened: null,
   columns: null,
+  own_columns: 0,
   ...change,
 })
 const free = () => false

@@ -4,7 +4,7 @@ import type { Percentiles } from './api'
 import { numberText } from './columns'
 import { writtenField } from './filter'
 import { plural } from './format'
-import type { NumberSummary } from './viewapi'
+import type { NumberBuckets, NumberSummary } from './viewapi'
 
 export interface SpreadRow {
   name: string
@@ -23,6 +23,8 @@ export interface Spread {
   count: string
   precision: string
   rows: SpreadRow[]
+  /** Of a column of a table. */
+  column?: { field: string; unit: string; buckets: NumberBuckets | null }
 }
 
 const abouts: Record<string, string> = {
@@ -90,5 +92,6 @@ export function numberSpread(of: NumberSummary, zone: number): Spread {
     count: plural(of.hits, 'row'),
     precision: of.quantiles ? precision : '',
     rows: Object.entries(values).map(row),
+    column: { field: of.field, unit: of.unit, buckets: of.buckets ?? null },
   }
 }

@@ -16,8 +16,9 @@
  */
 
 import { SvelteMap } from 'svelte/reactivity'
+import type { Arrangement } from './arrange'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
-import { setTable, type TableColumn } from './fields'
+import { setLogColumns, setTable, type TableColumn } from './fields'
 import * as filter from './filter'
 import { nowhere, readHash, readWay, writeHash, type Page, type Place, type Tool } from './hash'
 import { snap, wholeSpan, type Span } from './histogram'
@@ -52,6 +53,8 @@ class Store {
   timeline = $state.raw<Timeline>(begin)
   live = $state.raw<Live | null>(null)
   table = $state.raw<TableColumn[] | null>(null)
+  /** Columns of a log's own. */
+  own = $state.raw<TableColumn[]>([])
   lost = $state(false)
   uploads = new SvelteMap<string, OwnUpload>()
   queue = $state.raw<File[]>([])
@@ -225,6 +228,11 @@ class Store {
     this.change({ span, other })
   }
 
+  /** Columns pinned, hidden, opened, or of another role. */
+  arrange(columns: Arrangement): void {
+    this.change({ columns })
+  }
+
   setRates(rates: Place['rates']): void {
     this.change({ rates }, 'replace')
   }
@@ -301,21 +309,31 @@ class Store {
     this.server = live.server
     this.lost = false
     this.uploads.get(live.session.id)?.upload.serverSays(live.session)
-    const { id, columns } = live.session
-    if (columns !== null && columns !== this.asked) void this.askTable(id, columns)
+    const { id, columns, own_columns } = live.session
+    const count = columns ?? own_columns
+    if ((columns !== null || count > 0) && count !== this.asked)
+      void this.askColumns(id, count, columns === null)
   }
 
   private takeTable(table: TableColumn[] | null): void {
     setTable(table)
     this.table = table
+    this.own = []
     if (table === null) this.asked = prefs.tableColumns = null
   }
 
-  private async askTable(id: string, columns: number): Promise<void> {
-    this.asked = columns
+  private takeOwn(columns: TableColumn[]): void {
+    setLogColumns(columns)
+    this.own = columns
+  }
+
+  private async askColumns(id: string, count: number, isLog: boolean): Promise<void> {
+    this.asked = count
     try {
-      const table = await api.columns(id)
-      if (this.place.session === id && this.asked === columns) this.takeTable(table)
+      const columns = await api.columns(id)
+      if (this.place.session !== id || this.asked !== count) return
+      if (isLog) this.takeOwn(columns)
+      else this.takeTable(columns)
     } catch (error) {
       if (this.place.session !== id) return
       // The next live event asks again.

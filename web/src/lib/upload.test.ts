@@ -51,6 +51,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   expires_seconds: 1800,
   reopened: null,
   columns: null,
+  own_columns: 0,
   ...change,
 })
 

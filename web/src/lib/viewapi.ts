@@ -62,14 +62,12 @@ export interface View extends Marked {
   /** The server's work. */
   seconds: number
   bytes_sent: number
-  /** Of the lines that match, where that depends on values that had no room. */
-  bounds?: { least: number; most: number } | null
   time: { first: number; last: number; zone_seconds: number } | null
   histogram: Histogram | null
   panels: Panel[]
   humans: Total | null
   bots: Total | null
-  /** Of agents that there was no room for: together with both, all that is parsed. */
+  /** Of agents that could not be told: together with both, all that is parsed. */
   unknown: Total | null
   /** Hits by weekday (Monday first) and hour of the log's own clock. */
   week: { hits: number[][] } | null
@@ -89,6 +87,15 @@ export interface NumberSummary {
   max: number | string | null
   quantiles: Record<'p50' | 'p90' | 'p95' | 'p99', number | string> | null
   quantile_error: number | string
+  /** The distribution; left out of times, and where all are the same. */
+  buckets?: NumberBuckets | null
+}
+
+/** Bars of numbers: each has those from its edge on and below the next; the last edge is above all. */
+export interface NumberBuckets {
+  scale: 'linear' | 'log'
+  edges: number[]
+  hits: number[]
 }
 
 /** A row's columns, of a table. */
@@ -145,7 +152,7 @@ export interface Explanation extends Marked {
   seconds: number
   /** What a finding has at least, in words. */
   least?: string
-  /** Lines whose value of a field had no room: it was not tried. */
+  /** Lines whose value of a field is not listed one by one: it was not tried. */
   unknown?: { field: string; inside: number; outside: number }[]
   rows: Finding[]
 }
@@ -161,7 +168,7 @@ export interface RateRow {
 
 export interface Rates extends Marked {
   seconds: number
-  /** Lines of clients that had no room: they are in no other number. */
+  /** Lines of clients that are not listed one by one: they are in no other number. */
   unknown?: number
   rows: RateRow[]
   blocked: { requests: number; values: number } | null

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
-import { followed, inexact, matching, notice, problemText, reopened, shownState, soFar, stateWord } from './words'
+import { followed, inexact, notice, problemText, reopened, shownState, soFar, stateWord } from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
   id: 's',
@@ -18,6 +18,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   expires_seconds: 1800,
   reopened: null,
   columns: null,
+  own_columns: 0,
   ...change,
 })
 const upload = (change: Partial<UploadState> = {}): UploadState => ({
@@ -150,14 +151,4 @@ test('an upload that is paused, not taken, held back or changed says so, and wha
   expect(say(session({ state: 'finished' }), upload({ phase: 'done', changed: true, error }))?.text).toMatch(
     /^a\.log changed .* is 1 B: this report may mix/,
   )
-})
-
-test('how many lines match is told with its bounds, and never as none where some may', () => {
-  const lines = { total: 100, matching: 0, parsed: 0, repaired: 0, rejected: 0 }
-  expect(matching({ lines: { ...lines, matching: 1234 } })).toEqual({ text: '1,234', bounds: null })
-  expect(matching({ lines, bounds: null }).text).toBe('0')
-  expect(matching({ lines, bounds: { least: 0, most: 17 } }).text).toBe('at most 17')
-  const known = matching({ lines: { ...lines, matching: 30 }, bounds: { least: 30, most: 1_017 } })
-  expect(known.text).toBe('30 to 1,017')
-  expect(known.bounds).toMatch(/^at least 30, at most 1,017: /)
 })

@@ -55,20 +55,7 @@ export function soFar(session: Session, view: Pick<View, 'complete'> | null = nu
 /** What stands beside counts that are not exact; null where they are, also where a hint says that they took longer. */
 export function inexact(answer: Marked | null): string | null {
   if (answer?.exact !== false) return null
-  return answer.hint || 'not exact: some values had no room and are counted together as …'
-}
-
-/** How many lines match: as the filter tells, with its bounds where it asks of values that had no room. */
-export function matching({ lines, bounds }: Pick<View, 'lines' | 'bounds'>): {
-  text: string
-  bounds: string | null
-} {
-  if (!bounds) return { text: count(lines.matching), bounds: null }
-  const { least, most } = bounds
-  return {
-    text: least === 0 ? `at most ${count(most)}` : `${count(least)} to ${count(most)}`,
-    bounds: `at least ${count(least)}, at most ${count(most)}: some lines have values that had no room, and may match`,
-  }
+  return answer.hint || 'not exact: some texts were too long to be kept whole'
 }
 
 const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)

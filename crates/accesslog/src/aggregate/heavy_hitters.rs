@@ -174,48 +174,9 @@ pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (64 - SHARDS.trailing_zeros())) as usize
 }
 
-/// Hits of values in bounded memory, by one thread: a [`FieldTally`] of one shard, whose bounds can
-/// be asked for any value.
-#[derive(Debug)]
-pub struct HeavyHitters {
-    seed: Seed,
-    shard: TallyShard,
-}
-
-impl HeavyHitters {
-    /// None yet, in at most `bytes_max`.
-    #[must_use]
-    pub fn new(bytes_max: u64) -> Self {
-        let limit = bytes_max as f64 * FILL;
-        Self { seed: Seed::default(), shard: TallyShard { sketched: false, ..TallyShard::new(limit as usize) } }
-    }
-
-    /// Adds hits of a value.
-    pub fn add(&mut self, key: &[u8], hits: u64) {
-        let Self { seed, shard } = self;
-        shard.add(seed, None, hash(seed, key), key, HitsAndBytes { hits, bytes: 0 });
-    }
-
-    /// The least and the most hits that a value can have had.
-    #[must_use]
-    pub fn bounds(&self, key: &[u8]) -> (u64, u64) {
-        let found = self.shard.find(hash(&self.seed, key), key).map(|entry| self.shard.entries[entry]);
-        found.map_or_else(|| (0, self.shard.missed(key)), |entry| (entry.hits, entry.hits_max()))
-    }
-
-    /// The most hits that any value can have had.
-    #[must_use]
-    pub fn hits_max(&self) -> u64 {
-        let listed = self.shard.entries.iter().map(TallyEntry::hits_max).max();
-        listed.unwrap_or(0).max(self.shard.floor + self.shard.turned_away.hits)
-    }
-}
-
 #[derive(Debug)]
 struct TallyShard {
     limit_bytes: usize,
-    /// True if it counts distinct values by a sketch once some are dropped.
-    sketched: bool,
     /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its
     /// low half scaled to the number of slots, so the table can grow by any factor up to its limit.
     slots: Vec<u64>,
@@ -263,7 +224,6 @@ impl TallyShard {
         let limit_bytes = limit_bytes.min(u32::MAX as usize);
         Self {
             limit_bytes,
-            sketched: true,
             slots: Vec::new(),
             entries: Vec::new(),
             classes: Vec::new(),
@@ -443,7 +403,7 @@ impl TallyShard {
     /// From now on the entries are not all that came: counts distinct values by the sketch, the one
     /// that is coming included.
     fn start_sketch(&mut self, seed: &Seed, coming: u64) {
-        if self.sketch.is_some() || !self.sketched {
+        if self.sketch.is_some() {
             return;
         }
         let Ok(mut sketch) = HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8) else { return };

@@ -11,7 +11,6 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use heavy_hitters::HeavyHitters;
 pub use notes::{ChunkNotes, NoteReason, NoteSample};
 pub use totals::LineCounts;
 pub use worker::LogWorker;
@@ -56,6 +55,12 @@ pub(crate) const FIXED_BYTES: u64 = timeline::TIMELINE_BYTES + (2 << 20);
 
 /// Memory of one worker: its dictionaries when all fields are full, its batch, its sums.
 pub(crate) const WORKER_BYTES: u64 = worker::WORKER_BYTES;
+
+/// Memory of one worker for so many columns of texts and of numbers of a log's own.
+#[must_use]
+pub const fn own_worker_bytes(texts: usize, numbers: usize) -> u64 {
+    worker::own_worker_bytes(texts, numbers)
+}
 
 /// Least memory for the tables of an analysis; less would make everything approximate.
 pub(crate) const TABLES_BYTES_MIN: u64 = 8 << 20;

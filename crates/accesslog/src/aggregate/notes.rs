@@ -4,6 +4,7 @@
 use crate::parse::{LineFlaw, LogRecord};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
+use rorqual_pipe::setting::{LINE_MAX, REJECTS};
 use rorqual_pipe::{Chunk, ChunkLine, Error, format_size};
 use std::borrow::Cow;
 use std::fmt;
@@ -36,7 +37,7 @@ impl fmt::Display for NoteReason {
         match self {
             Self::Flaw(flaw) => flaw.fmt(f),
             Self::TooLong { line_bytes_max } => {
-                write!(f, "the line is longer than {} (--line-max moves this limit)", format_size(*line_bytes_max))
+                write!(f, "the line is longer than {} ({LINE_MAX} moves this limit)", format_size(*line_bytes_max))
             }
         }
     }
@@ -208,10 +209,10 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
             gather
                 .push(piece)
                 .and_then(|()| if ended { Ok(()) } else { gather.push_copy(b"\n") })
-                .map_err(|cause| Error::io("--rejects", "cannot write", cause))?;
+                .map_err(|cause| Error::io(REJECTS.to_string(), "cannot write", cause))?;
         }
         // The pieces point into pooled buffers that the workers wait for.
-        gather.flush_shared().map_err(|cause| Error::io("--rejects", "cannot write", cause))
+        gather.flush_shared().map_err(|cause| Error::io(REJECTS.to_string(), "cannot write", cause))
     }
 
     /// Lines of this input so far.

@@ -7,8 +7,9 @@ use crate::aggregate::timeline::class_of;
 use crate::aggregate::totals::STATUSES;
 use crate::aggregate::{Analysis, LineCounts, LineTotals, lock};
 use crate::batch::{ABSENT, CodedColumn, LogBatch, NO_TIME, TEXT_FIELDS};
-use crate::filter::{Matcher, Subject};
+use crate::filter::{Filter, Matcher, Subject};
 use crate::format::{Field, LogFormat};
+use crate::own::{OwnColumns, VALUE_BYTES_MAX};
 use crate::parse::relay::ColumnRelay;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use crate::recorder::{Options, RecordedChunk, Recorder, Rejected};
@@ -25,7 +26,22 @@ const ARENA_BYTES_MAX: usize = 512 << 10;
 
 /// Longer values are not copied into a dictionary but counted in the shared tables at once: however
 /// long lines may be (`--line-max`), what a worker holds stays the same.
-const VALUE_BYTES_CODED_MAX: usize = 64 << 10;
+const VALUE_BYTES_CODED_MAX: usize = VALUE_BYTES_MAX;
+
+/// Distinct values of all columns of the log's own after which a worker starts afresh.
+const OWN_CODES_MAX: usize = 8 << 10;
+
+/// The same for the bytes of the values.
+const OWN_ARENA_BYTES_MAX: usize = 512 << 10;
+
+/// Memory of a worker for so many columns of the log's own, beside [`WORKER_BYTES`]: their
+/// dictionaries, and their values in a chunk of the shortest lines.
+pub(crate) const fn own_worker_bytes(texts: usize, numbers: usize) -> u64 {
+    /// Lines of a chunk, of 16 bytes and more.
+    const LINES_MAX: usize = 16 << 10;
+    let dictionaries = if texts > 0 { 3 * OWN_ARENA_BYTES_MAX + 64 * OWN_CODES_MAX } else { 0 };
+    (dictionaries + texts * (16 << 10) + LINES_MAX * (4 * texts + 8 * numbers)) as u64
+}
 
 /// The most that one worker holds, when every field is full and a chunk of the shortest lines comes
 /// on top.
@@ -85,12 +101,21 @@ impl LogWorker {
         }
     }
 
-    /// The same with what `options` say, and rows given to `recorder`.
+    /// The same with what `options` say, of the lines that `only` means, and rows given to
+    /// `recorder`; with values in the columns of the log's `own`, where these are asked for.
     #[must_use]
-    pub fn with(mut self, options: &Options, recorder: Option<Box<dyn Recorder>>) -> Self {
-        self.beside.only =
-            options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)).with_countries(self.analysis.countries.clone()));
-        self.beside.names_flaws = options.only.as_ref().is_some_and(|filter| filter.names_flaws());
+    pub fn with(
+        mut self,
+        options: &Options,
+        only: Option<&Arc<Filter>>,
+        own: Option<&Arc<OwnColumns>>,
+        recorder: Option<Box<dyn Recorder>>,
+    ) -> Self {
+        self.beside.only = only.map(|filter| Matcher::new(Arc::clone(filter)).with_countries(self.analysis.countries.clone()));
+        self.beside.names_flaws = only.is_some_and(|filter| filter.names_flaws());
+        if let Some(own) = own {
+            self.parser = self.parser.with_own(own, VALUE_BYTES_MAX);
+        }
         self.beside.untallied = options.untallied;
         if let Some(recorder) = recorder {
             self.batch = LogBatch::with_seed(&TEXT_FIELDS, &self.analysis.seed);
@@ -124,7 +149,10 @@ impl LogWorker {
         let span = self.analysis.span;
         let bounded = span.is_bounded();
         for line in chunk.lines() {
-            notes.count_line();
+            // What is after a hole is on the same line.
+            if !line.after_hole {
+                notes.count_line();
+            }
             self.totals.lines.total += 1;
             if line.long {
                 let reason = NoteReason::TooLong { line_bytes_max: self.line_bytes_max };
@@ -187,8 +215,27 @@ impl LogWorker {
         batch.clear();
     }
 
+    /// Starts afresh with the values of the log's own columns, where these are many. They are in no
+    /// sums.
+    fn relieve_own(&mut self) {
+        let texts = &mut self.batch.own.texts;
+        let sum = |of: fn(&CodedColumn) -> usize| texts.iter().map(of).sum::<usize>();
+        let is_full =
+            sum(|column| column.dict.len()) > OWN_CODES_MAX || sum(|column| column.dict.arena_bytes()) > OWN_ARENA_BYTES_MAX;
+        if !is_full {
+            return;
+        }
+        for (number, column) in texts.iter_mut().enumerate() {
+            column.dict.clear();
+            if let Some(gathered) = &mut self.beside.gathered {
+                gathered.recorder.forget(TEXT_FIELDS.len() + number);
+            }
+        }
+    }
+
     /// Hands over the fields whose dictionaries are full.
     fn relieve(&mut self) {
+        self.relieve_own();
         for index in 0..TEXT_FIELDS.len() {
             let full = |column: &CodedColumn| column.dict.len() > CODES_MAX || column.dict.arena_bytes() > ARENA_BYTES_MAX;
             if self.batch.texts[index].as_ref().is_some_and(full) {

@@ -94,8 +94,7 @@ fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext)
         TextColumn::BROWSER => return owned(known.agent(record.agent).browser),
         TextColumn::OS => return owned(known.agent(record.agent).os),
         TextColumn::BOT => return owned(known.agent(record.agent).bot.unwrap_or_default()),
-        // A column of another schema: no record of a log has it.
-        _ => b"",
+        own => own.as_own().zip(record.own).map_or(&[], |(number, values)| values.text(number)),
     })
 }
 
@@ -114,7 +113,7 @@ fn number(record: &LogRecord<'_>, column: NumberColumn) -> Option<u64> {
         NumberColumn::UPSTREAM_TIME => record.upstream_time_us,
         NumberColumn::HOUR => clock(derive::hour),
         NumberColumn::WEEKDAY => clock(derive::weekday),
-        _ => None,
+        own => own.as_own().zip(record.own).and_then(|(number, values)| values.number(number)),
     }
 }
 

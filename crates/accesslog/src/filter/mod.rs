@@ -82,6 +82,17 @@ impl Filter {
         self.count(&|condition| matches!(condition, Self::Text(TextColumn::COUNTRY, _))) > 0
     }
 
+    /// True if it asks for columns of a log's own.
+    #[must_use]
+    pub fn names_own(&self) -> bool {
+        let is_own = |condition: &Self| match condition {
+            Self::Text(column, _) => column.as_own().is_some(),
+            Self::Number(column, _) => column.as_own().is_some(),
+            _ => false,
+        };
+        self.count(&is_own) > 0
+    }
+
     /// The same where it is asked of distinct values, as stores of rows do: what is known of an
     /// agent is kept with its text, and not by threads.
     #[must_use]

@@ -15,6 +15,8 @@ pub struct FilterError {
     pub column: usize,
     /// The message, for people.
     pub message: String,
+    /// The name in a condition that is no column's.
+    pub(crate) unknown: Option<String>,
 }
 
 impl FilterError {
@@ -26,7 +28,7 @@ impl FilterError {
     }
 
     fn message(text: &str, at: usize, message: String) -> Self {
-        Self { column: text[..at].chars().count() + 1, message }
+        Self { column: text[..at].chars().count() + 1, message, unknown: None }
     }
 }
 
@@ -82,7 +84,7 @@ fn nearest(name: &str, schema: &Schema) -> Option<String> {
 pub(crate) fn parse(text: &str, schema: &Schema) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
-        return Err(FilterError { column: 1, message });
+        return Err(FilterError { column: 1, message, unknown: None });
     }
     let mut parser = FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
     if parser.peek() == &FilterToken::End {
@@ -191,8 +193,8 @@ impl FilterParser<'_> {
         let flag = flags(self.schema).iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
         if number.is_none() && text.is_none() && flag.is_none() {
             let near = nearest(&name, self.schema).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
-            let FilterError { column, message } = self.expected(&beginnings(self.schema));
-            return Err(FilterError { column, message: message + &near });
+            let FilterError { column, message, .. } = self.expected(&beginnings(self.schema));
+            return Err(FilterError { column, message: message + &near, unknown: Some(name) });
         }
         self.step();
         match (flag, text, number) {
@@ -206,7 +208,7 @@ impl FilterParser<'_> {
 
     /// True if a comparison comes next.
     fn compares(&self) -> bool {
-        let words = ["in", "contains"];
+        let words = ["in", "contains", "exists", "has"];
         match self.peek() {
             FilterToken::Operator(_) => true,
             FilterToken::Word(word) if word.eq_ignore_ascii_case("not") => {
@@ -222,6 +224,12 @@ impl FilterParser<'_> {
         if in_list {
             return Ok(unless(negated, Filter::Text(column, TextTest::OneOf(self.text_values(column)?))));
         }
+        if self.take_word("exists") {
+            return Ok(unless(true, Filter::Text(column, TextTest::OneOf(vec![TextValue::Text(String::new())]))));
+        }
+        if self.take_word("has") {
+            return Ok(Filter::Text(column, TextTest::Has(self.literal()?)));
+        }
         if self.take_word("contains") {
             let part = self.literal()?;
             let part = if column == TextColumn::SITE { part.to_ascii_lowercase() } else { part };
@@ -232,7 +240,7 @@ impl FilterParser<'_> {
             FilterToken::Operator(Operator::Unequal) => true,
             FilterToken::Operator(Operator::Match) => return self.pattern_condition(column, false),
             FilterToken::Operator(Operator::NoMatch) => return self.pattern_condition(column, true),
-            _ => return Err(self.expected("=, !=, ~, !~, contains, in or 'not in'")),
+            _ => return Err(self.expected("=, !=, ~, !~, contains, has, exists, in or 'not in'")),
         };
         self.step();
         Ok(unless(negated, Filter::Text(column, TextTest::OneOf(vec![self.text_value(column)?]))))
@@ -255,8 +263,11 @@ impl FilterParser<'_> {
         if in_list {
             return Ok(unless(negated, Filter::Number(column, self.numbers(self.schema.unit(column))?)));
         }
+        if self.take_word("exists") {
+            return Ok(unless(true, Filter::Number(column, NumberTest { ranges: Vec::new(), absent: true })));
+        }
         let FilterToken::Operator(operator) = self.peek().clone() else {
-            return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in'"));
+            return Err(self.expected("=, !=, <, <=, >, >=, exists, in or 'not in'"));
         };
         if matches!(operator, Operator::Match | Operator::NoMatch) {
             return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in', as this column is a number"));

@@ -82,6 +82,10 @@ impl<'a> WrittenFilter<'a> {
                 f.write_str(" contains ")?;
                 quoted(f, text)
             }
+            TextTest::Has(element) => {
+                f.write_str(" has ")?;
+                quoted(f, element)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, TextColumn, derive};
 use regex::bytes::{Regex, RegexBuilder};
+use serde_json::Value;
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,6 +15,8 @@ pub enum TextTest {
     Matches(FilterRegex),
     /// It has this in it.
     Contains(String),
+    /// It is a list in JSON with this element, as a text or as it is written; or it is this text.
+    Has(String),
 }
 
 /// A text to compare with.
@@ -61,11 +64,26 @@ impl TextTest {
     pub fn meets(&self, value: &[u8]) -> bool {
         match self {
             Self::OneOf(values) => values.iter().any(|one| one.is(value)),
-            Self::Matches(_) | Self::Contains(_) if value.is_empty() => false,
+            Self::Matches(_) | Self::Contains(_) | Self::Has(_) if value.is_empty() => false,
+            Self::Has(element) if value.starts_with(b"[") => has(value, element),
+            Self::Has(element) => value == element.as_bytes(),
             Self::Matches(pattern) => pattern.regex.is_match(value),
             Self::Contains(text) => memchr::memmem::find(value, text.as_bytes()).is_some(),
         }
     }
+}
+
+/// True if a list in JSON has an element.
+fn has(list: &[u8], element: &str) -> bool {
+    let is_it = |one: &Value| match one {
+        Value::String(text) => text == element,
+        // As JSON writes it: a value is no text that it could be compared with.
+        other => {
+            let written = other.to_string();
+            written == element
+        }
+    };
+    serde_json::from_slice::<Vec<Value>>(list).is_ok_and(|list| list.iter().any(is_it))
 }
 
 impl TextValue {

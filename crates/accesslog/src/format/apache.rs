@@ -2,9 +2,34 @@
 
 use super::compile::{FieldSlot, FormatPiece, unit};
 use super::error::FormatError;
+use super::nginx::is_time;
 use super::program::{ClockItem, FieldPart};
 use super::strftime;
+use crate::own::{LogVariable, ValueKind};
 use crate::parse::number::Unit;
+
+/// Names of the columns of directives of a letter.
+const NAMES: [(&str, &str, ValueKind); 19] = [
+    ("A", "local_address", ValueKind::Text),
+    ("B", "bytes_sent", ValueKind::Bytes),
+    ("H", "protocol", ValueKind::Text),
+    ("I", "bytes_received", ValueKind::Bytes),
+    ("L", "log_id", ValueKind::Text),
+    ("O", "bytes_sent", ValueKind::Bytes),
+    ("R", "handler", ValueKind::Text),
+    ("S", "bytes_transferred", ValueKind::Bytes),
+    ("U", "path", ValueKind::Text),
+    ("V", "server_name", ValueKind::Text),
+    ("X", "connection_status", ValueKind::Text),
+    ("a", "client_address", ValueKind::Text),
+    ("b", "bytes_sent", ValueKind::Bytes),
+    ("f", "filename", ValueKind::Text),
+    ("h", "client_host", ValueKind::Text),
+    ("k", "keepalive_requests", ValueKind::Natural),
+    ("m", "method", ValueKind::Text),
+    ("q", "query", ValueKind::Text),
+    ("s", "first_status", ValueKind::Text),
+];
 
 /// Splits a `LogFormat` string into text and directives. `\"`, `\\`, `\t` and `\n` stand for the
 /// byte.
@@ -95,7 +120,16 @@ impl Directive<'_> {
         let (part, rank) = self.part(column)?;
         pieces.push(FormatPiece::Text(std::mem::take(literal)));
         let list = self.argument.is_some_and(|name| name.eq_ignore_ascii_case("x-forwarded-for"));
-        pieces.push(FormatPiece::Slot(FieldSlot { part, rank, list, is_skipped: false, source: self.source(), column }));
+        let variable = self.variable().filter(|_| !is_time(&part));
+        pieces.push(FormatPiece::Slot(FieldSlot {
+            part,
+            rank,
+            list,
+            is_skipped: false,
+            variable,
+            source: self.source(),
+            column,
+        }));
         if bracketed {
             literal.push(b']');
         }
@@ -107,6 +141,25 @@ impl Directive<'_> {
             Some(argument) => format!("%{{{argument}}}{}", self.letter),
             None => format!("%{}", self.letter),
         }
+    }
+
+    /// The column of the directive, for where no field of a record has its value. The identity of
+    /// the client (`%l`) is `-` everywhere, and `%%` says nothing.
+    fn variable(&self) -> Option<LogVariable> {
+        let (name, kind) = match (self.letter, self.argument) {
+            ("l", _) => return None,
+            ("T", argument) => ("request_time", ValueKind::Duration(unit(argument.unwrap_or("s"))?)),
+            ("D", _) => ("request_time", ValueKind::Duration(Unit::Micros)),
+            ("^FB", _) => ("time_to_first_byte", ValueKind::Duration(Unit::Micros)),
+            ("a", Some(_)) => ("peer_address", ValueKind::Text),
+            ("p", Some("remote")) => ("remote_port", ValueKind::Text),
+            ("p", Some("local")) => ("local_port", ValueKind::Text),
+            ("P", Some("tid" | "hextid")) => ("thread", ValueKind::Text),
+            ("p" | "P", _) => (if self.letter == "p" { "port" } else { "process" }, ValueKind::Text),
+            (_, Some(argument)) => return Some(LogVariable::named(argument)),
+            (letter, None) => NAMES.iter().find(|(known, ..)| *known == letter).map(|(_, name, kind)| (*name, *kind))?,
+        };
+        Some(LogVariable::new(name, kind))
     }
 
     /// The part that the directive is, and its rank among those that say the same.

@@ -2,6 +2,7 @@
 
 use super::error::FormatError;
 use super::program::{FastPath, FieldEnd, FieldPart, Op, Program};
+use crate::own::{LogVariable, ValueKind};
 use crate::parse::number::Unit;
 
 /// A piece of a format string.
@@ -20,6 +21,8 @@ pub(crate) struct FieldSlot {
     /// True if the value may hold `, ` and ` : `.
     pub(crate) list: bool,
     pub(crate) is_skipped: bool,
+    /// Its column, where no field of a record has its value; `None` of what says nothing.
+    pub(crate) variable: Option<LogVariable>,
     /// The slot as written, for errors.
     pub(crate) source: String,
     /// Column of the slot in the format string, from 1.
@@ -43,6 +46,7 @@ pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: QuoteEscaping) -> Resu
         _ => Vec::new(),
     };
     let mut ops: Vec<Op> = Vec::new();
+    let mut variables: Vec<LogVariable> = Vec::new();
     let mut before = lead.clone();
     while let Some(FormatPiece::Slot(slot)) = pieces.next() {
         let end = match pieces.next_if(|piece| matches!(piece, FormatPiece::Text(_))) {
@@ -56,18 +60,22 @@ pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: QuoteEscaping) -> Resu
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == QuoteEscaping::Backslash;
         before.clone_from(&end);
+        let own = slot.variable.filter(|_| slot.part == FieldPart::Skip || slot.is_skipped);
+        let variable = own.as_ref().map(|_| variables.len() as u16);
+        variables.extend(own);
         ops.push(Op {
             part: slot.part,
             end: end.into(),
             stop,
             is_skipped: slot.is_skipped,
+            variable,
             escaped,
             is_bare,
             may_end,
             source: slot.source.into(),
         });
     }
-    finish(lead, ops)
+    finish(lead, ops, variables)
 }
 
 /// The end of the field of `slot`, given the text after it and the next slot.
@@ -97,7 +105,7 @@ fn fuse(pieces: Vec<FormatPiece>) -> Vec<FormatPiece> {
         match (fused.last_mut(), piece) {
             (Some(FormatPiece::Text(text)), FormatPiece::Text(more)) => text.extend(more),
             (Some(FormatPiece::Slot(last)), FormatPiece::Slot(slot)) => match joined(&last.part, &slot.part) {
-                Some(part) => last.part = part,
+                Some(part) => join(last, &slot, part),
                 None => fused.push(FormatPiece::Slot(slot)),
             },
             (_, FormatPiece::Text(text)) if text.is_empty() => {}
@@ -105,6 +113,17 @@ fn fuse(pieces: Vec<FormatPiece>) -> Vec<FormatPiece> {
         }
     }
     fused
+}
+
+/// Makes one slot of two. Where both are stepped over, nothing tells their values apart.
+fn join(last: &mut FieldSlot, slot: &FieldSlot, part: FieldPart) {
+    if part == FieldPart::Skip
+        && let (Some(one), Some(other)) = (&last.variable, &slot.variable)
+    {
+        let [one, other] = [one, other].map(|variable| variable.column().name);
+        last.variable = Some(LogVariable::new(&format!("{one}${other}"), ValueKind::Text));
+    }
+    last.part = part;
 }
 
 fn joined(left: &FieldPart, right: &FieldPart) -> Option<FieldPart> {
@@ -141,7 +160,7 @@ fn skip_doubles(pieces: &mut [FormatPiece]) {
     }
 }
 
-fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
+fn finish(lead: Vec<u8>, ops: Vec<Op>, variables: Vec<LogVariable>) -> Result<Program, FormatError> {
     let fields = ops.iter().filter(|op| !op.is_skipped).fold(0, |bits, op| bits | op.part.fields());
     if fields == 0 {
         return Err(FormatError::new(1, "the format has no field that a report could use"));
@@ -149,7 +168,7 @@ fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
     let has_clock = ops.iter().any(|op| matches!(op.part, FieldPart::Clock(_)));
     let shape = if is_combined(&lead, &ops) { FastPath::Combined } else { FastPath::General };
     let begins_as_common = begins_as_common(&lead, &ops);
-    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape, begins_as_common })
+    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape, variables: variables.into(), begins_as_common })
 }
 
 fn begins_as_common(lead: &[u8], ops: &[Op]) -> bool {

@@ -1,5 +1,6 @@
 //! Detection of a log's format from its first lines.
 
+use rorqual_pipe::setting::FORMAT;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub struct Detection {
     pub sound: usize,
     /// True if at least 90 % of the lines are sound.
     pub sure: bool,
-    /// Text after the agent that the format steps over, as the first line has it; the key of a
+    /// Text after the agent that the format has no unit for, as the first line has it; the key of a
     /// time in JSON that nothing tells the unit of.
     pub unread: Option<String>,
 }
@@ -51,10 +52,10 @@ impl Detection {
     pub fn unread_note(&self) -> Option<String> {
         let unread = escaped(self.unread.as_deref()?);
         Some(if self.format.source().starts_with('#') {
-            format!("this of each line is not read, as no column tells its unit or its date: {unread}")
+            format!("this of each line is not read as a time, as no column tells its unit or its date: {unread}")
         } else {
             format!(
-                "this of each line is not read, as nothing tells its unit: {unread}. A --format that names it reads it, such as one that ends in %D or $request_time"
+                "this of each line is a column of its own and no time or size, as nothing tells its unit: {unread}. A {FORMAT} that names it reads it, such as one that ends in %D or $request_time"
             )
         })
     }
@@ -165,7 +166,7 @@ pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> 
     let lines = &lines[..seen];
     let sure = is_sure(sound, lines.len());
     let unread = tail::unread(&format, lines).or_else(|| unitless(&format, lines));
-    Ok(Detection { format, lines: lines.len(), sound, sure, unread })
+    Ok(Detection { format: format.sampled_lines(lines), lines: lines.len(), sound, sure, unread })
 }
 
 /// The key of a time that nothing tells the unit of, of the first line that has one.

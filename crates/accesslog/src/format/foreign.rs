@@ -2,6 +2,7 @@
 //! on.
 
 use super::w3c::W3cColumns;
+use rorqual_pipe::setting::FORMAT;
 use std::fmt::{self, Write as _};
 
 /// Members of an archive that are named.
@@ -63,6 +64,10 @@ pub enum TextKind {
     /// Lines in W3C's extended format whose columns are none of requests, as Windows' firewall and
     /// Exchange write them.
     W3cEvents,
+    /// IIS's own format with commas, whose dates are in the order of the machine's language.
+    IisNative,
+    /// Caddy's lines for a console: a time, words for people and JSON, with tabs between.
+    CaddyConsole,
     /// JSON objects without a request.
     Json,
     /// A page of HTML, or XML.
@@ -179,6 +184,15 @@ impl ForeignContent {
                 format!("Each record by itself is read: jq -c '.records[]' {file} | rorqual {verb} -")
             }
             ForeignContent::Text(TextKind::W3cEvents) => format!("rorqual grep searches it: rorqual grep -F 10.0.0.1 {file}"),
+            ForeignContent::Text(TextKind::IisNative) => format!(
+                "A format says the order of its dates; where the month is first: rorqual {verb} {FORMAT} \
+                 '%h, %u, %{{%m/%d/%y, %H:%M:%S}}t, %{{service}}n, %{{computer}}n, %A, %{{ms}}T, %I, %O, %>s, %{{error}}n, %m, %U, \
+                 %{{parameters}}n,' {file}; where the day is, with %d/%m/%y"
+            ),
+            ForeignContent::Text(TextKind::CaddyConsole) => format!(
+                "Its lines are JSON once their time is a key of it: sed -E 's|^([0-9]+)/([0-9]+)/([0-9]+) ([0-9:.]+)\t[^{{]*[{{]|{{\
+                 \"ts\": \"\\1-\\2-\\3T\\4Z\", |' {file} | rorqual {verb} -. Caddy itself writes JSON with: format json"
+            ),
             ForeignContent::Text(TextKind::Json) => {
                 format!("rorqual serve, summary, head, schema, convert and query read it as a table: rorqual summary {file}")
             }
@@ -218,6 +232,8 @@ impl fmt::Display for ForeignContent {
                 TextKind::Vercel => "a log of Vercel's drains, which has several messages for one request",
                 TextKind::AzureRecords => "records of Azure in one object",
                 TextKind::W3cEvents => "a log in W3C's format without columns of requests",
+                TextKind::IisNative => "a log in IIS's own format, with dates in the order of the machine's language",
+                TextKind::CaddyConsole => "a log that Caddy wrote for a console",
                 TextKind::Json => "JSON without requests, such as the log of an application",
                 TextKind::Markup => "a page of HTML or XML",
             }),
@@ -261,11 +277,13 @@ const TWICE: &str = "a gzip, zstd, bzip2, xz, lzma or lz4 file that is compresse
 type IsKind = fn(&[u8]) -> bool;
 
 /// Kinds of lines, the more particular first.
-const KINDS: [(TextKind, IsKind); 7] = [
+const KINDS: [(TextKind, IsKind); 9] = [
     (TextKind::NginxErrors, is_nginx_error),
     (TextKind::ApacheErrors, is_apache_error),
     (TextKind::Vercel, is_vercel),
     (TextKind::AzureRecords, is_azure_records),
+    (TextKind::IisNative, is_iis_native),
+    (TextKind::CaddyConsole, is_caddy_console),
     (TextKind::Json, is_json),
     (TextKind::Syslog, is_syslog),
     (TextKind::Logfmt, is_logfmt),
@@ -302,6 +320,21 @@ fn is_vercel(line: &[u8]) -> bool {
 /// `{"records":[{…},{…}]}`
 fn is_azure_records(line: &[u8]) -> bool {
     line.starts_with(b"{\"records\"") || line.starts_with(b"{ \"records\"")
+}
+
+/// `192.0.2.7, -, 03/20/01, 7:55:20, W3SVC2, SALES1, …`
+fn is_iis_native(line: &[u8]) -> bool {
+    let mut fields = line.split(|byte| *byte == b',').skip(2).map(<[u8]>::trim_ascii);
+    let (date, time, service) = (fields.next(), fields.next(), fields.next());
+    let is_date = date.is_some_and(|date| date.iter().filter(|byte| matches!(byte, b'/' | b'.' | b'-')).count() == 2);
+    let is_time = time.is_some_and(|time| time.first().is_some_and(u8::is_ascii_digit) && time.contains(&b':'));
+    is_date && is_time && service.is_some_and(|service| service.starts_with(b"W3SVC"))
+}
+
+/// `2024/01/23 23:27:57.060\tINFO\thttp.log.access.log0\thandled request\t{…}`
+fn is_caddy_console(line: &[u8]) -> bool {
+    let is_access = |word: &[u8]| word.starts_with(b"http.log.access");
+    has_shape(line, b"0000/00/00 00:00:00.") && line.split(|byte| *byte == b'\t').nth(2).is_some_and(is_access)
 }
 
 fn is_json(line: &[u8]) -> bool {

@@ -25,6 +25,8 @@ mod tail;
 pub(crate) mod w3c;
 mod write;
 
+use crate::own::{LogVariable, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns};
+use crate::parse::LogParser;
 use std::sync::Arc;
 
 pub use config::formats_in_config;
@@ -32,6 +34,7 @@ pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, 
 pub use error::FormatError;
 pub use field::Field;
 pub use foreign::{Archive, ForeignContent, TextKind};
+pub(crate) use write::duration_text;
 
 use compile::QuoteEscaping;
 use json::JsonKeys;
@@ -54,6 +57,8 @@ struct FormatInner {
     name: String,
     source: String,
     fields: u16,
+    /// Of keys those that lines of a sample have.
+    variables: Vec<LogVariable>,
     kind: LineSyntax,
 }
 
@@ -170,6 +175,54 @@ impl LogFormat {
         Field::ALL.into_iter().filter(move |field| field.bit() & bits != 0)
     }
 
+    /// The variables of its lines that no field of a record is for. Of keys, as in JSON, those of
+    /// the sample that it [knows](LogFormat::sampled).
+    pub fn variables(&self) -> &[LogVariable] {
+        &self.inner.variables
+    }
+
+    /// True if other variables may turn up in later lines.
+    pub fn is_open(&self) -> bool {
+        match self.kind() {
+            LineSyntax::Text(_) => false,
+            LineSyntax::Json(_) | LineSyntax::Labels(_) | LineSyntax::W3c(_) => true,
+            LineSyntax::Prefixed(_, inner) | LineSyntax::Docker(inner) => inner.is_open(),
+        }
+    }
+
+    /// The same format with the keys that the first lines of `head` have.
+    #[must_use]
+    pub fn sampled(&self, head: &[u8]) -> LogFormat {
+        self.sampled_lines(&detect::sample_lines(head))
+    }
+
+    fn sampled_lines(&self, lines: &[&[u8]]) -> LogFormat {
+        if !self.has_keys() {
+            return self.clone();
+        }
+        let columns = Arc::new(OwnColumns::new(&[], OWN_TEXTS_MAX + OWN_NUMBERS_MAX, 0));
+        let mut parser = LogParser::new(self).with_own(&columns, usize::MAX).learning();
+        for line in lines.iter().take(WINDOW_LINES) {
+            let _ = parser.parse(line);
+        }
+        self.clone().with_variables(parser.learnt())
+    }
+
+    /// True if each value has its key before it.
+    fn has_keys(&self) -> bool {
+        match self.kind() {
+            LineSyntax::Json(_) | LineSyntax::Labels(_) => true,
+            LineSyntax::Text(_) | LineSyntax::W3c(_) => false,
+            LineSyntax::Prefixed(_, inner) | LineSyntax::Docker(inner) => inner.has_keys(),
+        }
+    }
+
+    /// The same format with these variables.
+    #[must_use]
+    pub fn with_variables(self, variables: Vec<LogVariable>) -> LogFormat {
+        LogFormat { inner: Arc::new(FormatInner { variables, ..(*self.inner).clone() }) }
+    }
+
     pub(crate) fn kind(&self) -> &LineSyntax {
         &self.inner.kind
     }
@@ -243,6 +296,12 @@ impl LogFormat {
     }
 
     fn new(name: &str, source: &str, fields: u16, kind: LineSyntax) -> LogFormat {
-        LogFormat { inner: Arc::new(FormatInner { name: name.to_owned(), source: source.to_owned(), fields, kind }) }
+        let variables = match &kind {
+            LineSyntax::Text(program) => program.variables.to_vec(),
+            LineSyntax::Json(_) | LineSyntax::Labels(_) => Vec::new(),
+            LineSyntax::W3c(columns) => columns.variables().flatten().collect(),
+            LineSyntax::Prefixed(_, inner) | LineSyntax::Docker(inner) => inner.variables().to_vec(),
+        };
+        LogFormat { inner: Arc::new(FormatInner { name: name.to_owned(), source: source.to_owned(), fields, variables, kind }) }
     }
 }

@@ -5,6 +5,7 @@ use super::error::FormatError;
 use super::json::JsonKeys;
 use super::program::{ClockItem, FieldPart};
 use super::tail;
+use crate::own::LogVariable;
 use crate::parse::number::Unit;
 
 /// Splits a `log_format` string, quotes already undone, into text and variables.
@@ -40,10 +41,19 @@ fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
     }
 }
 
+/// Name in our own formats of the client's identity by RFC 1413, which is `-` everywhere.
+const IDENTITY: &str = "ident";
+
+/// True of a part that says the time of the request: of several all say the same.
+pub(super) fn is_time(part: &FieldPart) -> bool {
+    part.is_time() || matches!(part, FieldPart::Clock(_))
+}
+
 fn slot(name: &str, column: usize) -> FieldSlot {
     let (part, rank) = part(name);
     let list = name.starts_with("upstream_") || name.contains("forwarded_for") || name.starts_with(tail::UNREAD);
-    FieldSlot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
+    let variable = (name != IDENTITY && !is_time(&part)).then(|| LogVariable::named(name));
+    FieldSlot { part, rank, list, is_skipped: false, variable, source: format!("${name}"), column }
 }
 
 /// The part that a variable is, and its rank among those that say the same; one we have no use for

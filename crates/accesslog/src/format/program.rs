@@ -1,6 +1,7 @@
 //! A format string compiled: fields, each with the literal text that follows it.
 
 use super::field::Field;
+use crate::own::LogVariable;
 use crate::parse::number::Unit;
 use crate::parse::record::FlawPosition;
 
@@ -15,6 +16,8 @@ pub(crate) struct Program {
     /// True if the time is put together from pieces ([`FieldPart::Clock`]).
     pub(crate) has_clock: bool,
     pub(crate) shape: FastPath,
+    /// The variables that no field of a record is for.
+    pub(crate) variables: Box<[LogVariable]>,
     /// True if lines begin with client, identity and user, in words: `%h %l %u [`.
     pub(crate) begins_as_common: bool,
 }
@@ -36,6 +39,8 @@ pub(crate) struct Op {
     /// True if another field of the line says the same better, so that this one is only stepped
     /// over.
     pub(crate) is_skipped: bool,
+    /// The number of the variable of the format's own that it is.
+    pub(crate) variable: Option<u16>,
     /// True if a backslash in the field escapes the byte after it.
     pub(crate) escaped: bool,
     /// True if it stands between blanks, so that a server that fills columns up may write several.

@@ -107,6 +107,16 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "heroku_drain",
         r#"$priority $time_iso8601 $drain heroku router - at=$level method=$request_method path="$request_uri" host=$host request_id=$id fwd="$http_x_forwarded_for" dyno=$dyno connect=$connect_time service=$request_time status=$status bytes=$bytes_sent protocol=$protocol"#,
     ),
+    // Confluence and Jira, by the valve in their server.xml: newer ones with X-Forwarded-For before
+    // the user.
+    (
+        "atlassian_forwarded",
+        r#"[$time_local] $http_x_forwarded_for $remote_user $thread $remote_addr $request_method $request_uri $server_protocol $status ${request_time_ms}ms $body_bytes_sent $http_referer $http_user_agent"#,
+    ),
+    (
+        "atlassian",
+        r#"[$time_local] $remote_user $thread $remote_addr $request_method $request_uri $server_protocol $status ${request_time_ms}ms $body_bytes_sent $http_referer $http_user_agent"#,
+    ),
     // uvicorn, whose lines have no time: as it prints them, and under gunicorn.
     ("uvicorn", r#"$remote_addr - "$request" $status $reason"#),
     ("uvicorn_worker", r#"$remote_addr - "$request" $status"#),

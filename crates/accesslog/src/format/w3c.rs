@@ -2,6 +2,7 @@
 //! follow.
 
 use super::field::Field;
+use crate::own::{LogVariable, ValueKind};
 use std::sync::Arc;
 
 /// Columns that a `#Fields:` line may name; of a longer one nothing is known.
@@ -227,6 +228,19 @@ impl W3cColumns {
     /// The names of the columns.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.split(' ')
+    }
+
+    /// Of each column the variable that it is, where no field of a record is for it. Of several
+    /// times of a request all say the same.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = Option<LogVariable>> {
+        const TIMES: [&str; 4] = ["date", "time", "date-local", "time-local"];
+        let variable = |(column, name): (&W3cColumn, &str)| {
+            let is_own = *column == W3cColumn::Skip && !TIMES.iter().any(|time| name.eq_ignore_ascii_case(time));
+            // Its unit is not known.
+            let is_taken = name.eq_ignore_ascii_case("time-taken");
+            is_own.then(|| if is_taken { LogVariable::new(name, ValueKind::Float) } else { LogVariable::named(name) })
+        };
+        self.columns.iter().zip(self.names()).map(variable)
     }
 
     /// The names of the times that are not read: no column tells the server, and so the unit, or

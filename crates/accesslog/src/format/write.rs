@@ -3,6 +3,7 @@
 use super::program::{ClockItem, FieldEnd, FieldPart, Op, Program};
 use super::w3c::{W3cColumn, W3cColumns, W3cWriter};
 use super::{Field, LineSyntax, LogFormat};
+use crate::own::{LogVariable, OwnColumns, OwnPlace};
 use crate::parse::LogRecord;
 use crate::parse::number::Unit;
 use crate::parse::time::{Civil, clf, rfc3339};
@@ -13,45 +14,62 @@ const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 impl LogFormat {
     /// A line of the format that says what the record says. What a record does not keep is `-`
     /// there; of a JSON format the line has the keys of what the record has, in one object. An
-    /// escape that reading undid is written anew, and may be another one.
+    /// escape that reading undid is written anew, and may be another one. The values of `own` are
+    /// those of the columns that it names.
     #[must_use]
-    pub fn line(&self, record: &LogRecord<'_>) -> Vec<u8> {
+    pub fn line(&self, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> Vec<u8> {
         match self.kind() {
-            LineSyntax::Text(program) => text_line(program, record),
-            LineSyntax::Json(keys) => json_line(keys.written(), record),
+            LineSyntax::Text(program) => text_line(program, record, own),
+            LineSyntax::Json(keys) => json_line(keys.written(), record, own),
             LineSyntax::Prefixed(prefix, format) => {
                 let after = LogRecord { source: b"", ..*record };
-                [prefix.text(record), format.line(&after)].concat()
+                [prefix.text(record), format.line(&after, own)].concat()
             }
-            LineSyntax::Labels(keys) => labels_line(keys.written(), record),
-            LineSyntax::W3c(columns) => w3c_line(columns, record),
+            LineSyntax::Labels(keys) => labels_line(keys.written(), record, own),
+            LineSyntax::W3c(columns) => w3c_line(columns, record, own),
             LineSyntax::Docker(inner) => {
                 let mut line = br#"{"log":"#.to_vec();
-                push_string(&mut line, &[&inner.line(record)[..], b"\n"].concat());
+                push_string(&mut line, &[&inner.line(record, own)[..], b"\n"].concat());
                 line.push(b'}');
                 line
             }
         }
     }
 
-    /// The fields that lines of [`LogFormat::line`] have `-` for, whatever the record, as the
-    /// format writes it: `$request_id`.
+    /// The fields that lines of [`LogFormat::line`] have `-` for, whatever the record and its log's
+    /// own columns, as the format writes it: `%l`.
     #[must_use]
     pub fn unkept(&self) -> Vec<&str> {
         match self.kind() {
-            LineSyntax::Text(program) => program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect(),
+            LineSyntax::Text(program) => {
+                program.ops.iter().filter(|op| !is_kept(op) && op.variable.is_none()).map(|op| &*op.source).collect()
+            }
             LineSyntax::Json(_) | LineSyntax::Labels(_) => Vec::new(),
             LineSyntax::Prefixed(prefix, format) => prefix.unkept().iter().copied().chain(format.unkept()).collect(),
             LineSyntax::Docker(inner) => inner.unkept().into_iter().chain(["stream", "time"]).collect(),
             LineSyntax::W3c(columns) => {
                 let named = columns.columns.iter().zip(columns.names());
-                named.filter(|(column, _)| **column == W3cColumn::Skip).map(|(_, name)| name).collect()
+                let is_own = columns.variables().map(|variable| variable.is_some());
+                let skipped = named.zip(is_own).filter(|((column, _), is_own)| **column == W3cColumn::Skip && !is_own);
+                skipped.map(|((_, name), _)| name).collect()
             }
         }
     }
 }
 
-fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
+/// Text that is read as the variable; empty where the record does not have it.
+fn own_text(variable: &LogVariable, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> Vec<u8> {
+    let (Some(own), Some(values)) = (own, record.own) else { return Vec::new() };
+    match own.known(variable) {
+        Some(OwnPlace::Text(number)) => values.text(usize::from(number)).to_vec(),
+        Some(OwnPlace::Number(number, kind)) => {
+            values.number(usize::from(number)).map(|step| kind.text(step)).unwrap_or_default().into_bytes()
+        }
+        None => Vec::new(),
+    }
+}
+
+fn text_line(program: &Program, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> Vec<u8> {
     let mut line = program.lead.to_vec();
     // The format has no place for it, and yet the line had one.
     if program.begins_as_common && program.fields & Field::Host.bit() == 0 && !record.host.is_empty() {
@@ -59,7 +77,12 @@ fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
         line.push(b' ');
     }
     for op in &program.ops {
-        let text = if is_kept(op) { part_text(&op.part, record) } else { Vec::new() };
+        let variable = op.variable.and_then(|variable| program.variables.get(usize::from(variable)));
+        let text = match variable {
+            Some(variable) if record.own.is_some() => own_text(variable, record, own),
+            _ if is_kept(op) => part_text(&op.part, record),
+            _ => Vec::new(),
+        };
         // Nothing but digits may stand before what directly follows a number.
         let bare = op.stop == FieldEnd::Number || matches!(op.part, FieldPart::MarkedQuery | FieldPart::Clock(_));
         line.extend_from_slice(if text.is_empty() && !bare { b"-" } else { &text });
@@ -133,7 +156,7 @@ fn target(record: &LogRecord<'_>) -> Vec<u8> {
 
 /// Seconds with three digits after the point, as servers write them, or six where these say
 /// something.
-fn duration_text(duration_us: u64, unit: Unit) -> String {
+pub(crate) fn duration_text(duration_us: u64, unit: Unit) -> String {
     let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
     match unit {
         Unit::Seconds if duration_us.is_multiple_of(1_000) => {
@@ -191,23 +214,46 @@ fn clock_item(item: ClockItem, civil: &Civil, time_us: i64, zone_seconds: i32) -
 }
 
 /// `label:value` of the record's fields.
-fn labels_line<'k>(labels: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &LogRecord<'_>) -> Vec<u8> {
+fn labels_line<'k>(
+    labels: impl Iterator<Item = (&'k str, &'k FieldPart)>,
+    record: &LogRecord<'_>,
+    own: Option<&OwnColumns>,
+) -> Vec<u8> {
     let member = |(label, part): (&str, &FieldPart)| {
         let text = part_text(part, record);
         // A line without a status or a request would be none of a log.
         let text = if text.is_empty() && *part == FieldPart::Status { b"-".to_vec() } else { text };
         (!text.is_empty()).then(|| [label.as_bytes(), b":", &text].concat())
     };
-    labels.filter_map(member).collect::<Vec<_>>().join(&b'\t')
+    let own = own_members(record, own).map(|(name, text, _)| [name.as_bytes(), b":", &text].concat());
+    labels.filter_map(member).chain(own).collect::<Vec<_>>().join(&b'\t')
 }
 
-fn w3c_line(columns: &W3cColumns, record: &LogRecord<'_>) -> Vec<u8> {
-    let between = if columns.writing == W3cWriter::CloudFront { b'\t' } else { b' ' };
-    let text = |column: &W3cColumn| match w3c_text(*column, columns.writing, record) {
-        text if text.is_empty() => b"-".to_vec(),
-        text => text,
+/// The own columns that a record has a value in: its name as the log has it, the value, and whether
+/// that is a number.
+fn own_members<'o>(
+    record: &'o LogRecord<'_>,
+    own: Option<&'o OwnColumns>,
+) -> impl Iterator<Item = (String, Vec<u8>, bool)> + use<'o> {
+    let variables = own.map(OwnColumns::asked).unwrap_or_default();
+    let member = move |variable: LogVariable| {
+        let text = own_text(&variable, record, own);
+        let is_number = variable.column().unit.is_some();
+        (!text.is_empty()).then(|| (variable.column().name, text, is_number))
     };
-    columns.columns.iter().map(text).collect::<Vec<_>>().join(&between)
+    variables.into_iter().filter_map(member)
+}
+
+fn w3c_line(columns: &W3cColumns, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> Vec<u8> {
+    let between = if columns.writing == W3cWriter::CloudFront { b'\t' } else { b' ' };
+    let text = |(column, variable): (&W3cColumn, Option<LogVariable>)| {
+        let text = match variable {
+            Some(variable) => w3c_own(&variable, columns.writing, record, own),
+            None => w3c_text(*column, columns.writing, record),
+        };
+        if text.is_empty() { b"-".to_vec() } else { text }
+    };
+    columns.columns.iter().zip(columns.variables()).map(text).collect::<Vec<_>>().join(&between)
 }
 
 fn w3c_text(column: W3cColumn, writing: W3cWriter, record: &LogRecord<'_>) -> Vec<u8> {
@@ -229,6 +275,12 @@ fn w3c_text(column: W3cColumn, writing: W3cWriter, record: &LogRecord<'_>) -> Ve
         W3cColumn::TakenMillis => part_text(&FieldPart::RequestTime(Unit::Millis), record),
         W3cColumn::TakenSeconds => part_text(&FieldPart::RequestTime(Unit::Seconds), record),
     }
+}
+
+/// A text as the server writes it that has blanks in it.
+fn w3c_own(variable: &LogVariable, writing: W3cWriter, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> Vec<u8> {
+    let text = own_text(variable, record, own);
+    if text.contains(&b' ') || variable.column().name.starts_with("cs(") { w3c_agent(&text, writing) } else { text }
 }
 
 /// Date or time of day, in UTC.
@@ -267,7 +319,11 @@ fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
     }
 }
 
-fn json_line<'k>(keys: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &LogRecord<'_>) -> Vec<u8> {
+fn json_line<'k>(
+    keys: impl Iterator<Item = (&'k str, &'k FieldPart)>,
+    record: &LogRecord<'_>,
+    own: Option<&OwnColumns>,
+) -> Vec<u8> {
     let mut line = b"{".to_vec();
     for (name, part) in keys {
         let text = part_text(part, record);
@@ -292,6 +348,12 @@ fn json_line<'k>(keys: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &
             }
             _ => push_string(&mut line, if text.is_empty() { b"-" } else { &text }),
         }
+    }
+    for (name, text, is_number) in own_members(record, own) {
+        line.extend_from_slice(if line.len() > 1 { b"," } else { b"" });
+        push_string(&mut line, name.as_bytes());
+        line.push(b':');
+        if is_number { line.extend_from_slice(&text) } else { push_string(&mut line, &text) }
     }
     line.push(b'}');
     line

@@ -30,6 +30,10 @@ impl EnvelopeState {
         EnvelopeState { parser: change(self.parser), ..self }
     }
 
+    pub(crate) fn parser(&self) -> &LogParser {
+        &self.parser
+    }
+
     /// Reads the line in an envelope.
     pub(crate) fn parse(&mut self, envelope: &[u8]) -> LineOutcome<'_> {
         let envelope = envelope.strip_prefix(b"\xef\xbb\xbf").unwrap_or(envelope);

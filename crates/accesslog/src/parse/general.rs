@@ -8,38 +8,64 @@ use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
 use crate::format::program::{FieldEnd, FieldPart, Op, Program};
+use crate::own::{OwnPlace, OwnReader};
 
 /// Fields without which a line with a flaw is of no use.
 pub(crate) fn needed(fields: u16) -> u16 {
     fields & (Field::Time.bit() | Field::Status.bit())
 }
 
-/// Reads one line, without its line end.
-pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> LineOutcome<'a> {
+/// Reads one line, without its line end. Values of the format's own variables go to `own`.
+pub(crate) fn parse<'a>(
+    program: &Program,
+    clock: &mut ClfClock,
+    line: &'a [u8],
+    mut own: Option<&mut ProgramOwn>,
+) -> LineOutcome<'a> {
     // A byte order mark may begin the first line of a file.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return LineOutcome::Blank;
     }
-    let (outcome, has_gap) = read(program, clock, line, Leniency::None);
+    let (outcome, has_gap) = read(program, clock, line, Leniency::None, own.as_deref_mut());
     let is_sound = matches!(outcome, LineOutcome::Parsed(_)) && !has_gap;
     if !is_sound
         && memchr::memmem::find(line, b" - ").is_some()
-        && let (dashed @ LineOutcome::Parsed(_), false) = read(program, clock, line, Leniency::Dashes)
+        && let (dashed @ LineOutcome::Parsed(_), false) = read(program, clock, line, Leniency::Dashes, own.as_deref_mut())
     {
         return dashed;
     }
     if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
         // Only where one blank at a time does not do: a variable may be empty, with a blank on
         // either side.
-        match read(program, clock, line, Leniency::Padded) {
+        match read(program, clock, line, Leniency::Padded, own.as_deref_mut()) {
             (padded @ LineOutcome::Parsed(_), false) => return padded,
             // A field that never is empty was: by single blanks, values stand in others' fields.
             (padded @ LineOutcome::Repaired(..), false) if has_gap => return padded,
             _ => {}
         }
     }
+    if !is_sound && own.is_some() {
+        // The values are those of the last reading.
+        return read(program, clock, line, Leniency::None, own).0;
+    }
     outcome
+}
+
+/// The values of a line of a program, with the place of each of its variables.
+#[derive(Debug, Clone)]
+pub(crate) struct ProgramOwn {
+    pub(crate) reader: OwnReader,
+    pub(crate) places: Box<[Option<OwnPlace>]>,
+}
+
+impl ProgramOwn {
+    #[inline]
+    fn set(&mut self, variable: u16, text: &[u8]) {
+        if let Some(place) = self.places.get(usize::from(variable)).copied().flatten() {
+            self.reader.set(place, text);
+        }
+    }
 }
 
 /// Ways to write a line otherwise than the format has it, which are tried where it does not fit.
@@ -53,14 +79,20 @@ enum Leniency {
 }
 
 /// Reads a line by the format, with this leniency; also whether a field is empty that never is.
-fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], lenient: Leniency) -> (LineOutcome<'a>, bool) {
+fn read<'a>(
+    program: &Program,
+    clock: &mut ClfClock,
+    line: &'a [u8],
+    lenient: Leniency,
+    mut own: Option<&mut ProgramOwn>,
+) -> (LineOutcome<'a>, bool) {
     let line = if lenient == Leniency::Padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
-    let (draft, has_gap) = match read_as_it_is(program, clock, line, lenient) {
+    let (draft, has_gap) = match read_as_it_is(program, clock, line, lenient, own.as_deref_mut()) {
         Ok(read) => read,
         Err(flaw) => return (LineOutcome::Rejected(flaw), false),
     };
     if program.begins_as_common && is_shifted(line, &draft.record) {
-        return (read_after_host(program, clock, line, lenient), has_gap);
+        return (read_after_host(program, clock, line, lenient, own), has_gap);
     }
     if program.begins_as_common && holds_two(line) {
         return (LineOutcome::Rejected(LineFlaw::TwoLines), has_gap);
@@ -100,11 +132,17 @@ fn holds_two(line: &[u8]) -> bool {
 
 /// Reads a line that is shifted by its first word, where that is a host and all after it is sound.
 #[cold]
-fn read_after_host<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], lenient: Leniency) -> LineOutcome<'a> {
+fn read_after_host<'a>(
+    program: &Program,
+    clock: &mut ClfClock,
+    line: &'a [u8],
+    lenient: Leniency,
+    own: Option<&mut ProgramOwn>,
+) -> LineOutcome<'a> {
     let (word, rest) = line.split_at(memchr::memchr(b' ', line).map_or(line.len(), |blank| blank + 1));
     let host = present(address::client(word.trim_ascii_end()));
     let is_host = address::is_virtual_host(host) || word == b"- ";
-    let draft = match read_as_it_is(program, clock, rest, lenient) {
+    let draft = match read_as_it_is(program, clock, rest, lenient, own) {
         Ok((draft, false)) if is_host && program.fields & Field::Host.bit() == 0 => draft,
         _ => return LineOutcome::Rejected(LineFlaw::Start),
     };
@@ -121,7 +159,11 @@ fn read_as_it_is<'a>(
     clock: &mut ClfClock,
     line: &'a [u8],
     lenient: Leniency,
+    mut own: Option<&mut ProgramOwn>,
 ) -> Result<(Draft<'a>, bool), LineFlaw> {
+    if let Some(own) = &mut own {
+        own.reader.values.clear();
+    }
     let rest = line.strip_prefix(&*program.lead).ok_or(LineFlaw::Start)?;
     let mut reader = LineReader {
         clock,
@@ -131,6 +173,7 @@ fn read_as_it_is<'a>(
         dashes: lenient == Leniency::Dashes,
         has_gap: false,
         is_shifted_later: program.begins_as_common,
+        own,
     };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
@@ -156,6 +199,7 @@ struct LineReader<'p, 'a> {
     has_gap: bool,
     /// True if a client of several words is looked at when the line is read: it may be shifted.
     is_shifted_later: bool,
+    own: Option<&'p mut ProgramOwn>,
 }
 
 /// A field cut out of a line.
@@ -262,6 +306,9 @@ impl<'a> LineReader<'_, 'a> {
     }
 
     fn read_part(&mut self, op: &Op, text: &'a [u8]) -> Result<(), LineFlaw> {
+        if let (Some(variable), Some(own)) = (op.variable, &mut self.own) {
+            own.set(variable, text);
+        }
         if op.is_skipped {
             return Ok(());
         }

@@ -7,15 +7,18 @@
 use super::address;
 use super::escape::undo_escapes;
 use super::general::{self, needed, present, status};
+use super::json_own::{DEPTH_MAX, JsonForm, JsonOwn};
 use super::memo::KeyMemo;
 use super::number::{self, Unit};
 use super::record::{Draft, LineFlaw, LineOutcome};
 use super::request;
 use super::time::ClfClock;
 use super::w3c;
+use super::with_values;
 use crate::format::Field;
 use crate::format::json::{JsonKeys, JsonWriterKind, KeyMeaning};
 use crate::format::program::FieldPart;
+use crate::own::{LogVariable, OwnReader};
 use std::borrow::Cow;
 
 /// State of a parser from line to line.
@@ -26,11 +29,28 @@ pub(crate) struct JsonState {
     memo: KeyMemo,
     /// Key of a time of the current line that is not read, as nothing tells its unit.
     unitless: Option<&'static str>,
+    /// Values of keys that no field of a record is for, where these are asked for.
+    own: Option<Box<JsonOwn>>,
 }
 
 impl JsonState {
     pub(crate) fn new() -> JsonState {
-        JsonState { scratch: Vec::new(), memo: KeyMemo::new(), unitless: None }
+        JsonState { scratch: Vec::new(), memo: KeyMemo::new(), unitless: None, own: None }
+    }
+
+    /// The same with the values of the log's own columns.
+    pub(crate) fn with_own(self, own: OwnReader) -> JsonState {
+        JsonState { own: Some(Box::new(JsonOwn::new(own))), ..self }
+    }
+
+    /// The same that also learns the keys of the lines, and the kinds of their values.
+    pub(crate) fn learning(self) -> JsonState {
+        JsonState { own: self.own.map(|own| Box::new(own.learning())), ..self }
+    }
+
+    /// The variables of the lines that a state has learnt from.
+    pub(crate) fn learnt(&self) -> Vec<LogVariable> {
+        self.own.as_ref().map(|own| own.learnt()).unwrap_or_default()
     }
 
     /// The key of a time of the last line that was not read, as nothing tells its unit.
@@ -44,6 +64,9 @@ impl JsonState {
             self.scratch = Vec::new();
         }
         self.scratch.clear();
+        if let Some(own) = &mut self.own {
+            own.begin();
+        }
     }
 }
 
@@ -63,9 +86,38 @@ struct BestValue<'a> {
     slot: u16,
     rank: u8,
     text: JsonText<'a>,
+    /// The key, and the object that it is in.
+    key: &'a [u8],
+    object: u16,
+}
+
+impl<'a> JsonText<'a> {
+    fn of<'s>(self, scratch: &'s [u8]) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        match self {
+            JsonText::Line(text) => text,
+            JsonText::Scratch(start, end) => &scratch[start..end],
+        }
+    }
+}
+
+/// A key, after the number of the object that it is in.
+type ObjectKey<'a> = (u16, &'a [u8]);
+
+/// The form of a value that is no text in quotes, or was one.
+fn form(text: &[u8]) -> JsonForm {
+    match text {
+        [] => JsonForm::Text,
+        digits if digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') => JsonForm::Integer,
+        other if matches!(other[0], b'0'..=b'9' | b'-') => JsonForm::Decimal,
+        _ => JsonForm::Text,
+    }
 }
 
 const KINDS: usize = 16;
+const TIME: usize = 0;
 const CLIENT: usize = 1;
 const REQUEST: usize = 4;
 const METHOD: usize = 5;
@@ -79,7 +131,7 @@ const AGENT: usize = 13;
 /// Parts of one kind compete for one place.
 fn kind(part: &FieldPart) -> Option<usize> {
     Some(match part {
-        FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => 0,
+        FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => TIME,
         FieldPart::Client => CLIENT,
         FieldPart::User => 2,
         FieldPart::Host => 3,
@@ -106,12 +158,12 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
         return LineOutcome::Blank;
     }
     state.clear();
-    let mut scan = LineScan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
+    let mut scan = LineScan { keys, state, line, at: 0, depth: 0, held: [None; KINDS], writer: None };
     let scanned = scan.line();
     let (held, at, writer) = (scan.held, scan.at, scan.writer);
     let scratch = &*state.scratch;
     let mut fill = RecordFiller { keys, clock, held: &held, scratch, writer, unitless: None, draft: Draft::default() };
-    fill.all();
+    fill.all(state.own.as_deref_mut());
     state.unitless = fill.unitless;
     match scanned {
         Ok(()) => {}
@@ -129,7 +181,8 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     if !is_access && scanned.is_ok() {
         return LineOutcome::Rejected(LineFlaw::NoAccess);
     }
-    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
+    let outcome = fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()));
+    with_values(outcome, state.own.as_deref().map(|own| &own.reader))
 }
 
 /// Reads one line of `label:value` with tabs between, without its line end.
@@ -144,7 +197,7 @@ pub(crate) fn parse_labels<'a>(
         return LineOutcome::Blank;
     }
     state.clear();
-    let mut scan = LineScan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
+    let mut scan = LineScan { keys, state, line, at: 0, depth: 0, held: [None; KINDS], writer: None };
     scan.labels();
     let held = scan.held;
     let has = |kind: usize| held[kind].is_some();
@@ -155,8 +208,9 @@ pub(crate) fn parse_labels<'a>(
     }
     let mut fill =
         RecordFiller { keys, clock, held: &held, scratch: &state.scratch, writer: None, unitless: None, draft: Draft::default() };
-    fill.all();
-    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
+    fill.all(state.own.as_deref_mut());
+    let outcome = fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()));
+    with_values(outcome, state.own.as_deref().map(|own| &own.reader))
 }
 
 /// Reason for which the scan of a line ended before its end.
@@ -172,6 +226,8 @@ struct LineScan<'s, 'a> {
     state: &'s mut JsonState,
     line: &'a [u8],
     at: usize,
+    /// Objects around it, where all are entered.
+    depth: usize,
     held: [Option<BestValue<'a>>; KINDS],
     /// The writer of the line, where a key tells it.
     writer: Option<JsonWriterKind>,
@@ -197,16 +253,19 @@ impl<'a> LineScan<'_, 'a> {
     fn labels(&mut self) {
         for member in self.line.split(|byte| *byte == b'\t') {
             let Some(colon) = memchr::memchr(b':', member) else { continue };
-            let meaning = self.state.memo.meaning(self.keys, 0, &member[..colon]);
-            if let Some(slot) = meaning.slot {
-                self.hold(slot, |_scratch| JsonText::Line(&member[colon + 1..]));
+            let (label, value) = (&member[..colon], &member[colon + 1..]);
+            let meaning = self.state.memo.meaning(self.keys, 0, label);
+            match (meaning.slot, &mut self.state.own) {
+                (Some(slot), _) => self.hold(slot, (0, label), |_scratch| JsonText::Line(value)),
+                (None, Some(own)) => own.value(0, label, JsonForm::Text, value),
+                (None, None) => {}
             }
         }
     }
 
     /// The members of an object whose `{` has been read, up to its `}`. Entering an object makes
     /// its path longer, and known paths are a few keys long, so that this does not go deep.
-    fn object(&mut self, object: u8) -> Result<(), Stopped> {
+    fn object(&mut self, object: u16) -> Result<(), Stopped> {
         self.space();
         if self.take(b'}') {
             return Ok(());
@@ -217,12 +276,14 @@ impl<'a> LineScan<'_, 'a> {
             self.space();
             self.expect(b':')?;
             self.space();
-            let meaning = self.state.memo.meaning(self.keys, object, key.text);
+            // An object that no known key leads into has none.
+            let meaning = u8::try_from(object).map(|object| self.state.memo.meaning(self.keys, object, key.text));
+            let meaning = meaning.unwrap_or_default();
             self.writer = match (self.writer, meaning.writer) {
                 (Some(known), Some(other)) => Some(known.and(other)),
                 (known, other) => known.or(other),
             };
-            self.value(meaning)?;
+            self.value(meaning, (object, key.text))?;
             self.space();
             if self.take(b'}') {
                 return Ok(());
@@ -232,27 +293,35 @@ impl<'a> LineScan<'_, 'a> {
         }
     }
 
-    fn value(&mut self, meaning: KeyMeaning) -> Result<(), Stopped> {
+    fn value(&mut self, meaning: KeyMeaning, key: ObjectKey<'a>) -> Result<(), Stopped> {
         match self.peek() {
             Some(b'"') => {
                 self.at += 1;
                 let string = self.string()?;
-                if let Some(slot) = meaning.slot {
-                    self.hold_string(slot, string);
+                match (meaning.slot, &mut self.state.own) {
+                    (Some(slot), _) => self.hold_string(slot, key, string),
+                    (None, Some(own)) if string.has_escapes => own.escaped(key.0, key.1, string.text),
+                    (None, Some(own)) => own.value(key.0, key.1, JsonForm::Text, string.text),
+                    (None, None) => {}
                 }
             }
             Some(b'{') => match meaning.object {
                 Some(object) => {
                     self.at += 1;
+                    let object = u16::from(object);
+                    self.state.own.as_mut().map(|own| own.enter(key.0, key.1, Some(object)));
                     self.object(object)?;
                 }
-                None => self.skip_nested()?,
+                None => self.own_object(key)?,
             },
-            Some(b'[') => self.array(meaning)?,
+            Some(b'[') => self.array(meaning, key)?,
             Some(_) => {
                 let text = self.scalar()?;
-                if let Some(slot) = meaning.slot.filter(|_| !matches!(text, b"null" | b"true" | b"false")) {
-                    self.hold(slot, |_scratch| JsonText::Line(text));
+                let is_word = matches!(text, b"null" | b"true" | b"false");
+                match (meaning.slot.filter(|_| !is_word), &mut self.state.own) {
+                    (Some(slot), _) => self.hold(slot, key, |_scratch| JsonText::Line(text)),
+                    (None, Some(own)) if text != b"null" => own.value(key.0, key.1, form(text), text),
+                    (None, _) => {}
                 }
             }
             None => return Err(Stopped::Broken),
@@ -260,25 +329,52 @@ impl<'a> LineScan<'_, 'a> {
         Ok(())
     }
 
+    /// Steps over an object, the values of whose keys are taken where these are asked for.
+    fn own_object(&mut self, (object, key): ObjectKey<'a>) -> Result<(), Stopped> {
+        let start = self.at;
+        let depth = self.depth;
+        let entered = self.state.own.as_mut().filter(|_| depth < DEPTH_MAX).and_then(|own| own.enter(object, key, None));
+        if let Some(entered) = entered {
+            self.at += 1;
+            self.depth += 1;
+            let read = self.object(entered);
+            self.depth = depth;
+            if read.is_ok() {
+                return Ok(());
+            }
+            // What is no JSON within it is nobody's.
+            self.at = start;
+        }
+        self.skip_nested()?;
+        if let Some(own) = self.state.own.as_mut().filter(|_| entered.is_none()) {
+            own.value(object, key, JsonForm::Text, &self.line[start..self.at]);
+        }
+        Ok(())
+    }
+
     /// An array: its first string is the value (a header that came once), the rest is skipped.
-    fn array(&mut self, meaning: KeyMeaning) -> Result<(), Stopped> {
+    fn array(&mut self, meaning: KeyMeaning, key: ObjectKey<'a>) -> Result<(), Stopped> {
         let start = self.at;
         if let Some(slot) = meaning.slot {
             self.at += 1;
             self.space();
             if self.take(b'"') {
                 let string = self.string()?;
-                self.hold_string(slot, string);
+                self.hold_string(slot, key, string);
             }
             self.at = start;
         }
-        self.skip_nested()
+        self.skip_nested()?;
+        if let (None, Some(own)) = (meaning.slot, &mut self.state.own) {
+            own.value(key.0, key.1, JsonForm::Text, &self.line[start..self.at]);
+        }
+        Ok(())
     }
 
-    fn hold_string(&mut self, slot: u16, string: QuotedText<'a>) {
+    fn hold_string(&mut self, slot: u16, key: ObjectKey<'a>, string: QuotedText<'a>) {
         let line_bytes = self.line.len();
         let is_encoded = matches!(self.keys.slot(slot).part, FieldPart::EncodedReferrer | FieldPart::EncodedAgent);
-        self.hold(slot, |scratch| {
+        self.hold(slot, key, |scratch| {
             if !string.has_escapes && !is_encoded {
                 return JsonText::Line(string.text);
             }
@@ -300,21 +396,37 @@ impl<'a> LineScan<'_, 'a> {
     /// Keeps a value unless one of lower rank is there; of equals the later one counts, as JSON has
     /// it.
     #[inline]
-    fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> JsonText<'a>) {
+    fn hold(&mut self, slot: u16, (object, key): ObjectKey<'a>, text: impl FnOnce(&mut Vec<u8>) -> JsonText<'a>) {
         let known = self.keys.slot(slot);
         let Some(kind) = kind(&known.part) else {
             return;
         };
-        if self.held[kind].is_some_and(|held| held.rank < known.rank) {
+        let is_better = self.held[kind].is_none_or(|held| held.rank >= known.rank);
+        if !is_better && self.state.own.is_none() {
             return;
         }
         let text = text(&mut self.state.scratch);
         // An empty or '-' value must not push aside, or stand before, one that says something.
         let is_absent = matches!(text, JsonText::Line(b"" | b"-"));
-        if !is_absent || self.held[kind].is_none() {
-            let rank = if is_absent { u8::MAX } else { known.rank };
-            self.held[kind] = Some(BestValue { slot, rank, text });
+        let rank = if is_absent { u8::MAX } else { known.rank };
+        let value = BestValue { slot, rank, text, key, object };
+        let displaced = match self.held[kind] {
+            Some(held) if is_absent || !is_better => ((held.key, held.object) != (key, object) && !is_absent).then_some(value),
+            held => {
+                self.held[kind] = Some(value);
+                held.filter(|held| held.rank != u8::MAX && (held.key, held.object) != (key, object))
+            }
+        };
+        if let Some(displaced) = displaced.filter(|_| kind != TIME) {
+            self.take_displaced(&displaced);
         }
+    }
+
+    /// Takes the value of a key that another says better.
+    fn take_displaced(&mut self, value: &BestValue<'a>) {
+        let JsonState { own: Some(own), scratch, .. } = &mut *self.state else { return };
+        let text = value.text.of(scratch);
+        own.value(value.object, value.key, form(text), text);
     }
 
     /// The string whose opening quote has been read.
@@ -411,16 +523,20 @@ struct RecordFiller<'p, 'a> {
 }
 
 impl<'p, 'a> RecordFiller<'p, 'a> {
-    fn all(&mut self) {
+    fn all(&mut self, mut own: Option<&mut JsonOwn>) {
         let has_request = self.request();
         for kind in 0..KINDS {
             let is_request = (REQUEST..=PROTOCOL).contains(&kind);
-            let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
+            let Some(held) = self.held[kind].filter(|_| kind != REQUEST) else {
                 continue;
             };
             let text = self.text(held);
-            let Some(part) = self.part_of(held.slot, text) else {
-                self.unitless = self.keys.slot(held.slot).unitless;
+            let part = if is_request && has_request { None } else { self.part_of(held.slot, text) };
+            let Some(part) = part else {
+                self.unitless = self.keys.slot(held.slot).unitless.or(self.unitless);
+                if let Some(own) = &mut own {
+                    own.value(held.object, held.key, form(text), text);
+                }
                 continue;
             };
             match self.part(&part, text) {
@@ -467,10 +583,7 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
     }
 
     fn text(&self, held: BestValue<'a>) -> &'a [u8] {
-        match held.text {
-            JsonText::Line(text) => text,
-            JsonText::Scratch(start, end) => &self.scratch[start..end],
-        }
+        held.text.of(self.scratch)
     }
 
     fn part(&mut self, part: &FieldPart, text: &'a [u8]) -> Result<(), LineFlaw> {

@@ -12,6 +12,7 @@ pub(crate) mod docker;
 mod escape;
 mod general;
 mod json;
+mod json_own;
 mod memo;
 pub(crate) mod number;
 pub(crate) mod record;
@@ -20,6 +21,7 @@ mod request;
 pub(crate) mod time;
 mod w3c;
 
+pub(crate) use general::present;
 pub use record::{FlawPosition, LineFlaw, LineOutcome, LogRecord};
 pub use time::clf;
 
@@ -27,7 +29,9 @@ use crate::format::prefix::LinePrefix;
 use crate::format::program::{FastPath, Program};
 use crate::format::w3c::W3cColumns;
 use crate::format::{Field, LineSyntax, LogFormat};
+use crate::own::{LogVariable, OwnColumns, OwnReader};
 use docker::EnvelopeState;
+use general::ProgramOwn;
 use json::JsonState;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -49,6 +53,8 @@ pub struct LogParser {
     unwrapping: Option<Box<EnvelopeState>>,
     /// Nobody wants more of a record than its time, status and number of bytes.
     numbers_only: bool,
+    /// Only of a text format whose own values are asked for.
+    own: Option<Box<ProgramOwn>>,
     /// Client of the last line whose log has an IPv4 address in IPv6's form.
     unmapped: String,
 }
@@ -72,6 +78,7 @@ impl LogParser {
             w3c,
             unwrapping,
             numbers_only: false,
+            own: None,
             unmapped: String::new(),
         }
     }
@@ -84,6 +91,43 @@ impl LogParser {
         let unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(LogParser::strict)));
         let inner = self.inner.map(|parser| Box::new(parser.strict()));
         LogParser { w3c: self.w3c.map(W3cState::strict), inner, unwrapping, ..self }
+    }
+
+    /// The same with the values of `columns`, which get those of the format and of keys that turn
+    /// up. Of a text at most `text_bytes_max` are kept.
+    #[must_use]
+    pub fn with_own(mut self, columns: &Arc<OwnColumns>, text_bytes_max: usize) -> LogParser {
+        let reader = || OwnReader::new(columns, text_bytes_max);
+        match self.format.kind() {
+            LineSyntax::Text(Program { variables, .. }) if !variables.is_empty() => {
+                let places = variables.iter().map(|variable| columns.place(variable)).collect();
+                self.own = Some(Box::new(ProgramOwn { reader: reader(), places }));
+            }
+            LineSyntax::Text(_) => {}
+            LineSyntax::Json(_) | LineSyntax::Labels(_) => self.json = self.json.map(|json| json.with_own(reader())),
+            LineSyntax::W3c(_) => self.w3c = self.w3c.map(|state| state.with_own(reader())),
+            LineSyntax::Prefixed(..) => {
+                self.inner = self.inner.map(|parser| Box::new(parser.with_own(columns, text_bytes_max)));
+            }
+            LineSyntax::Docker(_) => {
+                let with_own = |parser: LogParser| parser.with_own(columns, text_bytes_max);
+                self.unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(with_own)));
+            }
+        }
+        self
+    }
+
+    /// The same that also learns the keys of the lines, where each value has one.
+    pub(crate) fn learning(self) -> LogParser {
+        let unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(LogParser::learning)));
+        let inner = self.inner.map(|parser| Box::new(parser.learning()));
+        LogParser { json: self.json.map(JsonState::learning), inner, unwrapping, ..self }
+    }
+
+    /// The variables that it has learnt.
+    pub(crate) fn learnt(&self) -> Vec<LogVariable> {
+        let inner = self.inner.as_deref().or_else(|| self.unwrapping.as_ref().map(|unwrapping| unwrapping.parser()));
+        inner.map(LogParser::learnt).or_else(|| self.json.as_ref().map(JsonState::learnt)).unwrap_or_default()
     }
 
     /// The key of a time of the last line, in JSON, that is not read, as nothing tells its unit.
@@ -132,7 +176,10 @@ impl LogParser {
     /// Reads a line that is of no shape with a function of its own.
     fn parse_other<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
         let mut outcome = match self.format.kind() {
-            LineSyntax::Text(program) => general::parse(program, &mut self.clock, line),
+            LineSyntax::Text(program) => {
+                let outcome = general::parse(program, &mut self.clock, line, self.own.as_deref_mut());
+                with_values(outcome, self.own.as_deref().map(|own| &own.reader))
+            }
             LineSyntax::Json(keys) => {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse(keys, &mut self.clock, state, line)
@@ -159,7 +206,8 @@ impl LogParser {
         match self.format.kind() {
             LineSyntax::Text(program) => {
                 let line = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
-                let mut outcome = general::parse(program, &mut self.clock, line);
+                let outcome = general::parse(program, &mut self.clock, line, self.own.as_deref_mut());
+                let mut outcome = with_values(outcome, self.own.as_deref().map(|own| &own.reader));
                 unmap(&mut outcome, &mut self.unmapped);
                 outcome
             }
@@ -167,6 +215,15 @@ impl LogParser {
             LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), line, LogParser::parse_slow),
         }
     }
+}
+
+/// The outcome with the values that were read.
+#[inline]
+fn with_values<'a>(mut outcome: LineOutcome<'a>, own: Option<&'a OwnReader>) -> LineOutcome<'a> {
+    if let (Some(own), LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _)) = (own, &mut outcome) {
+        record.own = Some(&own.values);
+    }
+    outcome
 }
 
 /// Gives the client of a record that is an IPv4 address in IPv6's form as the IPv4 address.
@@ -212,7 +269,7 @@ fn parse_after<'a>(
     }
     let mut outcome = parse(parser, rest);
     if let LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) = &mut outcome
-        && !general::present(source).is_empty()
+        && !present(source).is_empty()
     {
         record.source = source;
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::format::Field;
+use crate::own::OwnValues;
 
 /// One access-log line: its fields as slices of the line, or of the parser's scratch where an
 /// escape had to be undone. An empty slice is an absent field (`-` in the log, or not in the format
@@ -41,6 +42,8 @@ pub struct LogRecord<'a> {
     pub upstream_time_us: Option<u64>,
     /// Host, container or file that a prefix of the line names.
     pub source: &'a [u8],
+    /// Values in the columns of the log's own, where the parser was asked for them.
+    pub own: Option<&'a OwnValues>,
 }
 
 impl<'a> LogRecord<'a> {

@@ -6,8 +6,10 @@ use super::number::{self, Unit};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
 use super::request;
 use super::time::{self, Instant};
+use super::with_values;
 use crate::format::Field;
 use crate::format::w3c::{W3cColumn, W3cColumns, W3cDirectives, W3cWriter};
+use crate::own::{LogVariable, OwnPlace, OwnReader};
 use std::sync::Arc;
 
 /// Room for undone escapes that is kept from line to line.
@@ -21,11 +23,22 @@ pub(crate) struct W3cState {
     scratch: Vec<u8>,
     /// True if another `#Fields:` line is a flaw: no other parser would know its columns.
     is_strict: bool,
+    /// Values of the columns that no field of a record is for, where these are asked for.
+    own: Option<OwnReader>,
+    /// Of each column its place, where it is one of these, and whether it is a header.
+    places: Vec<Option<(OwnPlace, bool)>>,
 }
 
 impl W3cState {
     pub(crate) fn new(columns: &Arc<W3cColumns>) -> W3cState {
-        W3cState { columns: Arc::clone(columns), scratch: Vec::new(), is_strict: false }
+        W3cState { columns: Arc::clone(columns), scratch: Vec::new(), is_strict: false, own: None, places: Vec::new() }
+    }
+
+    /// The same with the values of the log's own columns.
+    pub(crate) fn with_own(self, own: OwnReader) -> W3cState {
+        let mut state = W3cState { own: Some(own), ..self };
+        state.set(Arc::clone(&state.columns));
+        state
     }
 
     /// The same for lines of which others may be read elsewhere at the same time.
@@ -35,6 +48,15 @@ impl W3cState {
 
     /// The columns from now on.
     pub(crate) fn set(&mut self, columns: Arc<W3cColumns>) {
+        if let Some(own) = &self.own
+            && (self.places.is_empty() || columns != self.columns)
+        {
+            let place = |variable: Option<LogVariable>| {
+                let variable = variable?;
+                Some((own.columns.place(&variable)?, variable.column().name.starts_with("cs(")))
+            };
+            self.places = columns.variables().map(place).collect();
+        }
         self.columns = columns;
     }
 
@@ -46,7 +68,7 @@ impl W3cState {
                 if self.is_strict && !self.columns.columns.is_empty() {
                     return LineOutcome::Rejected(LineFlaw::OtherColumns);
                 }
-                self.columns = Arc::new(columns);
+                self.set(Arc::new(columns));
             }
             _ => {}
         }
@@ -63,21 +85,34 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> LineOutcome<
     if line.starts_with(b"#") {
         return state.directive(line);
     }
-    let W3cState { columns, scratch, .. } = state;
+    let W3cState { columns, scratch, own, places, .. } = state;
+    if let Some(own) = own {
+        own.values.clear();
+    }
     if columns.columns.is_empty() {
         return LineOutcome::Rejected(LineFlaw::NoColumns);
     }
     let separator = separator(line, columns.columns.len());
     let agent = columns.columns.iter().position(|column| *column == W3cColumn::Agent);
     let agent = agent.and_then(|at| W3cValues::new(line, separator).nth(at));
+    if scratch.capacity() > SCRATCH_BYTES_KEPT {
+        *scratch = Vec::new();
+    }
+    scratch.clear();
     undo(agent.unwrap_or_default(), columns.writing, scratch);
     let mut reader = W3cReader { draft: Draft::default(), date: None, clock: None, agent: &*scratch };
     let mut values = W3cValues::new(line, separator);
-    for column in &*columns.columns {
+    for (at, column) in columns.columns.iter().enumerate() {
         let Some(value) = values.next() else {
             reader.draft.note(LineFlaw::Missing(FlawPosition::Other));
-            return reader.outcome(columns);
+            return with_values(reader.outcome(columns), own.as_ref());
         };
+        match (&mut *own, places.get(at).copied().flatten()) {
+            // A header has the escapes that the agent has.
+            (Some(own), Some((place, true))) => own.set_with(place, |bytes| undo(present(value), columns.writing, bytes)),
+            (Some(own), Some((place, false))) => own.set(place, unquoted(value)),
+            _ => {}
+        }
         if let Err(flaw) = reader.read(*column, unquoted(value)) {
             reader.draft.note(flaw);
         }
@@ -86,7 +121,7 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> LineOutcome<
         // Which value belongs to which column can't be told.
         return LineOutcome::Rejected(LineFlaw::TextAfter);
     }
-    reader.outcome(columns)
+    with_values(reader.outcome(columns), own.as_ref())
 }
 
 /// Bytes between the values of a line.
@@ -231,29 +266,28 @@ fn instant(date: Option<&[u8]>, clock: Option<&[u8]>) -> Result<Option<Instant>,
     time::iso(&text[..11 + clock.len()]).map(Some)
 }
 
-/// The agent with its blanks; where nothing is to be undone, as it is.
+/// Appends a text with its blanks; where nothing is to be undone, as it is.
 fn undo(value: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
-    if out.capacity() > SCRATCH_BYTES_KEPT {
-        *out = Vec::new();
-    }
-    out.clear();
+    let start = out.len();
     let text = unquoted(value);
     match writing {
         // In quotes blanks may stand as they are, and a quote is doubled.
         W3cWriter::Iis | W3cWriter::Millis | W3cWriter::Seconds | W3cWriter::Other if text.len() < value.len() => {
             out.extend_from_slice(text);
             let mut was_quote = false;
+            let mut at = 0;
             out.retain(|byte| {
+                at += 1;
                 was_quote = *byte == b'"' && !was_quote;
-                *byte != b'"' || was_quote
+                at <= start || *byte != b'"' || was_quote
             });
         }
         W3cWriter::Iis => out.extend(text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte })),
         W3cWriter::CloudFront => {
             percent_decode(text, out);
             // Years ago CloudFront encoded twice.
-            if memchr::memmem::find(out, b"%20").is_some() {
-                let once = std::mem::take(out);
+            if memchr::memmem::find(&out[start..], b"%20").is_some() {
+                let once = out.split_off(start);
                 percent_decode(&once, out);
             }
         }

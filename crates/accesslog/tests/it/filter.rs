@@ -2,7 +2,6 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_accesslog::Options;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::{
@@ -12,6 +11,7 @@ use rorqual_accesslog::parse::LogRecord;
 use rorqual_accesslog::schema::{
     NumberColumn, NumberUnit, OwnColumn, Schema, TextColumn, float_of, float_step, integer_of, integer_step,
 };
+use rorqual_accesslog::{LineFilter, Options};
 use rorqual_pipe::{Control, Input};
 use std::sync::Arc;
 
@@ -365,7 +365,7 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
                 kept: None,
                 countries: None,
             };
-            let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
+            let only = Some(LineFilter::new("a filter", filter));
             let options = Options { only, ..Options::default() };
             let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
             let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));
@@ -436,6 +436,31 @@ fn a_table_has_its_own_columns() {
         let error = table.filter(other).expect_err(other);
         assert!(error.message.contains("a column (flaw, level, user agent, Level, and, hour, "), "{other}: {error}");
     }
+}
+
+#[test]
+fn what_a_row_has_is_asked_for_by_name() {
+    let table = table();
+    assert_eq!(table.filter("level exists"), table.filter("level != -"));
+    assert_eq!(table.filter("not count exists"), table.filter("not count != -"));
+    assert_eq!(table.filter("created exists"), table.filter("created != -"));
+    // It is a word like others where a value stands.
+    let text = |text: &str| Filter::Text(TextColumn::own(0), TextTest::OneOf(vec![TextValue::Text(text.to_owned())]));
+    assert_eq!(table.filter("level = exists"), Ok(text("exists")));
+    assert_eq!(table.filter("level = has"), Ok(text("has")));
+    assert!(table.filter("count has 3").is_err(), "a number is no list");
+    assert!(table.filter("level has").is_err());
+
+    let has = table.filter("level has a").expect("a filter");
+    assert_eq!(has, Filter::Text(TextColumn::own(0), TextTest::Has("a".to_owned())));
+    for filter in ["level has a", "not level has \"a b\"", "level has 7 and count exists"] {
+        let filter = table.filter(filter).expect(filter);
+        assert_eq!(table.filter(&table.written(&filter)), Ok(filter));
+    }
+    let met = |element: &str, value: &str| TextTest::Has(element.to_owned()).meets(value.as_bytes());
+    assert!(met("a", r#"["b","a"]"#) && met("7", "[1,7]") && met("true", "[true]") && met("a\"b", r#"["a\"b"]"#));
+    assert!(!met("a", r#"["ab",["a"],{"a":1}]"#) && !met("a", "[]") && !met("a", r#"["a""#) && !met("", ""));
+    assert!(met("a", "a") && !met("a", "ab"), "a text that is no list is its only element");
 }
 
 #[test]

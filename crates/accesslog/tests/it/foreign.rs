@@ -161,6 +161,19 @@ fn other_logs_are_named() {
         (TextKind::ApacheErrors, "[Fri Nov 22 10:11:12 2024] [error] [client 203.0.113.9] File does not exist: /x"),
         (TextKind::Logfmt, "time=2024-11-22T10:11:12Z level=info msg=\"it runs\" took=5ms"),
         (TextKind::Json, r#"{"level":"info","ts":1646861401.5,"msg":"serving initial configuration"}"#),
+        (
+            TextKind::IisNative,
+            "192.168.114.201, -, 03/20/01, 7:55:20, W3SVC2, SALES1, 172.21.13.45, 4502, 163, 3223, 200, 0, GET, /a.gif, -,",
+        ),
+        (
+            TextKind::IisNative,
+            "192.168.114.201, -, 20.03.2001, 17:55:20, W3SVC2, SALES1, 172.21.13.45, 4502, 163, 3223, 200, 0, GET, /a.gif, -,",
+        ),
+        (TextKind::CaddyConsole, "2024/01/23 23:27:57.060\tinfo\thttp.log.access.log0\thandled request\t{\"request\": {}}"),
+        (
+            TextKind::CaddyConsole,
+            "2024/01/23 23:27:57.060\t\x1b[34mINFO\x1b[0m\thttp.log.access\thandled request\t{\"request\": {}}",
+        ),
         (TextKind::Markup, "<!DOCTYPE html><html><head><title>Log in</title></head></html>"),
     ] {
         assert_eq!(found(format!("{line}\n").repeat(3).as_bytes()), Some(ForeignContent::Text(kind)), "{line}");

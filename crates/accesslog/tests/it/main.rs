@@ -5,6 +5,7 @@ mod aggregate_bounds;
 mod countries;
 mod filter;
 mod foreign;
+mod own;
 mod parse_bad;
 mod parse_combined;
 mod parse_detect;

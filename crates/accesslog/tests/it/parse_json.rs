@@ -115,7 +115,10 @@ fn golden_samples() {
     for name in ["azure_gateway.json", "azure_front_door.json", "gcp_load_balancer.json"] {
         assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "json");
     }
-    for name in ["akamai", "haproxy_https", "heroku", "heroku_drain", "heroku_short", "uvicorn_worker", "uwsgi", "uwsgi_micros"] {
+    for name in ["akamai", "haproxy_https", "heroku", "heroku_drain", "heroku_short"] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
+    }
+    for name in ["atlassian", "atlassian_forwarded", "uvicorn_worker", "uwsgi", "uwsgi_micros"] {
         assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
     }
     assert_golden("haproxy_tag.log", "haproxy_tag.expected.json", "syslog+haproxy");

@@ -32,6 +32,7 @@ pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs, Summary
 pub(crate) use serve::ServeArgs;
 pub(crate) use service::{LogLevel, LogStyle, ServiceArgs};
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
+pub(crate) use temp::TempArgs;
 pub(crate) use typed::typed;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

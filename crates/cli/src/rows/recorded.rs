@@ -8,8 +8,9 @@ use rorqual_crossfilter::{RowStore, TableRecorder, TableRows, TextCells};
 use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
-/// Memory of a batch, with its rows in the form in which they are recorded.
-pub(crate) const RECORDED_BATCH_BYTES: u64 = 3 * BATCH_BYTES_MAX as u64;
+/// Memory of a batch, with its rows in the form in which they are recorded: the patterns of its
+/// messages take up to three times as much as these.
+pub(crate) const RECORDED_BATCH_BYTES: u64 = 6 * BATCH_BYTES_MAX as u64;
 
 /// Takes batches of rows of one schema into a store.
 pub(crate) struct RowsIntoStore {

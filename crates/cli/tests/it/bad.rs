@@ -64,6 +64,31 @@ fn lines_that_are_no_log_are_no_failure() {
     rorqual(&["head", &file]).run().exits(0).says(&["1 bad record was left out: ", &file]);
 }
 
+/// Lines of a log beyond the limit, wherever the blocks of 256 KiB are cut in them: each of them is
+/// told, also one that lies within what is read at once.
+#[test]
+fn a_long_line_of_a_log_is_never_passed_over() {
+    let folder = TestFolder::new();
+    let line = crate::common::line;
+    let long = line(1).replace("GET /", &format!("GET /{}", "x".repeat(300 << 10)));
+    for before in [1, 500, 1_500, 2_000] {
+        let head: String = (0..before).map(|number| line(number) + "\n").collect();
+        let text = format!("{head}{long}\n{}\n", line(2));
+        let file = folder.file("access.log", &text);
+        let convert = |input: &str, flags: &[&str]| {
+            let args = ["convert", input, "--from", "log", "--to", "csv", "-o", "-", "--record-max", "256KiB"];
+            rorqual(&args).args(flags).stdin(text.as_bytes().to_vec()).run()
+        };
+        for input in [file.as_str(), "-"] {
+            let place = format!("byte {}", head.len());
+            convert(input, &["--bad", "error"]).exits(2).says(&["--record-max", &place]);
+            let ran = convert(input, &["--bad", "skip"]).exits(0);
+            ran.says(&["1 bad record was left out", "--record-max", &place]);
+            assert_eq!(ran.text().lines().count() as u64, 1 + before + 1, "{input}, after {before} lines");
+        }
+    }
+}
+
 #[test]
 fn lines_that_end_in_cr_alone_are_refused() {
     let folder = TestFolder::new();

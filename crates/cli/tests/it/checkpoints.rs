@@ -14,7 +14,8 @@ fn kept_offset(state: &Path, id: &str) -> Option<u64> {
     serde_json::from_slice::<serde_json::Value>(line).ok()?["offset"].as_u64()
 }
 
-fn is_kept(state: &Path, id: &str, offset: usize) {
+/// Waits until an upload would go on from there.
+pub(crate) fn is_kept(state: &Path, id: &str, offset: usize) {
     eventually("its checkpoint", || (kept_offset(state, id) == Some(offset as u64)).then_some(()));
 }
 

@@ -1,7 +1,7 @@
 //! Inputs that are no plain logs: archives and other files are refused by name, and UTF-16 is read.
 
 use crate::client::Server;
-use crate::common::{TestFolder, Truth, comparable, log, rorqual};
+use crate::common::{PROGRAM, TestFolder, Truth, comparable, log, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::json;
 
@@ -117,8 +117,36 @@ fn other_logs_are_named_with_the_way_on() {
         folder.file("error.log", "2024/11/22 10:11:12 [error] 31#31: *5 open() \"/x\" failed, client: 203.0.113.9\n".repeat(9));
     rorqual(&["logs", &errors]).run().exits(2).says(&["this is an error log of nginx, and no access log", "access_log"]);
     let application = folder.file("app.json", "{\"level\":\"info\",\"msg\":\"it runs\"}\n".repeat(9));
-    let schema = format!("rorqual summary {application}");
-    rorqual(&["logs", &application]).run().exits(2).says(&["JSON without requests", &schema]);
+    let report = rorqual(&["logs", &application]).run().exits(0).text().to_owned();
+    assert!(report.contains("msg") && report.contains("it runs"), "{report}");
+    // From a pipe its columns are not looked for.
+    let said = std::process::Command::new("bash").args(["-c", &format!("'{PROGRAM}' logs - < <(cat {application})")]).output();
+    let said = String::from_utf8_lossy(&said.expect("bash").stderr).into_owned();
+    assert!(said.contains("JSON without requests"), "{said}");
+}
+
+/// Commands that messages name, run as they stand there.
+#[test]
+fn the_way_on_from_iis_and_caddy_gives_the_requests() {
+    let folder = TestFolder::new();
+    let iis = "192.0.2.7, -, 03/20/01, 7:55:20, W3SVC2, SALES1, 172.21.13.45, 4502, 163, 3223, 200, 0, GET, /a.gif, -,\r\n\
+               192.0.2.8, jane, 12/31/01, 23:05:01, W3SVC2, SALES1, 172.21.13.45, 60, 275, 0, 404, 2, POST, /b.asp, a=1,\r\n";
+    let caddy = "2024/01/23 23:27:57.060\tinfo\thttp.log.access.log0\thandled request\t{\"request\": {\"remote_ip\": \"192.0.2.7\", \
+                 \"proto\": \"HTTP/2.0\", \"method\": \"GET\", \"host\": \"example.com\", \"uri\": \"/a{b}\"}, \"duration\": 0.5, \
+                 \"size\": 754, \"status\": 200}\n";
+    for (name, text, expected) in
+        [("ex010320.log", iis, [2.0, 3_223.0, 985_074_920.0]), ("caddy.log", caddy, [1.0, 754.0, 1_706_052_477.06])]
+    {
+        let file = folder.file(name, text);
+        let said = rorqual(&["logs", &file]).run().exits(2).stderr;
+        let start = said.find(": rorqual logs").or_else(|| said.find(": sed")).expect("a command") + 2;
+        let end = said[start..].find("; where").or_else(|| said[start..].find(". Caddy")).expect("its end");
+        let command = said[start..start + end].replace("rorqual logs", &format!("'{PROGRAM}' logs --json"));
+        let ran = std::process::Command::new("bash").args(["-c", &command]).output().expect("bash");
+        let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| panic!("{command}: {ran:?}"));
+        let found = [&report["lines"]["parsed"], &report["bytes_sent"], &report["time"]["first"]];
+        assert_eq!(found.map(|number| number.as_f64()), expected.map(Some), "{command}\n{report}");
+    }
 }
 
 fn utf16(text: &[u8], mark: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {

@@ -40,6 +40,7 @@ mod many;
 mod messages;
 mod metrics;
 mod output;
+mod own_columns;
 mod paths;
 mod promise;
 mod render;

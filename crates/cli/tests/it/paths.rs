@@ -118,3 +118,40 @@ fn ten_files_are_ten_times_one() {
     assert_eq!(counts["total"]["lines"], 50_000);
     assert_eq!(counts["total"]["bytes"], 10 * bytes.len());
 }
+
+/// NULs as `copytruncate` leaves them, and a machine that lost power: after more of them than a
+/// line may have comes an ordinary line, at the start of the file and after half a line.
+#[test]
+fn a_hole_costs_no_line() {
+    let (first, second) = (log(3_000), log(2_000));
+    let hole = |length: usize| vec![0; length];
+    let bytes = [&hole(700_000)[..], &first, b"10.0.0.1 - half a li", &hole(600_001), &second, &hole(300_000)].concat();
+    let truth = Truth::of(&[first, second].concat());
+    let settings: [&[&str]; 2] = [&["--threads", "1"], &["--threads", "4"]];
+    for line_max in ["256KiB", "100KB", "1KiB"] {
+        let same = Same::default();
+        on_every_path(PROGRAM, &["logs", "--json", "--line-max", line_max], &settings, &bytes, |path, ran| {
+            let report = ran.exits(0).json();
+            let lines = &report["lines"];
+            // The hole at the start, the half line with its hole, the hole at the end.
+            assert_eq!((&lines["parsed"], &lines["rejected"]), (&5_000.into(), &3.into()), "{path}, {line_max}");
+            same.check(path, comparable(report));
+        });
+        let report = same.answer();
+        let samples = report["rejects"]["samples"].as_array().expect("samples");
+        let places: Vec<_> = samples.iter().map(|sample| (&sample["line"], &sample["offset"])).collect();
+        let offset = |after: usize| (700_000 + after) as u64;
+        // As an editor numbers them: what is after a hole is on the hole's line.
+        let half = offset(log(3_000).len());
+        let last = offset(log(3_000).len() + 20 + 600_001 + log(2_000).len());
+        assert_eq!(places, [(&1.into(), &0.into()), (&3_001.into(), &half.into()), (&5_001.into(), &last.into())], "{line_max}");
+        truth.check(&report);
+    }
+    let bad = &["convert", "--from", "log", "--to", "csv", "-o", "-", "--bad", "skip", "--record-max", "256KiB"];
+    // Its format is told by the first bytes alone.
+    on_every_path(PROGRAM, bad, &settings, &bytes[700_000..], |path, ran| {
+        let rows = ran.exits(0).stdout.split(|byte| *byte == b'\n').count();
+        // The header, the rows, nothing after the last newline.
+        assert_eq!(rows, 1 + 5_000 + 1, "{path}");
+    });
+}

@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Server, least_memory};
 use crate::common::{MIB, TestFolder, rorqual};
+use crate::export::{Download, target};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -64,10 +65,10 @@ fn the_columns_of_a_table_are_counted_as_by_hand() {
     assert_eq!(
         columns["columns"],
         json!([
-            {"name": "ts", "kind": "number", "unit": "time"},
-            {"name": "level", "kind": "text", "unit": null},
-            {"name": "took", "kind": "number", "unit": "float"},
-            {"name": "user.full name", "kind": "text", "unit": null},
+            {"name": "ts", "kind": "number", "unit": "time", "content": null},
+            {"name": "level", "kind": "text", "unit": null, "content": "text"},
+            {"name": "took", "kind": "number", "unit": "float", "content": null},
+            {"name": "user.full name", "kind": "text", "unit": null, "content": "text"},
         ])
     );
 
@@ -104,10 +105,138 @@ fn the_columns_of_a_table_are_counted_as_by_hand() {
     let wrong = ask(&server, &id, "view", &json!({"where": "leve = info"})).refused(400, "bad_filter");
     assert!(wrong["message"].as_str().is_some_and(|message| message.contains("level")), "{wrong}");
     ask(&server, &id, "rates", &json!({})).refused(400, "bad_request");
-    server.get(&format!("/api/sessions/{id}/export?format=csv")).refused(409, "table");
-    server.get(&format!("/api/sessions/{id}/report.html")).refused(409, "table");
+    check_buckets(took, |number| number < 125.0);
+    check_buckets(&some["numbers"][1], |number| number >= 100.0);
     let csv = server.get(&format!("/api/sessions/{id}/panel.csv?field=level"));
     assert!(csv.body.contains("info,2000,"), "{csv:?}");
+}
+
+/// Checks the bars of `took` in a view: all numbers that are meant are between the edges.
+fn check_buckets(took: &Value, is_in: impl Fn(f64) -> bool) {
+    let numbers = |key: &str| -> Vec<f64> {
+        let list = took["buckets"][key].as_array().unwrap_or_else(|| panic!("{key} of {took}"));
+        list.iter().map(|number| number.as_f64().expect("a number")).collect()
+    };
+    let (edges, hits) = (numbers("edges"), numbers("hits"));
+    assert_eq!(edges.len(), hits.len() + 1);
+    assert_eq!(hits.iter().sum::<f64>(), took["hits"].as_f64().expect("a number"));
+    // Each of 0 to 124.875 in eighths is there as often as any other that is meant.
+    let all: Vec<f64> = (0..1_000).map(|n| f64::from(n) / 8.0).filter(|number| is_in(*number)).collect();
+    let between = |pair: &[f64]| all.iter().filter(|number| (pair[0]..pair[1]).contains(number)).count();
+    assert_eq!(edges.windows(2).map(between).sum::<usize>(), all.len(), "{edges:?}");
+}
+
+/// Rows as an export has them, by hand.
+fn exported(n: usize) -> Value {
+    json!({
+        "at": format!("2026-01-27T00:{:02}:{:02}Z", n / 60 % 60, n % 60), "ok": n.is_multiple_of(3), "took": n as f64 / 8.0,
+        "size": n as i64 - 5, "name": format!("=user {}", n % 7), "where.city": format!("city {}", n % 3),
+        "tags": [format!("t{n}"), "a\"b"], "msg": format!("took {n} ms"),
+    })
+}
+
+/// The same as a line of a file, with an object.
+fn line(n: usize) -> String {
+    let mut row = exported(n);
+    let object = row.as_object_mut().expect("an object");
+    let city = object.remove("where.city").expect("a city");
+    object.insert("where".to_owned(), json!({"city": city}));
+    row.to_string() + "\n"
+}
+
+#[test]
+fn the_rows_of_a_view_are_exported_as_the_file_has_them() {
+    let folder = TestFolder::new();
+    let text: String = (0..3_000).map(line).collect();
+    let (server, id) = served(&[&folder.file("app.ndjson", &text), "--threads", "2"]);
+    let download =
+        |format: &str, filter: &str| Download::begin(&server, &target(&id, "export", &[("format", format), ("where", filter)]));
+    let get = |format: &str, filter: &str| download(format, filter).text();
+    let filter = "took >= 100 and ok = true";
+    let meant: Vec<usize> = (0..3_000).filter(|n| *n >= 800 && n % 3 == 0).collect();
+    let rows = |ndjson: &str| -> Vec<Value> { ndjson.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect() };
+    assert_eq!(rows(&get("ndjson", filter)), meant.iter().map(|n| exported(*n)).collect::<Vec<_>>());
+    assert_eq!(rows(&get("ndjson", "")).len(), 3_000);
+
+    let csv = get("csv", filter);
+    let (header, lines) = csv.split_once('\n').expect("a header");
+    let mut names: Vec<&str> = header.split(',').collect();
+    names.sort_unstable();
+    assert_eq!(names, ["at", "msg", "name", "ok", "size", "tags", "took", "where.city"]);
+    assert_eq!(lines.lines().count(), meant.len());
+    assert!(lines.lines().all(|line| line.contains("'=user ")), "no spreadsheet takes it for a formula");
+
+    let path = folder.file("rows.parquet", download("parquet", filter).body());
+    let ran = rorqual(&["head", "-n", "5000", "--to", "ndjson", &path]).run().exits(0);
+    assert_eq!(rows(ran.text()), meant.iter().map(|n| exported(*n)).collect::<Vec<_>>());
+
+    let page = get("ndjson", "not took exists");
+    assert!(page.is_empty(), "{page}");
+}
+
+#[test]
+fn rejected_records_are_exported_with_their_reasons() {
+    let folder = TestFolder::new();
+    let (server, id) = served(&[&folder.file("app.ndjson", "{\"a\":1,\"flaw\":\"x\"}\n{\"a\": \n")]);
+    let rows = Download::begin(&server, &target(&id, "export", &[("format", "ndjson")])).text();
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows[0], json!({"a": 1, "flaw": "x"}));
+    assert_eq!((rows.len(), &rows[1]["line"]), (2, &json!("{\"a\": \n")), "{rows:?}");
+    assert!(rows[1]["flaw#2"].as_str().is_some_and(|reason| !reason.is_empty()), "{rows:?}");
+}
+
+#[test]
+fn a_page_of_a_table_has_its_columns_and_names_its_filter() {
+    let folder = TestFolder::new();
+    let (server, id) = served(&[&folder.file("app.ndjson", lines(4_000))]);
+    let page = Download::begin(&server, &target(&id, "report.html", &[("where", "level = error")])).text();
+    for part in [
+        "rows that meet <code>level = error</code>",
+        "data-field=\"user.full name\"",
+        "data-field=\"took\"",
+        "Rows per",
+        "<dd>1,000</dd>",
+        "124.875",
+    ] {
+        assert!(page.contains(part), "{part} is on {page}");
+    }
+}
+
+#[test]
+fn explain_and_compare_name_numbers_and_patterns() {
+    let folder = TestFolder::new();
+    // Of 36,000 rows 600 after each other are slow, and have another message.
+    let line = |n: usize| {
+        let slow = (1_800..1_860).contains(&(n / 10));
+        let (took, message) = if slow { (250 + n % 7, "timeout of peer") } else { (n % 100, "served peer") };
+        format!("{{\"n\":{n},\"took\":{took},\"msg\":\"{message} 10.0.0.{}\"}}\n", n % 250)
+    };
+    let text: String = (0..36_000).map(line).collect();
+    let path = folder.file("app.ndjson", text);
+    let (server, id) = served(&[&path]);
+    let select = json!({"select": {"where": "pattern = \"timeout of peer <ip>\""}, "limit": 10});
+    let explained = ask(&server, &id, "explain", &select).json();
+    assert_eq!(explained["inside"], json!(600), "{explained}");
+    let terms: Vec<&str> = explained["rows"].as_array().expect("rows").iter().filter_map(|row| row["where"].as_str()).collect();
+    assert!(explained.to_string().contains("took >= "), "{terms:?}");
+    let compared = ask(&server, &id, "compare", &json!({"a": {"where": "took >= 250"}, "b": {"where": "took < 250"}})).json();
+    let panels = compared["panels"].as_array().expect("panels");
+    let took = panels.iter().find(|panel| panel["field"] == "took").unwrap_or_else(|| panic!("took is in {compared}"));
+    for row in took["rows"].as_array().expect("rows") {
+        let least: usize =
+            row["value"].as_str().and_then(|value| value.strip_prefix(">= ")).expect("a least").parse().expect("a number");
+        let count = |slow: bool| {
+            let took = |n: usize| if (1_800..1_860).contains(&(n / 10)) { 250 + n % 7 } else { n % 100 };
+            (0..36_000).filter(|n| (took(*n) >= 250) == slow && took(*n) >= least).count()
+        };
+        assert_eq!((&row["a"]["hits"], &row["b"]["hits"]), (&json!(count(true)), &json!(count(false))), "{row}");
+    }
+    let all = view(&server, &id, "");
+    let patterns = panel(&all, "pattern");
+    assert_eq!(patterns["distinct"]["count"], json!(2));
+    assert_eq!((&patterns["rows"][0]["value"], &patterns["rows"][0]["hits"]), (&json!("served peer <ip>"), &json!(35_400)));
+    let page = ask(&server, &id, "rows", &json!({"offset": 0, "limit": 1})).json();
+    assert_eq!(page["rows"][0]["line"], json!("{\"n\":0,\"took\":0,\"msg\":\"served peer 10.0.0.0\"}"));
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn memory_is_kept_and_every_row_is_counted() {
     let args = ["summary", "-", "--json", "--stats", "--memory", "144MiB", "--threads", "2", "--where", "level = error"];
     let ran = rorqual(&args).feed(feed).run().exits(0);
     let (said, stats) = ran.stderr.trim().split_once('\n').map_or((ran.stderr.as_str(), ""), |(note, stats)| (note, stats));
-    assert!(said.contains("some values of fields had no room"), "{said}");
+    assert!(said.contains("read back from a temporary file"), "{said}");
     let stats: Value = serde_json::from_str(stats).expect("one JSON object");
     assert!(stats["peak_bytes"].as_u64().expect("a number") < 144 * MIB, "{stats}");
     let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
@@ -223,4 +223,63 @@ fn for_people_and_in_their_words() {
     assert!(ran.text().contains("5 rows") && ran.text().contains("not all of the file is in this"), "{}", ran.text());
     let empty = folder.file("empty.ndjson", "");
     drop(rorqual(&["summary", &*empty, "--from", "ndjson"]).run().exits(0));
+}
+
+#[test]
+fn logs_reports_the_columns_of_a_file_that_is_no_access_log() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", lines(4_000));
+    let logs = |args: &[&str]| -> Value {
+        let ran = rorqual(&[&["logs", "--json"], args, &[&*path]].concat()).run().exits(0);
+        serde_json::from_str(ran.text()).expect("one JSON object")
+    };
+    assert_eq!(answer(logs(&["--top", "5"])), answer(summary(&[&path])));
+    let filter = "level = error and took >= 100";
+    let meant = (0..4_000).filter(|n| n % 4 == 3 && n % 1_000 >= 800).count();
+    assert_eq!(logs(&["--where", filter])["rows"]["matching"], json!(meant));
+    // The first of four thousand seconds.
+    let first = logs(&["--since", "2026-01-27T00:00:10", "--until", "2026-01-27T00:00:30"]);
+    assert_eq!(first["rows"]["matching"], json!(20));
+
+    let compared = logs(&[
+        "--where",
+        "level = error",
+        "--compare",
+        "2026-01-27T00:00..2026-01-27T00:10",
+        "2026-01-27T00:10..2026-01-27T00:30",
+    ]);
+    assert_eq!(compared["schema"], json!("rorqual.compare/1"));
+    assert_eq!(
+        (&compared["answer"]["a"]["lines"]["total"], &compared["answer"]["b"]["lines"]["total"]),
+        (&json!(150), &json!(300))
+    );
+    let explained = logs(&["--explain", "2026-01-27T00:00..2026-01-27T00:10"]);
+    assert_eq!((&explained["answer"]["rows_in"], &explained["answer"]["rows_out"]), (&json!(600), &json!(3_400)));
+    let shown = rorqual(&["logs", &path]).run().exits(0);
+    for part in ["4,000 rows", "by ts", "3 distinct", "user.name"] {
+        assert!(shown.text().contains(part), "{part} is in {}", shown.text());
+    }
+
+    let page = folder.text("page.html");
+    let _ = rorqual(&["logs", "--html", &page, "--where", "level = warn", &path]).run().exits(0);
+    let page = std::fs::read_to_string(page).expect("it was written");
+    for part in ["rows that meet <code>level = warn</code>", "data-field=\"user.name\"", "<dd>1,000</dd>"] {
+        assert!(page.contains(part), "{part} is on {page}");
+    }
+}
+
+#[test]
+fn logs_refuses_of_a_table_what_is_about_access_logs() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.csv", "name,amount\na,1\nb,2\n");
+    for (args, part) in [
+        (vec!["--rates"], "--rates: "),
+        (vec!["--rejects", "x"], "--rejects: "),
+        (vec!["--since", "2026-01-27"], "no column of"),
+        (vec!["--explain", "2026-01-27.."], "no column of"),
+        (vec!["--where", "nane = a"], "did you mean 'name'?"),
+    ] {
+        let ran = rorqual(&[&["logs"], &args[..], &[&*path]].concat()).run().exits(2);
+        ran.says(&[part]);
+    }
 }

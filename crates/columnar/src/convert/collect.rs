@@ -3,9 +3,11 @@
 use super::{Conversion, InputSummary};
 use crate::bad_records::long_offset;
 use crate::decode::{BadRecord, Decode, DecodedRecords, Inferred, Notes};
+use crate::setting::RECORD_MAX;
 use crate::write::{BatchWriter, PreparedBatch};
 use bytes::Bytes;
 use rorqual_pipe::gather::{Gather, OutputFd};
+use rorqual_pipe::setting::REJECTS;
 use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -179,7 +181,7 @@ impl<'a> Collector<'a> {
     fn keep(&mut self, bytes: Bytes) -> Result<(), Error> {
         let Some(rejects) = &mut self.rejects else { return Ok(()) };
         let kept = rejects.push(bytes).and_then(|()| rejects.flush_shared());
-        kept.map_err(|cause| Error::io("--rejects", "cannot write", cause))
+        kept.map_err(|cause| Error::io(REJECTS.to_string(), "cannot write", cause))
     }
 
     fn long_starts(&mut self, chunk: &Chunk) -> Result<(), Error> {
@@ -217,7 +219,7 @@ impl<'a> Collector<'a> {
         let Some(LongRecord { offset, bytes, newline }) = self.long.take() else { return Ok(()) };
         if self.on_bad == OnBad::Error {
             let max = rorqual_pipe::format_size(self.record_bytes_max as u64);
-            let message = format!("a record of {bytes} bytes, more than --record-max {max}, starts");
+            let message = format!("a record of {bytes} bytes, more than {RECORD_MAX} {max}, starts");
             return Err(Error::new(ErrorClass::Limit, &self.name, message).at(offset));
         }
         self.converted.bad.add_long(&self.name, offset, self.record_bytes_max);

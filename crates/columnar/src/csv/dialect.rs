@@ -4,6 +4,7 @@ use super::CsvSplitter;
 use super::header::{self, HeaderGuess};
 use super::scan::{CsvFields, CsvMarks, CsvRecords, is_odd};
 use crate::rules::ValueRules;
+use crate::setting::{HEADER, QUOTE};
 use memchr::memchr;
 use rorqual_pipe::Splitter;
 use std::fmt;
@@ -97,8 +98,7 @@ impl Dialect {
         let mut marks = CsvMarks { delimiter, quote };
         if hints.quote.is_none() && is_unquoted(head, whole, marks) {
             marks.quote = None;
-            notes
-                .push("its quotes do not pair up as a CSV's, and are read as text; --quote '\"' reads them as quotes".to_owned());
+            notes.push(format!("its quotes do not pair up as a CSV's, and are read as text; {QUOTE} '\"' reads them as quotes"));
         }
         if has_bare_returns(head, marks) {
             return Err(DialectError::CarriageReturns);
@@ -135,12 +135,11 @@ fn said_delimiter(head: &[u8]) -> Option<(u8, usize)> {
 /// A note on a guess that is worth one.
 fn doubt(guess: HeaderGuess) -> Option<String> {
     match guess {
-        HeaderGuess { header: false, .. } => Some(
-            "its first record looks like a row, and the columns are column1 and so on; --header true takes their names from it"
-                .to_owned(),
-        ),
+        HeaderGuess { header: false, .. } => Some(format!(
+            "its first record looks like a row, and the columns are column1 and so on; {HEADER} true takes their names from it"
+        )),
         HeaderGuess { sure: false, .. } => {
-            Some("its first record is taken for the columns' names; --header false makes it a row".to_owned())
+            Some(format!("its first record is taken for the columns' names; {HEADER} false makes it a row"))
         }
         HeaderGuess { .. } => None,
     }
@@ -305,8 +304,8 @@ mod tests {
     #[test]
     fn a_guess_says_so_and_how_to_settle_it() {
         let notes = |text: &str| detect(text, true).expect("a record").1.join("");
-        assert!(notes("2024-01-01,a\n2024-01-02,b\n").contains("--header true"));
-        assert!(notes("name,city\nalice,paris\n").contains("--header false"));
+        assert!(notes("2024-01-01,a\n2024-01-02,b\n").contains("\"header\" true"));
+        assert!(notes("name,city\nalice,paris\n").contains("\"header\" false"));
         assert_eq!(notes("name,age\nalice,3\n"), "");
     }
 }

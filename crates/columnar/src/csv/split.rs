@@ -2,6 +2,7 @@
 
 use super::Dialect;
 use super::scan::CsvMarks;
+use crate::setting::QUOTE;
 use memchr::{memchr, memchr2};
 use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
@@ -108,7 +109,7 @@ impl Splitter for CsvSplitter {
             return Ok(());
         }
         let message = format!(
-            "the quotes that opened at byte {} are not closed when the input ends; --quote none reads them as text",
+            "the quotes that opened at byte {} are not closed when the input ends; {QUOTE} none reads them as text",
             self.opened
         );
         Err(SplitError { offset: self.taken, message, truncated: true })

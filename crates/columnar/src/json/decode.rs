@@ -54,7 +54,8 @@ struct DecodedTable {
     rules: ValueRules,
 }
 
-const TOO_LARGE: &str = "the record takes more than 5 times --record-max as columns";
+/// Its error names the setting beside it.
+pub(crate) const TOO_LARGE: &str = "the record takes more than 5 times the longest record's bytes as columns";
 const _: () = assert!(ROW_FACTOR == 5, "the message names the limit");
 
 impl JsonDecoder {

@@ -18,6 +18,7 @@ pub(crate) mod time;
 mod unique;
 
 pub use decode::JsonDecoder;
+pub(crate) use decode::TOO_LARGE;
 pub use detect::{detect, rows_within};
 pub use infer::JsonInferrer;
 pub use path::{format as format_path, parse as parse_path};

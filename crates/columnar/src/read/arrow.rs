@@ -12,6 +12,7 @@ use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, Endianness, KeyValue, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::fmt::Display;
 use std::io;
@@ -57,7 +58,7 @@ impl ArrowFooter {
         let bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
         let mut held = length + size_of::<Block>() * footer.recordBatches().map_or(0, |blocks| blocks.len());
         if !schema_fits(&schema, &mut held, bytes_max) {
-            let text = format!("its footer takes more than {}: more --memory would take it", format_size(bytes_max as u64));
+            let text = format!("its footer takes more than {}: more {MEMORY} would take it", format_size(bytes_max as u64));
             return Err(Error::new(ErrorClass::Limit, name, text));
         }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
@@ -271,7 +272,7 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
             return Ok(bytes);
         }
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
-        let text = format!("{what} takes {bytes}, more than {max} of memory: more --memory would take it, or smaller batches");
+        let text = format!("{what} takes {bytes}, more than {max} of memory: more {MEMORY} would take it, or smaller batches");
         Err(Error::new(ErrorClass::Limit, name, text))
     };
     let stored_bytes = fits(head.saturating_add(body))?;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 use rorqual_pipe::format_size;
+use rorqual_pipe::setting::MEMORY;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
@@ -50,7 +51,7 @@ impl Chunks {
         }
         if length > self.piece_bytes_max {
             let max = format_size(self.piece_bytes_max as u64);
-            let text = format!("a piece at byte {start} has {length} bytes, more than {max}: more --memory would take it");
+            let text = format!("a piece at byte {start} has {length} bytes, more than {max}: more {MEMORY} would take it");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
         }
         let mut bytes = vec![0; length];

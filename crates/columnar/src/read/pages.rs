@@ -4,6 +4,7 @@ use crate::thrift::{PageHeader, ThriftError, page_header};
 use parquet::basic::Encoding;
 use parquet::file::metadata::RowGroupMetaData;
 use rorqual_pipe::format_size;
+use rorqual_pipe::setting::MEMORY;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -162,7 +163,7 @@ fn too_much(path: &str, header: &PageHeader, sum: usize, bytes_max: usize) -> Re
     let what = if header.is_dictionary { "a dictionary" } else { "a page" };
     let [page, sum, max] = [header.page_bytes, sum, bytes_max].map(|bytes| format_size(bytes as u64));
     let text = format!(
-        "column {path}: {what} of {page} makes {sum} of pages that are held at once, more than {max}: more --memory, or fewer \
+        "column {path}: {what} of {page} makes {sum} of pages that are held at once, more than {max}: more {MEMORY}, or fewer \
          columns, would take it"
     );
     Refusal { full: true, text }

@@ -17,6 +17,7 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::schema::types::SchemaDescriptor;
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::io;
 use std::ops::Range;
@@ -165,7 +166,7 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     let length = tail.metadata_length();
     let too_large = |bytes: usize| {
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
-        let text = format!("its footer takes about {bytes}, more than {max}: more --memory would take it");
+        let text = format!("its footer takes about {bytes}, more than {max}: more {MEMORY} would take it");
         Error::new(ErrorClass::Limit, name, text)
     };
     if 4 * length > bytes_max {

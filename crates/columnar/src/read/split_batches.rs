@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array,
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::take::take;
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -58,7 +59,7 @@ impl BatchSplitter {
         batch.columns().iter().for_each(|column| row_bytes::add(&column.slice(start, rows), &mut bytes));
         if let Some(large) = bytes.iter().find(|bytes| **bytes > self.row_bytes_max) {
             let (size, max) = (format_size(*large as u64), format_size(self.row_bytes_max as u64));
-            let message = format!("a row takes {size}, more than {max}: more --memory, or fewer columns, would take it");
+            let message = format!("a row takes {size}, more than {max}: more {MEMORY}, or fewer columns, would take it");
             return Err(Error::new(ErrorClass::Limit, &self.name, message));
         }
         self.ranges = ranges(&bytes, start);

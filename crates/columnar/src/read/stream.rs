@@ -11,6 +11,7 @@ use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::{Block, Endianness, MetadataVersion, root_as_message};
 use arrow_schema::SchemaRef;
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
@@ -147,7 +148,7 @@ impl OpenedStream {
             return Err(Error::new(
                 ErrorClass::Limit,
                 name,
-                format!("its schema takes more than {max}: more --memory would take it"),
+                format!("its schema takes more than {max}: more {MEMORY} would take it"),
             ));
         }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
@@ -201,7 +202,7 @@ impl Messages<'_> {
             return Ok(());
         }
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
-        let text = format!("{what} takes {bytes}, more than {max} of memory: more --memory would take it, or smaller batches");
+        let text = format!("{what} takes {bytes}, more than {max} of memory: more {MEMORY} would take it, or smaller batches");
         Err(Error::new(ErrorClass::Limit, self.name, text).at(self.read))
     }
 
@@ -284,7 +285,7 @@ impl StreamBatches {
         }
         if self.held_bytes > self.limits.held_bytes_max {
             let [held, max] = [self.held_bytes, self.limits.held_bytes_max].map(|bytes| format_size(bytes as u64));
-            let text = format!("its dictionaries take {held}, more than {max}: more --memory would take them");
+            let text = format!("its dictionaries take {held}, more than {max}: more {MEMORY} would take them");
             return Err(Error::new(ErrorClass::Limit, self.name.as_str(), text));
         }
         self.decoder.read_dictionary(block, buffer).map_err(|error| unsound(&self.name, error))

@@ -7,14 +7,15 @@
 //! rounded down, and at the end of their range where it lies beyond it. NaN is absent.
 
 use super::Csv;
-use crate::shape::is_rest;
+use crate::pattern::push_pattern;
+use crate::shape::{is_json, is_rest};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, TimeUnit};
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, float_step, integer_step};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextContent, float_step, integer_step};
 use rorqual_accesslog::{ABSENT, NO_TIME};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,10 +36,19 @@ const TIME_NAMES: [&str; 12] = [
     "time_local",
 ];
 
+/// Names that the message of a row mostly has, the surest first; of a path the last part counts.
+const MESSAGE_NAMES: [&str; 8] = ["message", "msg", "log", "text", "body", "event", "error", "exception"];
+
+/// Name of the column of the patterns of messages.
+const PATTERN_NAME: &str = "pattern";
+
 /// The columns of a table.
 #[derive(Debug, Clone)]
 pub struct FlatColumns {
     leaves: Vec<FlatColumn>,
+    /// The column that is the message of a row, and the name of the one of its patterns, which
+    /// comes after it.
+    message: Option<(usize, String)>,
     /// Place of the column that is the time of a row.
     time: Option<usize>,
 }
@@ -80,6 +90,23 @@ impl FlatTexts {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.bytes[start..self.ends[row]]
     }
+
+    /// The pattern of each text.
+    fn patterns(&self) -> Self {
+        let mut patterns = Self::default();
+        for row in 0..self.ends.len() {
+            push_pattern(&mut patterns.bytes, self.text(row));
+            patterns.ends.push(patterns.bytes.len());
+        }
+        patterns
+    }
+}
+
+/// The name, or with a number after it where a column has it.
+fn free_name(name: &str, leaves: &[FlatColumn]) -> String {
+    let is_free = |name: &String| leaves.iter().all(|leaf| !leaf.name.eq_ignore_ascii_case(name));
+    let numbered = (2..).map(|number| format!("{name}#{number}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 impl FlatColumns {
@@ -99,19 +126,55 @@ impl FlatColumns {
                 taken.insert(leaf.name.clone());
             }
         }
-        let rank = |leaf: &FlatColumn| {
+        let place = |leaf: &FlatColumn, names: &[&str]| {
             let own = leaf.name.rsplit('.').next().unwrap_or_default();
-            TIME_NAMES.iter().position(|name| own.eq_ignore_ascii_case(name)).unwrap_or(TIME_NAMES.len())
+            names.iter().position(|name| own.eq_ignore_ascii_case(name))
         };
+        let rank = |leaf: &FlatColumn| place(leaf, &TIME_NAMES).unwrap_or(TIME_NAMES.len());
+        let is_text = |leaf: &FlatColumn| leaf.unit.is_none() && text_kind(&leaf.field) == TextContent::Text;
+        let texts = leaves.iter().enumerate().filter(|(_, leaf)| is_text(leaf));
+        let messages = texts.filter_map(|(number, leaf)| Some((place(leaf, &MESSAGE_NAMES)?, number)));
+        let message = messages.min().map(|(_, number)| (number, free_name(PATTERN_NAME, &leaves)));
         let moments = leaves.iter().enumerate().filter(|(_, leaf)| leaf.unit == Some(NumberUnit::Moment));
         let time = moments.min_by_key(|(_, leaf)| rank(leaf)).map(|(place, _)| place);
-        Self { leaves, time }
+        Self { leaves, message, time }
+    }
+
+    /// The columns of texts: the place of each among all columns, and whether its patterns are
+    /// meant.
+    fn texts(&self) -> impl Iterator<Item = (usize, bool)> {
+        let texts = self.leaves.iter().enumerate().filter(|(_, leaf)| leaf.unit.is_none());
+        texts.flat_map(|(place, _)| {
+            let is_message = self.message.as_ref().is_some_and(|(message, _)| *message == place);
+            std::iter::once((place, false)).chain(is_message.then_some((place, true)))
+        })
     }
 
     /// The columns, in their order.
     #[must_use]
     pub fn own(&self) -> Vec<OwnColumn> {
-        self.leaves.iter().map(|leaf| OwnColumn { name: leaf.name.clone(), unit: leaf.unit }).collect()
+        let mut own: Vec<OwnColumn> =
+            self.leaves.iter().map(|leaf| OwnColumn { name: leaf.name.clone(), unit: leaf.unit }).collect();
+        if let Some((message, name)) = &self.message {
+            own.insert(message + 1, OwnColumn { name: name.clone(), unit: None });
+        }
+        own
+    }
+
+    /// The schema of a store for rows with these columns.
+    #[must_use]
+    pub fn schema(&self) -> rorqual_accesslog::schema::Schema {
+        let time = self.time().map(str::to_owned);
+        let schema = rorqual_accesslog::schema::Schema::table(self.own(), time.is_some());
+        schema.with_text_kinds(self.text_kinds()).with_time(time)
+    }
+
+    /// Contents of the columns of texts, in their order.
+    fn text_kinds(&self) -> Vec<TextContent> {
+        let kind = |(place, is_pattern): (usize, bool)| {
+            if is_pattern { TextContent::Pattern } else { text_kind(&self.leaves[place].field) }
+        };
+        self.texts().map(kind).collect()
     }
 
     /// Name of the column that is the time of a row.
@@ -124,7 +187,7 @@ impl FlatColumns {
     /// its name. A file's own column of that name is none, unless its values are JSON.
     #[must_use]
     pub fn rest(&self) -> Option<(usize, &str)> {
-        let texts = self.leaves.iter().filter(|leaf| leaf.unit.is_none());
+        let texts = self.texts().map(|(place, _)| &self.leaves[place]);
         let rest = texts.enumerate().find(|(_, leaf)| leaf.path.len() == 1 && is_rest(&leaf.field));
         rest.map(|(number, leaf)| (number, &*leaf.name))
     }
@@ -138,7 +201,13 @@ impl FlatColumns {
         for (place, leaf) in self.leaves.iter().enumerate() {
             let (array, nulls) = leaf.of(batch);
             match leaf.unit {
-                None => flat.texts.push(texts(&leaf.field, &array, nulls.as_ref())?),
+                None => {
+                    let texts = texts(&leaf.field, &array, nulls.as_ref())?;
+                    let is_message = self.message.as_ref().is_some_and(|(message, _)| *message == place);
+                    let patterns = is_message.then(|| texts.patterns());
+                    flat.texts.push(texts);
+                    flat.texts.extend(patterns);
+                }
                 Some(NumberUnit::Moment) => {
                     let moments = moments_us(&array, nulls.as_ref())?;
                     flat.numbers.push(moments.iter().map(|moment| moment.map_or(ABSENT, integer_step)).collect());
@@ -187,6 +256,14 @@ fn unit(data_type: &DataType) -> Option<NumberUnit> {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(NumberUnit::Moment),
         DataType::Dictionary(_, values) => unit(values),
         _ => None,
+    }
+}
+
+fn text_kind(field: &Field) -> TextContent {
+    match field.data_type() {
+        DataType::Boolean => TextContent::Flag,
+        data_type if data_type.is_list() || is_json(field) => TextContent::Json,
+        _ => TextContent::Text,
     }
 }
 

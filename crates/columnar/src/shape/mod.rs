@@ -9,7 +9,7 @@ mod schema;
 mod text;
 
 pub(crate) use node::{Kinds, NodeCount, ObjectFields, Order, ShapeNode, Type};
-pub(crate) use schema::{is_integer_text, is_json, is_open, is_rest, is_whole};
+pub(crate) use schema::{is_integer_text, is_json, is_open, is_rest, is_whole, json};
 pub use text::{format_schema, parse_schema};
 
 use crate::limits::COLUMNS_MAX;

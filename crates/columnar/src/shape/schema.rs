@@ -92,7 +92,7 @@ pub(crate) fn is_json(field: &Field) -> bool {
 }
 
 /// A column of JSON text.
-pub(super) fn json(name: &str) -> Field {
+pub(crate) fn json(name: &str) -> Field {
     let metadata = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
     Field::new(name, DataType::Utf8, true).with_metadata(metadata.map(|(key, value)| (key.into(), value.into())).into())
 }

@@ -84,7 +84,8 @@ fn a_dictionary_of_numbers_is_numbers() {
         ("text", Arc::new(texts)),
     ]);
     let units: Vec<_> = columns.own().into_iter().map(|own| own.unit).collect();
-    assert_eq!(units, [Some(NumberUnit::Integer), Some(NumberUnit::Float), Some(NumberUnit::Moment), None]);
+    // The pattern of the texts follows them.
+    assert_eq!(units, [Some(NumberUnit::Integer), Some(NumberUnit::Float), Some(NumberUnit::Moment), None, None]);
     assert_eq!(rows.numbers[0], [integer_step(-2), integer_step(7), ABSENT, ABSENT]);
     assert_eq!(rows.numbers[1], [0.1, 0.1, 2.5, 2.5].map(float_step));
     assert_eq!(rows.times_us, [5_000_000, NO_TIME, NO_TIME, 5_000_000]);

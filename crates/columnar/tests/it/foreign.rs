@@ -130,13 +130,13 @@ fn what_is_larger_than_its_share_is_refused_by_name() {
     let large = RecordBatch::try_from_iter([("large text", texts)]).unwrap();
     let error = refusal(&open(parquet(std::slice::from_ref(&large), |set| set.set_dictionary_enabled(false))));
     assert_eq!(error.kind(), ErrorClass::Limit);
-    for part in ["in:", "row group 0", "column large text", "40.0 MiB", "2.00 MiB", "--memory"] {
+    for part in ["in:", "row group 0", "column large text", "40.0 MiB", "2.00 MiB", "\"memory\""] {
         assert!(error.to_string().contains(part), "{error}");
     }
     for compression in [None, Some(CompressionType::ZSTD), Some(CompressionType::LZ4_FRAME)] {
         let error = refusal(&open(arrow(&large, compression)));
         assert_eq!(error.kind(), ErrorClass::Limit);
-        for part in ["batch 0", "40.0 MiB", "2.00 MiB", "--memory"] {
+        for part in ["batch 0", "40.0 MiB", "2.00 MiB", "\"memory\""] {
             assert!(error.to_string().contains(part), "{error}");
         }
     }
@@ -172,7 +172,7 @@ fn a_footer_that_claims_too_much_is_refused() {
     let many = [&[0x49, 0xfc, 0xc0, 0x9a, 0x0c][..], &vec![0; 200_001]].concat();
     let error = sound(many.len() as u32, &many);
     assert_eq!(error.kind(), ErrorClass::Limit);
-    assert!(error.to_string().contains("footer") && error.to_string().contains("--memory"), "{error}");
+    assert!(error.to_string().contains("footer") && error.to_string().contains("\"memory\""), "{error}");
 }
 
 #[test]

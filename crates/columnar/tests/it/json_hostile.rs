@@ -159,7 +159,7 @@ fn a_record_that_would_blow_up_is_bad() {
     let input = format!("{{\"l\":[{{\"k5\":1}}]}}\n{bomb}{{\"l\":[]}}\n");
     let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Keep, 1 << 16);
     assert_eq!(decoded.bad.len(), 1);
-    assert_eq!(decoded.bad[0].reason, "the record takes more than 5 times --record-max as columns");
+    assert_eq!(decoded.bad[0].reason, "the record takes more than 5 times the longest record's bytes as columns");
     assert_eq!(decoded.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 2);
     // A path that is repeated for each of a million values.
     let long = "k".repeat(1000);

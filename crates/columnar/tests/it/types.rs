@@ -199,7 +199,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     let (_, error) = lines(&open(&texts(1_200)).unwrap());
     let error = error.expect("more than there is room for");
     assert_eq!(error.kind(), ErrorClass::Limit);
-    assert!(error.to_string().contains("more --memory"), "{error}");
+    assert!(error.to_string().contains("more \"memory\""), "{error}");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_stream_whose_batches_have_no_room_is_refused() {
     assert!(error.to_string().contains("or smaller batches at byte "), "{error}");
     // A length that is not there takes nothing.
     let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();
-    assert!(refusal(&huge).contains("more --memory"), "{}", refusal(&huge));
+    assert!(refusal(&huge).contains("more \"memory\""), "{}", refusal(&huge));
 }
 
 #[test]

@@ -410,7 +410,7 @@ fn a_footer_of_many_row_groups_takes_little_while_it_is_written() {
     assert_eq!(lines(&all(&found)), lines(&batches[250].slice(7, 1)));
     let small = WriteSettings { footer_bytes_max: 100 << 10, ..settings };
     let error = write(Vec::new(), &small, &batches, 1).unwrap_err().to_string();
-    assert!(error.contains("footer") && error.contains("--memory"), "{error}");
+    assert!(error.contains("footer") && error.contains("\"memory\""), "{error}");
 }
 
 #[test]

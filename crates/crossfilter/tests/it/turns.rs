@@ -64,7 +64,7 @@ pub(crate) fn answers(store: &RowStore) -> Vec<String> {
     answers.push(serde_json::to_string(&explained).expect("JSON"));
     let mut lines = Vec::new();
     let take = |row: &rorqual_crossfilter::ViewRow<'_>| {
-        lines.push(format!("{row:?}"));
+        lines.push(format!("{:?} {:?} {:?}", row.record, row.flaw, row.line));
         Ok(())
     };
     store.each(&View::default(), &control, take).expect("nobody cancels");

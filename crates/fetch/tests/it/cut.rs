@@ -121,7 +121,7 @@ fn a_stall_is_ended_and_mended() {
         fetch.idle_timeout = Duration::from_secs(1);
         let ran = run(fetch);
         ran.done();
-        assert!(ran.retries[0].contains("no byte came for 1 s (--idle-timeout)"), "{ran:?}");
+        assert!(ran.retries[0].contains("no byte came for 1 s (\"idle_timeout\")"), "{ran:?}");
         folder.has_only(&content);
     }
 }
@@ -140,7 +140,7 @@ fn a_server_that_only_stalls_is_a_timeout_with_a_part() {
     let mut fetch = settings(&server.url("/file"), &folder.target(), 1);
     fetch.time_max = Some(Duration::from_secs(2));
     let ran = run(fetch);
-    assert!(ran.failed(FetchErrorKind::Timeout).message.contains("(--max-time)"));
+    assert!(ran.failed(FetchErrorKind::Timeout).message.contains("(\"max_time\")"));
     assert_eq!(folder.has_part_of(&content), 3 * PIECE / 2);
 }
 

@@ -19,7 +19,7 @@ fn only_a_plain_file_is_replaced_and_only_when_asked() {
     std::fs::create_dir(folder.at("directory")).unwrap();
     std::os::unix::fs::symlink(folder.at("old"), folder.at("link")).unwrap();
     std::os::unix::fs::symlink(folder.at("nowhere"), folder.at("dangling")).unwrap();
-    refused(&folder.at("old"), false, "exists; --force replaces it");
+    refused(&folder.at("old"), false, "exists; \"force\" replaces it");
     refused(&folder.at("directory"), true, "is a directory");
     refused(&folder.at("link"), true, "symbolic link");
     refused(&folder.at("dangling"), false, "symbolic link");

@@ -2,6 +2,7 @@
 
 use super::Encoding;
 use crate::error::{Error, ErrorClass};
+use crate::setting::MEMORY;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
@@ -70,7 +71,7 @@ pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::E
     }
     if let Some(what) = memory(&cause, &text) {
         let message = format!(
-            "this {data} data needs {what} than a 32nd of the memory given (a larger --memory moves the limit), near {place}"
+            "this {data} data needs {what} than a 32nd of the memory given (a larger {MEMORY} moves the limit), near {place}"
         );
         return Error::new(ErrorClass::Limit, name, message);
     }

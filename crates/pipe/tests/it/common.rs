@@ -102,6 +102,7 @@ impl Setup {
         match self.framing {
             Framing::Bytes => 0,
             Framing::Lines { line_bytes_max: max }
+            | Framing::LogLines { line_bytes_max: max }
             | Framing::NulLines { line_bytes_max: max }
             | Framing::Records { record_bytes_max: max } => max,
         }

@@ -140,14 +140,14 @@ fn memory_is_asked_for_within_the_budget() {
     }
     let error = decoded(xz_of(9), 1).1.expect("64 MiB");
     assert_eq!(error.kind(), ErrorClass::Limit, "{error}");
-    assert!(error.to_string().contains("a larger dictionary") && error.to_string().contains("--memory"), "{error}");
+    assert!(error.to_string().contains("a larger dictionary") && error.to_string().contains("\"memory\""), "{error}");
     let small = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 20 };
     let pool = Setup::bytes(1).pool();
     let input = Input::from_reader("input", Box::new(Cursor::new(lz4_of_4_mib)));
     let finish = run(input, &small, &pool, &Control::default(), |_| Some(vec![KeepBytes]), |_| Ok(()));
     let error = finish.error.expect("8 MiB");
     assert_eq!(error.kind(), ErrorClass::Limit, "{error}");
-    assert!(error.to_string().contains("larger blocks") && error.to_string().contains("--memory"), "{error}");
+    assert!(error.to_string().contains("larger blocks") && error.to_string().contains("\"memory\""), "{error}");
 }
 
 fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {

@@ -9,6 +9,7 @@ mod fault;
 mod files;
 mod follow;
 mod gather;
+mod holes;
 mod lines;
 mod pool;
 mod records;

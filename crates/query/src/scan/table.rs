@@ -91,7 +91,7 @@ impl RecordTable {
     }
 
     fn is_lines(&self) -> bool {
-        matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. })
+        matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. } | Framing::LogLines { .. })
     }
 
     /// The files, or stretches of them, dealt out to partitions in order.

@@ -8,7 +8,10 @@ use crate::limits::{
     NARROW_BYTES, OWN_PLACES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, SESSION_BYTES,
     STORE_ASKS_MAX, STRANGERS_MAX, SYNCS_MAX, TLS_BYTES, TLS_NARROW_BYTES,
 };
+use crate::setting::{CONNECTIONS, STATE};
+use rorqual_pipe::Setting;
 use rorqual_pipe::limits::buffer_bytes;
+use rorqual_pipe::setting::LINE_MAX;
 
 /// Numbers on which the table depends.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +47,16 @@ struct PermitRow {
     holder: &'static str,
 }
 
+/// The setting that moves the number or the bytes of a kind, where there is one.
+fn setting_of(kind: Kind) -> Option<Setting> {
+    match kind {
+        Kind::Connection => Some(CONNECTIONS),
+        Kind::LineStart => Some(LINE_MAX),
+        Kind::Save => Some(STATE),
+        _ => None,
+    }
+}
+
 impl Admission {
     pub(crate) fn new(counts: &AdmissionCounts) -> Self {
         let AdmissionCounts { connections, sessions, renders, line_bytes_max, encrypted, keeps, has_store } = *counts;
@@ -54,7 +67,7 @@ impl Admission {
         let rows = [
             (Kind::WideConnection, wide, CONNECTION_BYTES - NARROW_BYTES + wide_tls, "large buffers of connections"),
             (Kind::Stranger, STRANGERS_MAX, narrow_bytes, "connections without the token"),
-            (Kind::Connection, connections, narrow_bytes, "connections (--connections)"),
+            (Kind::Connection, connections, narrow_bytes, "connections"),
             (Kind::Test, DISCARDS_MAX, 0, "tests of a connection"),
             (Kind::Render, renders, RENDER_BYTES, "renderings"),
             (Kind::Export, EXPORTS_MAX, EXPORT_BYTES, "exports"),
@@ -67,16 +80,11 @@ impl Admission {
             (Kind::EndedSession, ENDED_SESSIONS_MAX, ENDED_SESSION_BYTES, "ended sessions"),
             (Kind::Answer, ANSWERS_MAX, REPORT_BYTES_MAX as u64, "answers on their way"),
             (Kind::Query, 1, ANSWER_MADE_BYTES, "answer that is made"),
-            (
-                Kind::LineStart,
-                HELD_PLACES.min(sessions),
-                buffer_bytes(line_bytes_max) as u64,
-                "starts of long lines (--line-max)",
-            ),
+            (Kind::LineStart, HELD_PLACES.min(sessions), buffer_bytes(line_bytes_max) as u64, "starts of long lines"),
             (Kind::Decoder, decoders(sessions), 0, "decoders of logs"),
             (Kind::Table, 1, 0, "reading of a table"),
             (Kind::Checksum, 1, CHECKED_SPARE_BYTES, "part that is held for its checksum"),
-            (Kind::Save, 1, if keeps { KEEPING_BYTES } else { 0 }, "session that is being kept (--state)"),
+            (Kind::Save, 1, if keeps { KEEPING_BYTES } else { 0 }, "session that is being kept"),
             (Kind::Sync, SYNCS_MAX, 0, "waits for the disk"),
         ];
         let row = |(kind, count, bytes, holder)| PermitRow { kind, pool: PermitPool::new(kind, count), bytes, holder };
@@ -95,7 +103,11 @@ impl Admission {
 
     /// Names of the holders of memory, and the bytes of all permits of each.
     pub(crate) fn holders(&self) -> impl Iterator<Item = (String, u64)> {
-        self.rows.iter().map(|row| (format!("{} {}", row.pool.count(), row.holder), row.bytes_sum()))
+        let name = |row: &PermitRow| {
+            let setting = setting_of(row.kind).map_or_else(String::new, |setting| format!(" ({setting})"));
+            format!("{} {}{setting}", row.pool.count(), row.holder)
+        };
+        self.rows.iter().map(move |row| (name(row), row.bytes_sum()))
     }
 
     /// Memory of all permits together.

@@ -1,12 +1,15 @@
 //! Views in the shape of the interface, as `docs/api.md` describes it.
 
+use crate::setting::SESSIONS;
+use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
-    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowBounds,
-    RowPage, RowStore, Stack, UnknownField, ViewResult,
+    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowPage,
+    RowStore, Stack, UnknownField, ViewResult,
 };
+use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -22,8 +25,6 @@ pub(crate) struct ViewAnswer {
     seconds: f64,
     bytes_sent: u64,
     exact: bool,
-    /// Of the lines that match, where it depends on values that there was no room for.
-    bounds: Option<RowBounds>,
     time: Option<Time>,
     histogram: Option<HistogramAnswer>,
     pub(crate) panels: Vec<Panel>,
@@ -34,7 +35,7 @@ pub(crate) struct ViewAnswer {
     week: WeekAnswer,
     percentiles: PercentileSet,
     /// Numbers of the columns of a table.
-    numbers: Vec<NumberSummary>,
+    pub(crate) numbers: Vec<NumberSummary>,
     latency: Option<LatencyAnswer>,
 }
 
@@ -44,7 +45,7 @@ struct KeptAnswer {
     /// Lines that there was no room for.
     dropped: u64,
     all: bool,
-    reason: Option<&'static str>,
+    reason: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -113,7 +114,7 @@ impl ViewAnswer {
                 rows: rows.total,
                 dropped: rows.dropped,
                 all,
-                reason: (!all).then_some("no room in --memory and --temp-max for more rows"),
+                reason: (!all).then(|| format!("no room in {MEMORY} and {TEMP_MAX} for more rows")),
             },
             lines: AnswerLines {
                 total: rows.total,
@@ -125,7 +126,6 @@ impl ViewAnswer {
             seconds,
             bytes_sent: viewed.bytes_sent,
             exact: viewed.exact,
-            bounds: viewed.bounds,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
             histogram: viewed.histogram.map(|histogram| match stack {
                 Stack::Class if !is_log => unstacked(histogram),
@@ -205,13 +205,21 @@ impl Hint {
     fn of(self, store: &RowStore) -> Option<String> {
         if let Some(why) = store.spill_failure().filter(|_| store.rows_dropped() > 0) {
             return Some(format!(
-                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more --temp-max, \
-                 or start the server with more --memory"
+                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more {TEMP_MAX}, \
+                 or start the server with more {MEMORY}"
             ));
         }
-        let less = if self.sessions_max > 1 { " or --sessions 1" } else { "" };
+        let left_out = store.own().map(|own| own.left_out()).filter(|left_out| !left_out.names.is_empty());
+        if let Some(LeftOut { names, .. }) = left_out.filter(|_| store.rows_dropped() == 0) {
+            /// Names that are told.
+            const NAMES_MAX: usize = 5;
+            let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+            let names = names[..names.len().min(NAMES_MAX)].join(", ");
+            return Some(format!("some columns of the log's own had no place, and are in no answer: {names}{more}"));
+        }
+        let less = if self.sessions_max > 1 { format!(" or {SESSIONS} 1") } else { String::new() };
         let what = store.shortage()?;
-        Some(format!("{what}: start the server with more --memory{less}"))
+        Some(format!("{what}: start the server with more {MEMORY}{less}"))
     }
 }
 

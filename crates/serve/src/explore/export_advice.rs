@@ -1,7 +1,9 @@
 //! Settings with which an export has room beside the rows of a session.
 
 use crate::http::error::ApiError;
+use crate::setting::SESSIONS;
 use axum::http::StatusCode;
+use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 
 /// Exports that need different amounts of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +42,12 @@ impl ExportAdvice {
             let message = format!("there is no memory for this export beside the rows and values of the session: {advice}");
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
         };
-        let file = "--temp-max, so that rows make room for it";
+        let file = format!("{TEMP_MAX}, so that rows make room for it");
         match (memory_mib, sessions) {
-            (Some(memory), _) if self.lacks_file => refused(&format!("give --memory {memory}MiB and {file}")),
+            (Some(memory), _) if self.lacks_file => refused(&format!("give {MEMORY} {memory}MiB and {file}")),
             (None, _) if self.lacks_file => refused(&format!("give {file}")),
-            (Some(memory), Some(sessions)) => refused(&format!("give --memory {memory}MiB or --sessions {sessions}")),
-            (Some(memory), None) => refused(&format!("give --memory {memory}MiB")),
+            (Some(memory), Some(sessions)) => refused(&format!("give {MEMORY} {memory}MiB or {SESSIONS} {sessions}")),
+            (Some(memory), None) => refused(&format!("give {MEMORY} {memory}MiB")),
             // There is enough for one.
             (None, _) => refused("others have it now, try again later").retry_after(5),
         }

@@ -9,26 +9,32 @@ use crate::explore::files;
 use crate::explore::path_session::PathSession;
 use crate::explore::rows::{self, RowsGuard};
 use crate::explore::sessions::Sessions;
-use crate::explore::view_page::ShownView;
+use crate::explore::view_page::{ShownTable, ShownView};
 use crate::explore::views::{panel_column, span};
 use crate::http::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::http::extract::QueryParams;
 use crate::limits::{
-    EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_FOLD, EXPORT_VALUES_BYTES, PAGE_TOP, VIEW_PAGE_BYTES,
+    BUCKETS, EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_FOLD, EXPORT_VALUES_BYTES,
+    PAGE_TABLE_TOP_MIN, PAGE_TABLE_VALUES, PAGE_TOP, PAGE_VALUE_BYTES, VIEW_PAGE_BYTES,
 };
 use crate::session::{Session, SessionState};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use rorqual_accesslog::OwnColumns;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
+use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::log::{LogRows, schema_with_flaws};
 use rorqual_columnar::render::Csv;
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_columnar::{OwnRows, RowValues, TextMap};
 use rorqual_crossfilter::limits::each_bytes;
-use rorqual_crossfilter::{ColumnValues, Reservation, RowStore, ValueCount, View, ViewError, ViewRow};
+use rorqual_crossfilter::{ColumnValues, OwnRow, Reservation, RowStore, Stack, ValueCount, View, ViewError, ViewParts, ViewRow};
 use rorqual_pipe::{Control, Error as PipeError, ErrorClass, Sink};
 use rorqual_render::RenderError;
 use serde::Deserialize;
@@ -78,8 +84,11 @@ pub(crate) async fn rows(
     QueryParams(asked): QueryParams<RowsExport>,
 ) -> Result<Response, ApiError> {
     let view = span(&session, asked.from, asked.to, asked.filter)?;
-    let format = session.format().ok_or_else(|| if session.is_table() { of_table() } else { nothing_read() })?;
-    let schema = schema_with_flaws(&format);
+    let format = session.format();
+    if format.is_none() && !session.is_table() {
+        return Err(nothing_read());
+    }
+    let own = session.own().unwrap_or_else(|| Arc::new(OwnColumns::new(&[], 0, 0)));
     let (target, media_type, extension) = match asked.format {
         As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
         As::Ndjson => (WriteTarget::Ndjson, "application/x-ndjson", "ndjson"),
@@ -89,16 +98,23 @@ pub(crate) async fn rows(
     let session = Arc::clone(&asking.session);
     let prepare = move |store: &RowStore| {
         store.refresh();
+        let rows = match &format {
+            Some(format) => ExportRows::Log(LogRows::new(&schema_with_flaws(format, &own), &own)),
+            None => {
+                let map: TextMap = if target == WriteTarget::Csv { neutral } else { |text| Cow::Borrowed(text) };
+                ExportRows::Table(OwnRows::new(&store.schema(), store.has_flaws(), map))
+            }
+        };
         let fixed = store.each_bytes();
         let sizes = sizes(target, store.memory_bytes()).into_iter();
         let (lent, sizes) =
-            sizes.map(|sizes| (store.try_reserve(fixed + sizes.bytes(&format)), sizes)).find(|(lent, _)| lent.is_some())?;
-        Some((lent?, (sizes, files::name(&session, store.is_whole(), "", extension))))
+            sizes.map(|sizes| (store.try_reserve(fixed + sizes.bytes(rows.schema())), sizes)).find(|(lent, _)| lent.is_some())?;
+        Some((lent?, (rows, sizes, files::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
     let need = if target == WriteTarget::Parquet { ExportNeed::Parquet } else { ExportNeed::Text };
-    let (granted, (sizes, name)) = asking.grant(need, prepare).await?;
-    let job = RowsJob { alive, view, rows: LogRows::new(&schema), sizes };
+    let (granted, (rows, sizes, name)) = asking.grant(need, prepare).await?;
+    let job = RowsJob { alive, view, rows, sizes };
     let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
     Ok((files::head(media_type, &name), body).into_response())
 }
@@ -112,8 +128,8 @@ struct ExportSizes {
 
 impl ExportSizes {
     /// Memory of the rows on their way and of the writer.
-    fn bytes(&self, format: &LogFormat) -> u64 {
-        EXPORT_ROWS_FOLD * self.batch_bytes as u64 + self.settings.bytes(&schema_with_flaws(format), 1)
+    fn bytes(&self, schema: &SchemaRef) -> u64 {
+        EXPORT_ROWS_FOLD * self.batch_bytes as u64 + self.settings.bytes(schema, 1)
     }
 }
 
@@ -121,7 +137,9 @@ impl ExportSizes {
 pub(crate) fn least_bytes(need: ExportNeed, threads: usize) -> u64 {
     let target = if need == ExportNeed::Parquet { WriteTarget::Parquet } else { WriteTarget::Csv };
     let format = LogFormat::named("combined");
-    let rows = sizes(target, 0).pop().zip(format).map_or(0, |(sizes, format)| sizes.bytes(&format)) + each_bytes(threads);
+    let own = OwnColumns::new(&[], 0, 0);
+    let rows = sizes(target, 0).pop().zip(format).map_or(0, |(sizes, format)| sizes.bytes(&schema_with_flaws(&format, &own)))
+        + each_bytes(threads);
     rows.max(VIEW_PAGE_BYTES)
 }
 
@@ -144,8 +162,58 @@ struct RowsJob {
     /// The session is not idle while its rows are taken.
     alive: Weak<Session>,
     view: View,
-    rows: LogRows,
+    rows: ExportRows,
     sizes: ExportSizes,
+}
+
+/// Rows that gather until they are written.
+enum ExportRows {
+    Log(LogRows),
+    Table(OwnRows),
+}
+
+/// A row's values for [`OwnRows`].
+struct OwnRowValues<'a>(OwnRow<'a>);
+
+impl RowValues for OwnRowValues<'_> {
+    fn text(&self, number: usize) -> &[u8] {
+        self.0.text(number)
+    }
+
+    fn number(&self, number: usize) -> Option<u64> {
+        self.0.number(number)
+    }
+}
+
+impl ExportRows {
+    fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Log(rows) => rows.schema(),
+            Self::Table(rows) => rows.schema(),
+        }
+    }
+
+    fn push(&mut self, row: &ViewRow<'_>, is_csv: bool) {
+        match self {
+            Self::Log(rows) if is_csv => push_neutral(rows, row),
+            Self::Log(rows) => rows.push_flawed(&row.record, row.flaw, row.line),
+            Self::Table(rows) => rows.push(&OwnRowValues(row.own), row.flaw, row.line),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Log(rows) => rows.bytes(),
+            Self::Table(rows) => rows.bytes(),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        match self {
+            Self::Log(rows) => rows.finish(),
+            Self::Table(rows) => rows.finish(),
+        }
+    }
 }
 
 impl RowsJob {
@@ -154,11 +222,7 @@ impl RowsJob {
         let writer = BatchWriter::new(sink, "the export", rows.schema(), &settings).map_err(RenderError::Rows)?;
         let is_csv = settings.target == WriteTarget::Csv;
         let take = |row: &ViewRow<'_>| {
-            if is_csv {
-                push_neutral(&mut rows, row);
-            } else {
-                rows.push_flawed(&row.record, row.flaw, row.line);
-            }
+            rows.push(row, is_csv);
             if rows.bytes() < batch_bytes {
                 return Ok(());
             }
@@ -171,7 +235,7 @@ impl RowsJob {
     }
 }
 
-fn write(writer: &BatchWriter, rows: &mut LogRows) -> Result<(), PipeError> {
+fn write(writer: &BatchWriter, rows: &mut ExportRows) -> Result<(), PipeError> {
     let batch = rows.finish().map_err(|error| PipeError::new(ErrorClass::Corrupt, "the export", error.to_string()))?;
     if let Some(batch) = batch {
         writer.push(writer.prepare(batch).map_err(|error| error.of_input("the export"))?)?;
@@ -206,7 +270,9 @@ fn push_neutral(rows: &mut LogRows, row: &ViewRow<'_>) {
         row.line,
     ];
     let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
-    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
+    let own = record.own.map(|own| own.mapped(neutral));
+    let own = own.as_ref();
+    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, own, ..record };
     rows.push_flawed(&record, flaw, line);
 }
 
@@ -231,8 +297,8 @@ pub(crate) async fn panel(
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
     let ask = move |store: &RowStore, control: &Control| match column {
-        // The columns are others since.
-        _ if !Arc::ptr_eq(&schema, store.schema()) => Err(ViewError::Cancelled),
+        // The columns are others since: those of a log's own only become more.
+        Some(column) if schema.text_name(column) != store.schema().text_name(column) => Err(ViewError::Cancelled),
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };
@@ -278,9 +344,6 @@ pub(crate) async fn report(
     Extension(twin): Extension<DisconnectWatch>,
     QueryParams(asked): QueryParams<ReportAsked>,
 ) -> Result<Response, ApiError> {
-    if session.is_table() {
-        return Err(of_table());
-    }
     let (from, to) = (asked.from, asked.to);
     let view = span(&session, from, to, asked.filter)?;
     let asking = PendingExport::begin(sessions, session, twin)?;
@@ -289,14 +352,22 @@ pub(crate) async fn report(
         store.refresh();
         let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;
         let mut report = session.view_report(complete);
+        if session.is_table() {
+            let schema = store.schema();
+            let top = table_page_top(&schema);
+            let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class };
+            let view = store.view(&view, &wanted, control)?;
+            let table = ShownTable { name: session.name().to_owned(), schema, view, complete };
+            return Ok((report, Vec::new(), top, Some(table)));
+        }
         let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
-        Ok((report, week))
+        Ok((report, week, PAGE_TOP, None))
     };
-    let ((), (report, week)) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
-    let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
+    let ((), (report, week, top, table)) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
+    let bytes = VIEW_PAGE_BYTES + table.as_ref().map_or(0, |table| table_values_bytes(&table.schema, top));
+    let shown = ShownView { report, week, filter, from, to, top, table };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
-    let prepare =
-        move |store: &RowStore| Some((store.try_reserve(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
+    let prepare = move |store: &RowStore| Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole(), "", "html")));
     let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
     let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;
@@ -363,10 +434,14 @@ fn full(message: String) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "exports_full", message).retry_after(1)
 }
 
-/// Rows of a table are in a file that the server has, which `convert` reads.
-fn of_table() -> ApiError {
-    let message = "the rows and the page of a table are no downloads; rorqual convert makes CSV, NDJSON or Parquet of its file";
-    ApiError::new(StatusCode::CONFLICT, "table", message)
+/// Values of each column of texts on the page of a table: fewer where there are many columns.
+fn table_page_top(schema: &Schema) -> usize {
+    (PAGE_TABLE_VALUES / schema.panels().len().max(1)).clamp(PAGE_TABLE_TOP_MIN, PAGE_TOP)
+}
+
+/// Memory of the values and numbers on the page of a table.
+fn table_values_bytes(schema: &Schema, top: usize) -> u64 {
+    (schema.panels().len() * top + schema.own_numbers()) as u64 * PAGE_VALUE_BYTES
 }
 
 fn nothing_read() -> ApiError {

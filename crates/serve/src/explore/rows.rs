@@ -4,10 +4,12 @@ use crate::admission::{PermitGuard, PermitKind, PermitPool};
 use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
+use crate::setting::SESSIONS;
 use axum::http::StatusCode;
 use metrics::histogram;
 use rorqual_crossfilter::{RowStore, ViewError};
 use rorqual_pipe::Control;
+use rorqual_pipe::setting::MEMORY;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -271,7 +273,9 @@ fn superseded() -> ApiError {
 }
 
 pub(crate) fn gone() -> ApiError {
-    let message = "the rows of this session gave their place to another session (--memory, --sessions), or it was deleted; send the log anew";
+    let message = format!(
+        "the rows of this session gave their place to another session ({MEMORY}, {SESSIONS}), or it was deleted; send the log anew"
+    );
     ApiError::new(StatusCode::GONE, "rows_gone", message)
 }
 

@@ -8,8 +8,9 @@ use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, ID_BYTES, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{NewUpload, Session, SessionContext, TableResources, no_file};
-use crate::state::{CacheSettings, Checkpoints, FileCache, SavedFormat, StateDir, StoredSession};
+use crate::session::{Journal, LogStores, NewUpload, Session, SessionContext, TableResources};
+use crate::setting::{SESSIONS, STATE};
+use crate::state::{CacheSettings, Checkpoints, FileCache, SavedColumns, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
@@ -212,7 +213,7 @@ impl Sessions {
         if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
         }
-        let message = format!("{open} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        let message = format!("{open} sessions are open, which is the limit ({SESSIONS}); cancel one, or try again later");
         Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
     }
 
@@ -221,7 +222,7 @@ impl Sessions {
     fn made(&self, announced: NewUpload, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
-        let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
+        let session = self.session(id, announced, format, LogStores::empty)?;
         session.keep_new();
         Ok(session)
     }
@@ -231,7 +232,7 @@ impl Sessions {
         id: String,
         announced: NewUpload,
         format: Option<rorqual_accesslog::format::LogFormat>,
-        store: impl FnOnce(&str, RowStoreSettings) -> Result<Arc<RowStore>, E>,
+        store: impl FnOnce(&LogStores) -> Result<Arc<RowStore>, E>,
     ) -> Result<Session, E> {
         let mut settings = self.settings.clone();
         if format.is_some() {
@@ -239,37 +240,46 @@ impl Sessions {
         }
         // A file that the server reads itself can be read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
-        let rows = self.rows_settings();
-        let store = match state {
-            Some(_) => store(&id, rows),
-            None => store("", rows),
+        let journal = match state {
+            Some(state) => Journal::Session(Arc::clone(state), id.clone()),
+            None => Journal::None,
         };
-        let kept = (store?, state.map(|state| Checkpoints::new(state, &id)));
-        Ok(Session::new(id, announced, settings, self.shares, kept, self.rate_limit, &self.shared))
+        let stores = self.stores(journal);
+        let kept = (store(&stores)?, state.map(|state| Checkpoints::new(state, &id)));
+        Ok(self.session_with(id, announced, settings, stores, kept))
     }
 
-    /// Settings of the rows of one session, without spilling.
-    pub(super) fn rows_settings(&self) -> RowStoreSettings {
-        RowStoreSettings {
+    /// One whose rows are in that store, and with the stores that may take its place.
+    pub(super) fn session_of(&self, id: String, announced: NewUpload, stores: LogStores, store: Arc<RowStore>) -> Session {
+        self.session_with(id, announced, self.settings.clone(), stores, (store, None))
+    }
+
+    fn session_with(
+        &self,
+        id: String,
+        announced: NewUpload,
+        settings: AnalyzeSettings,
+        stores: LogStores,
+        kept: (Arc<RowStore>, Option<Checkpoints>),
+    ) -> Session {
+        Session::new(id, announced, (settings, stores), self.shares, kept, self.rate_limit, &self.shared)
+    }
+
+    /// Settings for the stores of one session, whose rows are kept in that journal.
+    pub(super) fn stores(&self, journal: Journal) -> LogStores {
+        let rows = RowStoreSettings {
             countries: self.settings.countries.clone(),
             segment_rows: self.segment_rows,
             ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
-        }
-    }
-
-    /// An empty store for the rows of one session, which is kept where it has an id.
-    pub(super) fn store(&self, id: &str, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
-        let failed = |flag: &str, folder: String, cause: std::io::Error| {
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(flag, &folder, &cause))
         };
-        if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
-            let failed = |cause| failed("--state", state.folder(), cause);
-            let store = state.journal(id).and_then(|journal| RowStore::with_journal(settings, journal, self.rows_bytes_max()));
-            return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
+        LogStores {
+            settings: rows,
+            journal,
+            folder: self.spill.as_ref().map(|(folder, _)| folder.clone()),
+            file_bytes_max: self.rows_bytes_max(),
+            workers: self.shares.threads,
+            counts_numbers: self.shared.counts_numbers(),
         }
-        let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
-        let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
     }
 
     /// Bytes of a session's rows in files.
@@ -285,13 +295,13 @@ impl Sessions {
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let (mut known, mut wrong) =
-            state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
+            state.sessions().map_err(|cause| format!("{STATE} {}: {}", state.folder(), reason(&cause)))?;
         // Where there are too many, those stay that may go on, and the newest.
         known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
         for known in known {
             let open = open_count(&all);
-            let no_place = format!("{}: its session {} found no place (--sessions)", state.folder(), known.id);
+            let no_place = format!("{}: its session {} found no place ({SESSIONS})", state.folder(), known.id);
             let is_full = all.len() >= self.all_max() || (!known.ended && open >= self.sessions_max);
             if is_full || !self.rows_fit(&all, u64::from(!known.ended)) {
                 wrong.push(no_place);
@@ -331,8 +341,9 @@ impl Sessions {
             return Err(lost());
         }
         let journal = found.journal.try_clone()?;
-        let store = |_: &str, settings| {
-            let store = RowStore::restore(settings, journal, self.rows_bytes_max(), &found.head)?;
+        let own = saved.own.as_ref().map(SavedColumns::columns).map(Arc::new);
+        let store = |stores: &LogStores| {
+            let store = RowStore::restore(stores.settings_with(own), journal, self.rows_bytes_max(), &found.head)?;
             // Where the later part is not whole, the session goes on from an earlier checkpoint.
             store.verify().map(|()| store)
         };

@@ -1,8 +1,11 @@
 //! A view as one page, which the program makes.
 
 use rorqual_accesslog::report::LogReport;
+use rorqual_accesslog::schema::Schema;
+use rorqual_crossfilter::ViewResult;
 use rorqual_pipe::{Control, Sink};
 use rorqual_render::RenderError;
+use std::sync::Arc;
 
 /// Makes the page of a view.
 pub type ViewPage = fn(&ShownView, &Control, &mut dyn Sink) -> Result<(), RenderError>;
@@ -22,4 +25,19 @@ pub struct ShownView {
     pub to: Option<f64>,
     /// Rows of each table.
     pub top: usize,
+    /// Of a table its columns, in place of a log's numbers.
+    pub table: Option<ShownTable>,
+}
+
+/// The columns of a table.
+#[derive(Debug)]
+pub struct ShownTable {
+    /// Name of the file.
+    pub name: String,
+    /// Its columns.
+    pub schema: Arc<Schema>,
+    /// Their values.
+    pub view: ViewResult,
+    /// All of it was read.
+    pub complete: bool,
 }

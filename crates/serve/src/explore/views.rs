@@ -22,6 +22,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Columns of numbers that have a distribution, for each row that panels have, where an answer is
+/// cut.
+const NUMBERS_FOLD: usize = 8;
+
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +63,7 @@ impl QueuedView {
 
     /// It was read before; only rows with other columns came meanwhile.
     fn view(&self, session: &Session, store: &RowStore) -> Result<View, ViewError> {
-        self.0.view(session, store.schema()).map_err(|_| ViewError::Cancelled)
+        self.0.view(session, &store.schema()).map_err(|_| ViewError::Cancelled)
     }
 }
 
@@ -158,13 +162,14 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         store.refresh();
-        let stack = stack(store.schema(), stacked.as_deref()).map_err(|_| ViewError::Cancelled)?;
+        let stack = stack(&store.schema(), stacked.as_deref()).map_err(|_| ViewError::Cancelled)?;
         let wanted = ViewParts { top, buckets, stack };
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
-        let value = ViewAnswer::new(viewed, (stack, store.schema()), complete, seconds, asked_of.zone_seconds(), top);
+        let value = ViewAnswer::new(viewed, (stack, &store.schema()), complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
             value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+            value.answer.numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
         };
         Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };
@@ -194,7 +199,7 @@ pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, b
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let look = look.view(&asked_of, store)?;
-        let mut panel = match panel_column(store.schema(), &asked.field).map_err(|_| ViewError::Cancelled)? {
+        let mut panel = match panel_column(&store.schema(), &asked.field).map_err(|_| ViewError::Cancelled)? {
             Some(column) => store.panel(&look, column, &wanted, control),
             None => store.statuses(&look, &wanted, control),
         }?;

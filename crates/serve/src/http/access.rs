@@ -1,5 +1,6 @@
 //! Address and names of a server, and its protection from others on the way.
 
+use crate::setting::{BEHIND_PROXY, BIND, PUBLIC_URL, TLS_CERT, TLS_KEY};
 use axum::http::Uri;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -66,23 +67,22 @@ impl Access {
         if let Some(url) = &self.public_url {
             public_authority(url)?;
             if self.tls.is_none() && !self.behind_proxy {
-                return Err(
-                    "--public-url: nobody does the TLS of this address; give --tls-cert and --tls-key, or --behind-proxy"
-                        .to_owned(),
-                );
+                return Err(format!(
+                    "{PUBLIC_URL}: nobody does the TLS of this address; give {TLS_CERT} and {TLS_KEY}, or {BEHIND_PROXY}"
+                ));
             }
         }
         if self.behind_proxy && self.public_url.is_none() {
-            return Err("--behind-proxy: give the address that browsers see by --public-url https://NAME".to_owned());
+            return Err(format!("{BEHIND_PROXY}: give the address that browsers see by {PUBLIC_URL} https://NAME"));
         }
         if !bind.is_loopback() && self.tls.is_none() && !self.behind_proxy {
             return Err(format!(
-                "--bind {bind}: others can reach this address, and would see logs and token in the clear; give --tls-cert and --tls-key, or, where a \
-                 proxy does the TLS, --behind-proxy and --public-url https://NAME"
+                "{BIND} {bind}: others can reach this address, and would see logs and token in the clear; give {TLS_CERT} and {TLS_KEY}, or, where a \
+                 proxy does the TLS, {BEHIND_PROXY} and {PUBLIC_URL} https://NAME"
             ));
         }
         if bind.is_unspecified() && self.public_url.is_none() {
-            return Err(format!("--bind {bind} has no name that a browser could ask for; give one by --public-url https://NAME"));
+            return Err(format!("{BIND} {bind} has no name that a browser could ask for; give one by {PUBLIC_URL} https://NAME"));
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ fn with_bare_names(mut hosts: Vec<String>, scheme: &str) -> Vec<String> {
 
 /// `name` or `name:port` of the address that browsers see, in small letters as browsers have it.
 fn public_authority(url: &str) -> Result<String, String> {
-    let wrong = |what: &str| format!("--public-url {url}: {what}; it is as https://logs.example or https://logs.example:8443");
+    let wrong = |what: &str| format!("{PUBLIC_URL} {url}: {what}; it is as https://logs.example or https://logs.example:8443");
     let parsed: Uri = url.parse().map_err(|_| wrong("is no address"))?;
     if parsed.scheme_str() != Some("https") {
         return Err(wrong("does not begin with https://"));
@@ -193,9 +193,9 @@ mod tests {
             ("0.0.0.0", false, false, None, Some("in the clear")),
             ("::", false, false, None, Some("in the clear")),
             ("::ffff:127.0.0.1", false, false, None, Some("in the clear")),
-            ("0.0.0.0", true, false, None, Some("--public-url")),
-            ("127.0.0.1", false, true, None, Some("--public-url")),
-            ("127.0.0.1", false, false, name, Some("--behind-proxy")),
+            ("0.0.0.0", true, false, None, Some("\"public_url\"")),
+            ("127.0.0.1", false, true, None, Some("\"public_url\"")),
+            ("127.0.0.1", false, false, name, Some("\"behind_proxy\"")),
             ("127.0.0.1", false, true, Some("http://logs.example"), Some("https://")),
             ("127.0.0.1", false, true, Some("logs.example"), Some("https://")),
             ("127.0.0.1", false, true, Some("https://logs.example/logs"), Some("path")),

@@ -7,6 +7,7 @@ use crate::http::connections::{ConnectionSlot, Connections};
 use crate::http::drain::Drain;
 use crate::http::error::ApiError;
 use crate::http::token::{AccessGrant, AccessToken};
+use crate::setting::TOKEN_FILE;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -36,11 +37,15 @@ enum Credential {
 }
 
 /// For a person who opened the address without its token.
-const NO_TOKEN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>rorqual: the token is missing</title>\n\
+fn no_token_page() -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>rorqual: the token is missing</title>\n\
      <h1>The token is missing or wrong</h1>\n\
      <p>Open the whole link that <code>rorqual serve</code> printed when it was started: it ends in <code>/?token=</code> and the token.</p>\n\
-     <p>Without <code>--token-file</code> each start has a new token, and links of earlier ones are no longer good. With it, the token is what \
-     that file has.</p>\n</html>\n";
+     <p>Without <code>{TOKEN_FILE}</code> each start has a new token, and links of earlier ones are no longer good. With it, the token is what \
+     that file has.</p>\n</html>\n"
+    )
+}
 
 /// Scripts, workers and all else come from the page's own files; text becomes markup only through
 /// the one policy of the page's framework, for its own templates, and the address of a worker only
@@ -264,7 +269,7 @@ fn explained(refused: ApiError) -> Response {
     let (mut parts, _json) = refused.into_response().into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    Response::from_parts(parts, NO_TOKEN_PAGE.into())
+    Response::from_parts(parts, no_token_page().into())
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use crate::http::secrets;
 use crate::limits::{HANDSHAKE_TIME_MAX, PEM_BYTES_MAX};
+use crate::setting::{TLS_CERT, TLS_KEY};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -53,19 +54,19 @@ impl Tls {
 fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
     let pem = secrets::public(certificate, PEM_BYTES_MAX)?;
     let chain: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let chain = chain.map_err(|error| format!("--tls-cert {}: {error}", certificate.display()))?;
+    let chain = chain.map_err(|error| format!("{TLS_CERT} {}: {error}", certificate.display()))?;
     if chain.is_empty() {
-        return Err(format!("--tls-cert {}: has no certificate (PEM)", certificate.display()));
+        return Err(format!("{TLS_CERT} {}: has no certificate (PEM)", certificate.display()));
     }
     let pem = secrets::key(key, PEM_BYTES_MAX)?;
-    let key_der = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| format!("--tls-key {}: {error}", key.display()))?;
+    let key_der = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| format!("{TLS_KEY} {}: {error}", key.display()))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_no_client_auth()
         .with_single_cert(chain, key_der);
     let mut config =
-        config.map_err(|error| format!("--tls-cert {} and --tls-key {}: {error}", certificate.display(), key.display()))?;
+        config.map_err(|error| format!("{TLS_CERT} {} and {TLS_KEY} {}: {error}", certificate.display(), key.display()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

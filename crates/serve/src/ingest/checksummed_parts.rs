@@ -8,10 +8,12 @@ use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{BodyTransport, TransferEnd, Transport};
 use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX};
 use crate::session::Session;
+use crate::setting::SESSIONS;
 use axum::http::StatusCode;
 use rorqual_crossfilter::Reservation;
 use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use rorqual_pipe::{BufferPool, Lease};
 use std::sync::Arc;
 use tokio::time::timeout;
@@ -105,23 +107,28 @@ impl ChecksummedPart {
     fn too_long(&self) -> ApiError {
         match self.room {
             ChecksumMemory::Lent { .. } => too_long(CHECKED_BYTES_MAX, ""),
-            ChecksumMemory::Spare { .. } => too_long(CHECKED_SPARE_BYTES, NO_ROOM),
+            ChecksumMemory::Spare { .. } => too_long_to_spare(),
         }
     }
 }
 
-/// The reason for which a part may have less than usual.
-const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
+/// The refusal of a part where it may have less than usual.
+fn too_long_to_spare() -> ApiError {
+    let why = format!(" where a session has no memory to spare beside its rows, as here ({MEMORY}, {SESSIONS})");
+    too_long(CHECKED_SPARE_BYTES, &why)
+}
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
 async fn spare(spare: &PermitPool, length: Option<u64>) -> Result<ChecksumMemory, ApiError> {
     if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
-        return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
+        return Err(too_long_to_spare());
     }
     let place = timeout(CHECKED_SPARE_TIME_MAX, spare.acquire()).await;
     let place = place.map_err(|_elapsed| {
-        let message = "this session has no memory to spare beside its rows, and what is there for a part with a checksum all the same is in use \
-                       (--memory, --sessions, --temp-max)";
+        let message = format!(
+            "this session has no memory to spare beside its rows, and what is there for a part with a checksum all the same is in use \
+             ({MEMORY}, {SESSIONS}, {TEMP_MAX})"
+        );
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
     })?;
     Ok(ChecksumMemory::Spare { _place: place })
@@ -160,7 +167,7 @@ fn too_slow() -> ApiError {
     let seconds = CHECKED_SPARE_TIME_MAX.as_secs();
     let message = format!(
         "the part did not come within {seconds} s, and others may wait for its memory: send smaller parts, or start the server with more \
-         --memory or --temp-max"
+         {MEMORY} or {TEMP_MAX}"
     );
     ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
 }

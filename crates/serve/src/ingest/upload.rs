@@ -7,6 +7,7 @@ use crate::ingest::transport::Interruption;
 use crate::ingest::transport::Transport;
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use crate::session::{Session, too_long};
+use crate::setting::SESSIONS;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -159,7 +160,7 @@ pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError 
         Interruption::Slow => (
             StatusCode::REQUEST_TIMEOUT,
             format!(
-                "less than {PACE_BYTES_MIN} bytes a second came for {} s at byte {offset}, and another session waits for the place (--sessions)",
+                "less than {PACE_BYTES_MIN} bytes a second came for {} s at byte {offset}, and another session waits for the place ({SESSIONS})",
                 PACE_TIME.as_secs()
             ),
         ),

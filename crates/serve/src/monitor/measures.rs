@@ -28,11 +28,11 @@ const COUNTERS: [(&str, &str); 11] = [
 const GAUGES: [(&str, &str); 19] = [
     ("rorqual_operations_in_flight", "Operations that run"),
     ("rorqual_build_info", "1, with the version"),
-    ("rorqual_memory_max_bytes", "Memory that the server may take (--memory)"),
+    ("rorqual_memory_max_bytes", "Memory that the server may take"),
     ("rorqual_peak_bytes", "Peak resident size"),
     ("rorqual_receive_bytes_per_second", "What all sessions take in now"),
     ("rorqual_sessions", "Sessions by state"),
-    ("rorqual_sessions_max", "Sessions that may run at a time (--sessions)"),
+    ("rorqual_sessions_max", "Sessions that may run at a time"),
     ("rorqual_spilled_bytes", "Bytes in the temporary files of rows"),
     ("rorqual_pool_bytes", "What the blocks of all running sessions may take"),
     ("rorqual_pool_lent_bytes", "What of it is lent now"),
@@ -49,7 +49,7 @@ const GAUGES: [(&str, &str); 19] = [
 
 const HISTOGRAMS: [(&str, &str); 8] = [
     ("rorqual_operation_seconds", "How long operations take"),
-    ("rorqual_checkpoint_seconds", "Keeping a session for the next server (--state)"),
+    ("rorqual_checkpoint_seconds", "Keeping a session for the next server"),
     ("rorqual_parse_seconds", "Turns of sessions: runs over what came, or over a file"),
     ("rorqual_report_seconds", "Making a live report"),
     ("rorqual_view_seconds", "Answering a question about rows, once it has its turn"),

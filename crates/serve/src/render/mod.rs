@@ -8,10 +8,12 @@ use crate::http::disconnect_watch::DisconnectWatch;
 use crate::http::error::ApiError;
 use crate::http::extract::PathKey;
 use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
+use crate::setting::RENDERS;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, ErrorClass, Sink, format_size, stats};
 use rorqual_render::{ErrorKind, PageInput, RenderError, Source, Templates, Value};
 use std::collections::BTreeMap;
@@ -105,7 +107,7 @@ impl Renders {
         let memory = format_size(memory_bytes);
         for (name, control) in lock(&self.running).values().filter(|(_, control)| !control.stopped()) {
             control.stop();
-            (self.given.failed)(name, &format!("stopped, as the server came near its --memory {memory}"));
+            (self.given.failed)(name, &format!("stopped, as the server came near its {MEMORY} {memory}"));
         }
     }
 
@@ -177,7 +179,7 @@ pub(crate) async fn render(
 }
 
 fn full(places: usize) -> ApiError {
-    let message = format!("all {places} places for renderings are taken; more by `serve --renders N`");
+    let message = format!("all {places} places for renderings are taken; more by `serve {RENDERS} N`");
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", message).retry_after(1)
 }
 
@@ -188,7 +190,7 @@ fn refusal(error: &RenderError) -> ApiError {
         }
         _ if is_missing(error) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
         _ if error.is_stop() => {
-            let message = "stopped, as the server came near its --memory; come again";
+            let message = format!("stopped, as the server came near its {MEMORY}; come again");
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", message).retry_after(1)
         }
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),

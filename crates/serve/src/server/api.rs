@@ -209,15 +209,19 @@ struct ColumnAnswer {
     kind: &'static str,
     /// Of numbers.
     unit: Option<&'static str>,
+    /// Of texts.
+    content: Option<&'static str>,
 }
 
 async fn columns(PathSession(session): PathSession, Extension(holder): Extension<PermitOwner>) -> Result<Response, ApiError> {
     let ticket = holder.ticket().await;
     let schema = session.schema();
+    let mut texts = 0..;
     let column = |own: &OwnColumn| ColumnAnswer {
         name: own.name.clone(),
         kind: if own.unit.is_some() { "number" } else { "text" },
         unit: own.unit.map(NumberUnit::name),
+        content: if own.unit.is_some() { None } else { texts.next().map(|number| schema.text_kind(number).name()) },
     };
     let mut answer = ColumnsAnswer { columns: schema.own().iter().map(column).collect() };
     let json = capped_json(&mut answer, 0, |_, _| {}).ok_or_else(views::too_long)?;

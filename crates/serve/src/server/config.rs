@@ -4,6 +4,7 @@ use crate::explore::view_page::ViewPage;
 use crate::http::access::Access;
 use crate::render::Rendering;
 use crate::session::TableOpener;
+use crate::setting::PORT;
 use crate::state::CacheSettings;
 use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::BudgetError;
@@ -80,7 +81,7 @@ impl fmt::Display for StartError {
             Self::Budget(error) => error.fmt(f),
             Self::Refused(why) => f.write_str(why),
             Self::Listen { address, cause } => {
-                write!(f, "cannot listen on {address}: {cause} (another --port, or 0 for a free one?)")
+                write!(f, "cannot listen on {address}: {cause} (another {PORT}, or 0 for a free one?)")
             }
         }
     }

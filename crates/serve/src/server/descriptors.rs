@@ -1,6 +1,7 @@
 //! Open files: as many as the server may need are allowed at its start, or it does not start.
 
 use crate::limits::{FILES_BASE, FILES_PER_CONNECTION, FILES_PER_SESSION};
+use crate::setting::CONNECTIONS;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Files that a server of so many connections and sessions may have open at a time.
@@ -20,8 +21,8 @@ pub(crate) fn allow(needed: u64, connections: usize) -> Result<(), String> {
     }
     let cannot = |why: &str| {
         format!(
-            "--connections {connections}: the server may need {needed} open files, and {why}; raise that (`ulimit -n {needed}`), or give fewer \
-             --connections"
+            "{CONNECTIONS} {connections}: the server may need {needed} open files, and {why}; raise that (`ulimit -n {needed}`), or give fewer \
+             {CONNECTIONS}"
         )
     };
     if hard < needed {

@@ -21,10 +21,12 @@ use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
 use crate::session::{NewUpload, TableResources, TableSource};
+use crate::setting::STATE;
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
 use config::{Config, StartError};
+use rorqual_pipe::setting::TEMP_MAX;
 use rorqual_pipe::{Input, reason};
 use rorqual_store::Store;
 use shares::{admission, allot, connections_max, export_advice};
@@ -116,7 +118,7 @@ impl Server {
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
         if config.state.is_some() && config.spill.is_none() {
-            return Err(StartError::Refused("--state keeps rows in files, of which --temp-max 0 allows none".to_owned()));
+            return Err(StartError::Refused(format!("{STATE} keeps rows in files, of which {TEMP_MAX} 0 allows none")));
         }
         let state = config.state.as_deref().map(StateDir::open).transpose().map_err(StartError::Refused)?;
         let address = SocketAddr::new(config.access.bind, config.port);
@@ -262,7 +264,7 @@ impl Server {
         if self.sessions.keeps() {
             if tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await.is_err() {
                 let seconds = KEEP_TIME_MAX.as_secs();
-                tracing::warn!(seconds, "not all was kept in time: what was not goes on from its last checkpoint (--state)");
+                tracing::warn!(seconds, "not all was kept in time: what was not goes on from its last checkpoint");
             }
         } else {
             self.sessions.cancel_all();

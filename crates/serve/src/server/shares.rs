@@ -6,6 +6,7 @@ use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
 use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES, TABLES_READING_SHARE};
 use crate::server::config::{Config, StartError};
+use crate::setting::{CONNECTIONS, RENDERS, SESSIONS};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
     RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, TABLE_NUMBERS_BYTES, THREAD_BYTES, recorder_bytes,
@@ -96,7 +97,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("latest reports", REPORTS_KEPT_BYTES as u64),
         ("threads of a question", threads * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
-        ("reading of tables (a 4th of --memory)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
+        ("reading of tables (a 4th of all)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
         ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
         ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
@@ -107,15 +108,15 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
     let beside: Vec<(String, u64)> = admission.holders().chain(holders).collect();
     let instead = match (config.sessions_max > 1, places(config) > 0) {
         // Fewer that are more than one can need more: they share fewer turns.
-        (true, false) => "--sessions 1 or fewer --connections",
-        (true, true) => "--sessions 1, fewer --connections or --renders",
-        (false, true) => "fewer --connections or --renders",
-        (false, false) => "fewer --connections",
+        (true, false) => format!("{SESSIONS} 1 or fewer {CONNECTIONS}"),
+        (true, true) => format!("{SESSIONS} 1, fewer {CONNECTIONS} or {RENDERS}"),
+        (false, true) => format!("fewer {CONNECTIONS} or {RENDERS}"),
+        (false, false) => format!("fewer {CONNECTIONS}"),
     };
     // Permits that uploads share, those to the end of a log, and files that the server reads
     // itself.
     let runs = 1 + admission.count(PermitKind::Decoder) + config.reading;
-    config.settings.shares_beside(&beside, runs as u64, instead)
+    config.settings.shares_beside(&beside, runs as u64, &instead)
 }
 
 /// The permits of a server with these settings.

@@ -4,7 +4,7 @@ use super::phase::{Phase, SessionEnd};
 use super::runs::FailOnUnwind;
 use super::{Session, SessionState};
 use crate::limits::{CACHED_PART_BYTES, LAST_LINE_BYTES_MAX};
-use crate::state::{CacheEntry, SavedFile, SavedFormat, SavedSession};
+use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession};
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::RowStore;
@@ -23,7 +23,7 @@ const SOUGHT_BYTES: u64 = 256 << 10;
 
 /// The cache's entry of a session's file.
 pub(crate) struct CachedFile {
-    entry: CacheEntry,
+    entry: Arc<CacheEntry>,
     file: File,
     /// Bytes of the file whose rows came from the cache.
     taken_bytes: u64,
@@ -54,7 +54,7 @@ pub(super) enum FileLeft {
 }
 
 impl CachedFile {
-    pub(crate) fn new(entry: CacheEntry, file: File) -> Self {
+    pub(crate) fn new(entry: Arc<CacheEntry>, file: File) -> Self {
         Self { entry, file, taken_bytes: 0, read: Mutex::default() }
     }
 
@@ -90,14 +90,6 @@ impl CachedFile {
         };
         let file = again().map_err(|cause| Error::io(name, "cannot open again", cause))?;
         Input::from_file(name.to_owned(), file).map(Input::into_utf8)
-    }
-
-    /// Stops keeping its rows; told once.
-    fn give_up(&self, name: &str, why: &str) {
-        if !self.entry.checkpoints.removed() {
-            tracing::warn!(file = name, why, "the rows of this file are not kept for the next time (--cache-dir)");
-            self.entry.checkpoints.remove();
-        }
     }
 }
 
@@ -247,7 +239,7 @@ impl Session {
         });
         match kept.and_then(|()| cached.entry.make_room()) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
-            Err(why) => cached.give_up(self.name(), &why),
+            Err(why) => cached.entry.give_up(&why),
         }
     }
 
@@ -256,6 +248,7 @@ impl Session {
         // Its name is its path, and that is with the file.
         let mut saved = SavedSession::new("", self.created, self.analyzer.analysis().counts());
         saved.format = format.as_ref().map(SavedFormat::new);
+        saved.own = self.own().as_deref().map(SavedColumns::new);
         saved.guess.clone_from(&self.lock().guess);
         (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, self.control.decoded_bytes());
         saved.ended = Some(SessionEnd::Finished);

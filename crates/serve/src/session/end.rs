@@ -3,6 +3,7 @@
 use super::phase::{Failure, Phase, RunOutcome, SessionEnd};
 use super::{Session, SessionInner, lock};
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
+use crate::setting::SESSIONS;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::report::InputReport;
 use std::sync::{Arc, MutexGuard};
@@ -73,8 +74,8 @@ impl Session {
         let inner = self.lock();
         let is_away = inner.phase.holds_up_since().is_some();
         if is_away {
-            let message = "its place was needed by another session (--sessions) while nothing came; send the log anew";
-            self.stop(inner, Some(Failure::Displaced { message: message.to_owned() }));
+            let message = format!("its place was needed by another session ({SESSIONS}) while nothing came; send the log anew");
+            self.stop(inner, Some(Failure::Displaced { message }));
         }
         is_away
     }

@@ -4,7 +4,7 @@ use super::phase::{ParkedUpload, Phase, SessionEnd};
 use super::runs::UploadRun;
 use super::{Session, lock, try_lock};
 use crate::ingest::feed::Feed;
-use crate::state::{Checkpoints, SavedFormat, SavedSession, StoredSession};
+use crate::state::{Checkpoints, SavedColumns, SavedFormat, SavedSession, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Session {
         match checkpoints.write(|| self.saved(reading, ended), || store.checkpoint()) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
             // The one before stays, from which the upload goes on after a restart.
-            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
+            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint"),
         }
     }
 
@@ -71,6 +71,7 @@ impl Session {
             saved.format = inner.format.as_ref().map(SavedFormat::new);
             saved.guess.clone_from(&inner.guess);
         }
+        saved.own = self.own().as_deref().map(SavedColumns::new);
         if ended.is_some() {
             (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
         } else if let Some(SuspendedInput { place, lines, .. }) = reading.map(LogRun::left) {
@@ -132,7 +133,7 @@ impl Session {
             return;
         };
         if let Err(error) = checkpoints.sync(|| journal?.sync_data()) {
-            tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
+            tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure");
         }
     }
 

@@ -3,6 +3,7 @@
 mod cached;
 mod end;
 mod kept;
+mod log_stores;
 mod phase;
 mod runs;
 mod shown;
@@ -11,6 +12,7 @@ mod table_resources;
 mod uploads;
 
 pub(crate) use cached::CachedFile;
+pub(crate) use log_stores::{Journal, LogStores};
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
@@ -27,16 +29,18 @@ use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
 use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
+use crate::setting::SESSIONS;
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
 use phase::{Failure, ParkedUpload, Phase};
-use rorqual_accesslog::Options;
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_accesslog::schema::Schema;
+use rorqual_accesslog::{Options, OwnColumns};
 use rorqual_crossfilter::{Recordings, RowStore};
+use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, FollowStatus, format_size};
 use runs::UploadRun;
 use serde::Serialize;
@@ -137,6 +141,9 @@ pub(crate) struct Session {
     reading: Mutex<Option<UploadRun>>,
     inner: Mutex<SessionInner>,
     rows: SharedRowStore,
+    /// Other stores for the rows of a log with columns of its own.
+    stores: LogStores,
+    recordings: Recordings,
     reports: Reports,
     /// Its checkpoints, where it outlives the server.
     checkpoints: Option<Checkpoints>,
@@ -179,6 +186,11 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
+    /// True if the memory of the distributions of numbers is that of all questions.
+    pub(crate) fn counts_numbers(&self) -> bool {
+        self.tables.has_memory()
+    }
+
     pub(crate) fn new(tables: TableResources, admission: &Admission) -> Arc<Self> {
         Arc::new(Self {
             sessions_max: admission.count(PermitKind::Session),
@@ -195,13 +207,14 @@ impl Session {
     pub(crate) fn new(
         id: String,
         announced: NewUpload,
-        settings: AnalyzeSettings,
+        (settings, stores): (AnalyzeSettings, LogStores),
         shares: AnalysisShares,
         (store, checkpoints): (Arc<RowStore>, Option<Checkpoints>),
         rate_limit: Option<u64>,
         shared: &Arc<SessionContext>,
     ) -> Self {
-        let options = Options { recording: Some(Arc::new(Recordings::in_turns(&store))), untallied: true, only: None };
+        let recordings = Recordings::in_turns(&store);
+        let options = Options { recording: Some(Arc::new(recordings.clone())), untallied: true, only: None };
         let analyzer = Analyzer::new(&settings, shares, options);
         let phase = match announced.is_file {
             true => Phase::Queued,
@@ -215,7 +228,7 @@ impl Session {
             format: None,
             guess: None,
             table: None,
-            schema: Arc::clone(store.schema()),
+            schema: store.schema(),
             followed: None,
             dedicated: false,
             touched: Instant::now(),
@@ -237,6 +250,8 @@ impl Session {
             reading: Mutex::default(),
             inner: Mutex::new(inner),
             rows: SharedRowStore::new(store, shared.turn.clone()),
+            stores,
+            recordings,
             reports: Reports::new(&shared.kept),
             checkpoints,
             cached: None,
@@ -362,7 +377,14 @@ impl Session {
 
     /// Columns of the rows.
     pub(crate) fn schema(&self) -> Arc<Schema> {
-        Arc::clone(&self.lock().schema)
+        // Columns of a log's own turn up while it is read.
+        let of_rows = self.rows.store().map(|store| store.schema());
+        of_rows.unwrap_or_else(|| Arc::clone(&self.lock().schema))
+    }
+
+    /// The columns of a log's own; `None` where it has none, or its rows are gone.
+    pub(crate) fn own(&self) -> Option<Arc<OwnColumns>> {
+        self.rows.store()?.own().cloned()
     }
 
     /// True if its rows are those of a table, and no log's.
@@ -378,7 +400,7 @@ impl Session {
         }
         let message = format!(
             "this filter may take {} of memory, and one of this session {}: write a shorter one with fewer regular expressions, \
-             or start the server with more --memory or fewer --sessions",
+             or start the server with more {MEMORY} or fewer {SESSIONS}",
             format_size(bytes),
             format_size(most)
         );

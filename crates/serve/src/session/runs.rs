@@ -7,7 +7,7 @@ use crate::admission::scheduler::WorkerGrant as ParseTurn;
 use crate::ingest::feed::{FeedSource, is_enough};
 use crate::state::Checkpoints;
 use rorqual_accesslog::analyze::{LogRun, SliceEnd};
-use rorqual_accesslog::format::detect;
+use rorqual_accesslog::format::{LogFormat, detect};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::{BlockSource, FollowStatus, Input};
 use std::fs::File;
@@ -207,9 +207,31 @@ impl Session {
     }
 
     pub(super) fn found(&self, detection: &rorqual_accesslog::format::Detection) {
-        let mut inner = self.lock();
-        inner.format = Some(detection.format.clone());
-        inner.guess = Guess::new(detection);
+        {
+            let mut inner = self.lock();
+            inner.format = Some(detection.format.clone());
+            inner.guess = Guess::new(detection);
+        }
+        self.store_anew(&detection.format);
+    }
+
+    /// Puts a store with the columns of the log's own in the place of the empty one. Where there
+    /// can be none, the log is read without them, and the log of the server says so.
+    fn store_anew(&self, format: &LogFormat) {
+        let Some(made) = self.stores.of_format(format) else { return };
+        match self.rows.replace(|| made) {
+            Some(Ok(store)) => {
+                self.lock().schema = store.schema();
+                self.recordings.redirect(&store);
+                // What is kept of the first store goes with its journal.
+                self.keep_new();
+                self.checkpoints.iter().for_each(Checkpoints::outdate);
+            }
+            Some(Err(error)) => {
+                tracing::warn!(session = self.id, error = error.message(), "the columns of the log's own have no store");
+            }
+            None => {}
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct SessionView {
     reopened: Option<ReopenedView>,
     /// Number of the columns of a table; they are others where it changes. `None` of a log.
     columns: Option<usize>,
+    /// Number of the columns of a log's own, of which there may be more while it comes.
+    own_columns: usize,
 }
 
 /// Events of a followed file.
@@ -70,11 +72,14 @@ impl Session {
             kept: None,
             reopened: self.reopened(),
             columns: inner.table.as_ref().map(|_| inner.schema.own().len()),
+            own_columns: 0,
         };
+        let is_log = inner.table.is_none();
         drop(inner);
         // After the state, since a session that is shown as finished is on the disk; and without
         // the lock, since this asks the disk.
-        SessionView { kept: self.kept(), ..view }
+        let own_columns = if is_log { self.schema().own().len() } else { 0 };
+        SessionView { kept: self.kept(), own_columns, ..view }
     }
 
     /// The report as JSON, at most a little old, the same for all who ask; `None` until the format

@@ -126,8 +126,7 @@ impl Session {
             self.look_anew();
             let make = || tables.store(schema, file_bytes);
             let Some(store) = self.rows.replace(make).transpose()? else { return Ok(()) };
-            let schema = Arc::clone(store.schema());
-            self.lock().schema = schema;
+            self.lock().schema = store.schema();
             if table.record(&store, &self.control)? == TableEnd::Whole {
                 return Ok(());
             }

@@ -4,13 +4,15 @@ use super::table::{TableOpener, TableSource};
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
 use crate::explore::sessions::SessionMemory;
 use crate::limits::TABLE_READING_SHARE;
+use crate::setting::SESSIONS;
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::limits::{
     RECORDER_BYTES, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, TABLE_NUMBERS_BYTES, table_columns_bytes, table_recorder_bytes,
     table_segment_bytes, table_segment_rows,
 };
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
-use rorqual_pipe::{format_size, reason};
+use rorqual_pipe::setting::{TEMP_DIR, TEMP_MAX};
+use rorqual_pipe::{Setting, format_size, reason};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -71,6 +73,11 @@ impl TableResources {
         Handle::current().block_on(self.turn())
     }
 
+    /// True if the memory of tables is apart from the sessions' shares.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.reading_bytes.is_some()
+    }
+
     /// Memory in which a table is read.
     pub(crate) fn reading_bytes(&self) -> u64 {
         self.reading_bytes.unwrap_or(self.memory.shares.tables_bytes / TABLE_READING_SHARE)
@@ -92,11 +99,10 @@ impl TableResources {
     /// A sentence for its sender.
     pub(crate) fn spool(&self) -> Result<SpooledTable, String> {
         let Some((folder, bytes_max)) = &self.spill else {
-            let message = "a table is in a temporary file until it is read, and this server writes none (--temp-max 0)";
-            return Err(message.to_owned());
+            return Err(format!("a table is in a temporary file until it is read, and this server writes none ({TEMP_MAX} 0)"));
         };
         self.opener.as_ref().map_or(Ok(()), |opener| opener.check(self.reading_bytes()))?;
-        SpooledTable::new(folder, *bytes_max).map_err(|cause| no_file("--temp-dir", &folder.display().to_string(), &cause))
+        SpooledTable::new(folder, *bytes_max).map_err(|cause| no_file(TEMP_DIR, &folder.display().to_string(), &cause))
     }
 
     /// An empty store for the rows of a table, in the share of a session of which `file_bytes` of
@@ -149,13 +155,13 @@ impl TableResources {
             ..RowStoreSettings::new(share_bytes - beside(segment_rows, threads), question_bytes, threads)
         };
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        RowStore::new(settings).map_err(|cause| no_file("--temp-dir", &folder(), &cause))
+        RowStore::new(settings).map_err(|cause| no_file(TEMP_DIR, &folder(), &cause))
     }
 }
 
 /// Sentence about a file for rows that there can't be.
-pub(crate) fn no_file(flag: &str, folder: &str, cause: &io::Error) -> String {
-    format!("{folder}: there can be no file for rows ({flag}): {}", reason(cause))
+pub(crate) fn no_file(setting: Setting, folder: &str, cause: &io::Error) -> String {
+    format!("{folder}: there can be no file for rows ({setting}): {}", reason(cause))
 }
 
 impl SpooledTable {
@@ -175,13 +181,13 @@ impl SpooledTable {
         if self.bytes > self.bytes_max {
             return Err(format!(
                 "a table is in a temporary file until it is read, and a session's files have at most {} here \
-                 (--temp-max, divided by --sessions): send it compressed",
+                 ({TEMP_MAX}, divided by {SESSIONS}): send it compressed",
                 format_size(self.bytes_max)
             ));
         }
         self.file.write_all(bytes).map_err(|cause| {
             let reason = reason(&cause);
-            format!("cannot write the temporary file in which a table is until it is read (--temp-dir): {reason}")
+            format!("cannot write the temporary file in which a table is until it is read ({TEMP_DIR}): {reason}")
         })
     }
 

@@ -4,6 +4,7 @@ use super::{
     COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum, is_id,
 };
 use crate::limits::STATE_FILE_BYTES_MAX;
+use crate::setting::STATE;
 use rorqual_pipe::reason;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -27,8 +28,8 @@ impl StateDir {
     /// When it can't be written, or another server has it; for people.
     pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
         let taken = Self::take_folder(folder);
-        let taken = taken.map_err(|cause| format!("--state {}: {}", folder.display(), reason(&cause)))?;
-        let others = || format!("--state {}: another server has this folder; give each its own", folder.display());
+        let taken = taken.map_err(|cause| format!("{STATE} {}: {}", folder.display(), reason(&cause)))?;
+        let others = || format!("{STATE} {}: another server has this folder; give each its own", folder.display());
         taken.ok_or_else(others)
     }
 
@@ -135,7 +136,7 @@ impl StateDir {
     pub(crate) fn take<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> Result<T, String> {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
-            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
+            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint");
             // The rows to come do not go together with the later one. Where this fails, the next
             // checkpoint takes its place.
             let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());

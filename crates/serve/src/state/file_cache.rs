@@ -5,6 +5,7 @@
 use super::file_identity::FileIdentity;
 use super::{LOCK, SavedSession, StateDir, StoredSession, hex_id, is_id};
 use crate::limits::CACHED_FILE_BYTES_MIN;
+use crate::setting::{CACHE_DIR, CACHE_MAX};
 use crate::state::Checkpoints;
 use rorqual_pipe::{format_size, reason};
 use std::fs::{self, File};
@@ -58,7 +59,7 @@ impl FileCache {
     pub(crate) fn entry(&self, path: &Path, file: &File) -> Result<CacheEntry, NotCached> {
         let refused = |cause: io::Error| {
             let folder = self.settings.folder.display();
-            NotCached::Refused(format!("its rows are not kept for the next time (--cache-dir {folder}): {}", reason(&cause)))
+            NotCached::Refused(format!("its rows are not kept for the next time ({CACHE_DIR} {folder}): {}", reason(&cause)))
         };
         let identity = FileIdentity::of(path, file).map_err(refused)?;
         if identity.size() < CACHED_FILE_BYTES_MIN {
@@ -124,6 +125,14 @@ impl CacheEntry {
         self.dir.journal(&self.id)
     }
 
+    /// Stops keeping its rows; told once.
+    pub(crate) fn give_up(&self, why: &str) {
+        if !self.checkpoints.removed() {
+            tracing::warn!(file = self.path.display().to_string(), why, "its rows are not kept for the next time");
+            self.checkpoints.remove();
+        }
+    }
+
     /// Most bytes of the journal.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.settings.bytes_max
@@ -167,7 +176,7 @@ impl CacheEntry {
         }
         self.clear();
         let most = format_size(bytes_max);
-        Err(format!("its rows are not kept for the next time: the cache has no room for them within {most} (--cache-max)"))
+        Err(format!("the cache has no room for them within {most} ({CACHE_MAX})"))
     }
 }
 

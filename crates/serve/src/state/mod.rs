@@ -23,6 +23,7 @@ use crate::session::SessionEnd;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
+use rorqual_accesslog::{LogVariable, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns};
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::ResumePoint;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,9 @@ pub(crate) struct SavedSession {
     /// Fit of that format to the first lines; absent in files of an earlier version.
     #[serde(default)]
     pub(crate) guess: Option<Guess>,
+    /// Columns of the log's own; absent where it has none, and in files of an earlier version.
+    #[serde(default)]
+    pub(crate) own: Option<SavedColumns>,
     /// Offset from which its upload goes on, in bytes as they are sent.
     pub(crate) offset: u64,
     /// True in the middle of a line that is too long.
@@ -100,6 +104,29 @@ pub(crate) struct SavedSession {
 pub(crate) struct SavedFormat {
     name: String,
     source: String,
+}
+
+/// The columns of a log's own, by name and kind in the order in which they came, and how many of
+/// texts and of numbers there may be.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SavedColumns {
+    variables: Vec<(String, String)>,
+    texts_max: usize,
+    numbers_max: usize,
+}
+
+impl SavedColumns {
+    pub(crate) fn new(own: &OwnColumns) -> Self {
+        let (texts_max, numbers_max) = own.most();
+        Self { variables: own.asked().iter().map(LogVariable::written).collect(), texts_max, numbers_max }
+    }
+
+    /// The columns, as many of them as there may be.
+    pub(crate) fn columns(&self) -> OwnColumns {
+        let variables: Vec<LogVariable> =
+            self.variables.iter().filter_map(|(name, kind)| LogVariable::read(name, kind)).collect();
+        OwnColumns::new(&variables, self.texts_max.min(OWN_TEXTS_MAX), self.numbers_max.min(OWN_NUMBERS_MAX))
+    }
 }
 
 /// A session that was kept, for the choice among them.
@@ -131,6 +158,7 @@ impl SavedSession {
             given: None,
             format: None,
             guess: None,
+            own: None,
             offset: 0,
             skipping: false,
             lines: 0,

@@ -40,10 +40,10 @@ fn write(path: &Path, text: &str, mode: u32) {
 fn an_address_that_others_reach_is_refused_without_tls() {
     for bind in ["0.0.0.0", "::", "192.0.2.1"] {
         let said = refused_by(Access { bind: bind.parse().expect("an address"), ..Access::default() });
-        assert!(said.contains("--tls-cert") && said.contains("--behind-proxy"), "{said}");
+        assert!(said.contains("\"tls_cert\"") && said.contains("\"behind_proxy\""), "{said}");
     }
     let said = refused_by(Access { behind_proxy: true, ..Access::default() });
-    assert!(said.contains("--public-url"), "{said}");
+    assert!(said.contains("\"public_url\""), "{said}");
 }
 
 #[test]

@@ -165,10 +165,10 @@ fn files_that_are_unfit_are_told() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("our file");
     fs::write(&key, "no key").expect("our file");
     let said = refused_by(files.access());
-    assert!(said.contains("--tls-key") && said.contains("key.pem"), "{said}");
+    assert!(said.contains("\"tls_key\"") && said.contains("key.pem"), "{said}");
     fs::write(files.path("cert.pem"), "").expect("our file");
     let said = refused_by(files.access());
-    assert!(said.contains("--tls-cert") && said.contains("no certificate"), "{said}");
+    assert!(said.contains("\"tls_cert\"") && said.contains("no certificate"), "{said}");
     fs::remove_file(files.path("cert.pem")).expect("our file");
     assert!(refused_by(files.access()).contains("cert.pem"));
 }

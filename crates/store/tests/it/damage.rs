@@ -147,7 +147,7 @@ fn a_damaged_index_is_named_and_made_anew() {
     }
     std::fs::remove_file(&index).unwrap();
     let error = Store::init(&settings(dir.path()), None, None).err().unwrap().to_string();
-    assert!(error.contains("files but no index") && error.contains("gc --rebuild"), "{error}");
+    assert!(error.contains("files but no index") && error.contains("\"rebuild\" of store gc"), "{error}");
 }
 
 /// The bound is lost with the index; a gc must not take the default for it.

@@ -55,7 +55,9 @@ fn a_store_that_is_all_leased_refuses_with_numbers_and_evicts_nothing() {
     }
     let error = put_with(&store, &[3; 4_000], &PutOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorClass::Limit);
-    for part in ["no room for 3.91 KiB", "may hold 9.77 KiB", "--max-size", "7.81 KiB are leased (2 entries", "lease ls"] {
+    for part in
+        ["no room for 3.91 KiB", "may hold 9.77 KiB", "\"max_size\" of store init", "7.81 KiB are leased (2 entries", "lease ls"]
+    {
         assert!(error.to_string().contains(part), "{part} is missing in: {error}");
     }
     assert!(get(&store, &free.digest).is_some());

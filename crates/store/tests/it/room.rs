@@ -17,7 +17,7 @@ fn a_file_above_the_bound_is_refused_before_it_is_read_or_as_soon_as_it_shows() 
         let reader = Box::new(std::io::repeat(1).take(9 * MIB));
         let error = store.put(Input::from_reader("big", reader), size, &PutOptions::default(), &pool(), &control).unwrap_err();
         assert_eq!(error.kind(), ErrorClass::Limit);
-        assert!(error.to_string().contains("--max-size"), "{error}");
+        assert!(error.to_string().contains("\"max_size\" of store init"), "{error}");
         assert_eq!(control.stored_bytes() == 0, size.is_some());
     }
     assert!(get(&store, &kept.digest).is_none() || store.usage().unwrap().entries == 1);

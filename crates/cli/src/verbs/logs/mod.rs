@@ -3,6 +3,7 @@
 mod columns;
 mod explore;
 mod html;
+mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 pub(crate) mod words;
@@ -15,14 +16,15 @@ use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use explore::RowsQuestion;
-pub(crate) use html::view_page;
-use html::{HtmlPage, page_bytes};
+pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked};
+use html::page_bytes;
+pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
-use rorqual_accesslog::{Countries, Options};
+use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
@@ -48,6 +50,9 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
+    if let Some(exit) = table::answer(common, args, &settings) {
+        return exit;
+    }
     let (analyzer, asking) = match analyzer(&settings, args) {
         Ok(made) => made,
         Err(error) => return message::error(&error),
@@ -100,11 +105,12 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
 
 /// The analyzer, and the store of the rows where there is a question about them.
 fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<RowsQuestion>), String> {
-    let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
+    let only = args.filter.as_deref().map(|text| filter(text, settings)).transpose()?;
     let question = explore::question(args)?;
-    let beside = beside(settings, args, only.as_deref());
+    let beside = beside(settings, args, only.as_ref());
     let shares = settings.shares_beside(&beside, 1, "").map_err(|error| error.to_string())?;
     let asking = question.map(|question| RowsQuestion::new(question, args, settings, &shares)).transpose()?;
+    let only = args.filter.as_deref().map(|text| LineFilter::new("--where", text));
     let options = Options { only, recording: asking.as_ref().map(RowsQuestion::recording), untallied: asking.is_some() };
     Ok((Analyzer::new(settings, shares, options), asking))
 }
@@ -172,13 +178,18 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<AnalyzeSettings, String>
     })
 }
 
-/// The filter, which can ask of countries only `with_countries`.
-fn filter(text: &str, with_countries: bool) -> Result<Arc<Filter>, String> {
-    let filter = Filter::parse(text).map_err(|error| format!("--where: {error}"))?;
-    if filter.names_countries() && !with_countries {
+/// The filter. Names that it has beside those of access logs may be those of a log's own columns,
+/// which are known once the log is: of a format that is given they are now.
+fn filter(text: &str, settings: &AnalyzeSettings) -> Result<Filter, String> {
+    let given = settings.formats.given.as_ref();
+    let may_have_others = given.is_none_or(LogFormat::is_open);
+    let own = OwnColumns::new(given.map_or(&[], LogFormat::variables), OWN_TEXTS_MAX, OWN_NUMBERS_MAX);
+    let filter = if may_have_others { own.schema().filter_of_any(text) } else { own.schema().filter(text) };
+    let filter = filter.map_err(|error| format!("--where: {error}"))?;
+    if filter.names_countries() && settings.countries.is_none() {
         return Err("--where asks for countries, which takes a database of them: --geoip FILE.mmdb".to_owned());
     }
-    Ok(Arc::new(filter))
+    Ok(filter)
 }
 
 /// The database of countries, if one is given.

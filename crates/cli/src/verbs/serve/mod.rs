@@ -5,6 +5,8 @@ mod signals;
 mod tables;
 mod templates;
 
+pub(crate) use tables::table_format;
+
 use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;

@@ -55,6 +55,12 @@ fn version(path: &Path) -> Option<FileVersion> {
     Some((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
 }
 
+/// The format of a file that is a table, for people; `None` where it is a log, or a format is
+/// given.
+pub(crate) fn table_format(common: &Common, path: &Path, formats: &Formats) -> Option<&'static str> {
+    ServedTable::of(common, path.into(), formats, common.process.memory_bytes()).map(|table| table.format)
+}
+
 impl ServedTable {
     /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
     pub(super) fn of(common: &Common, file: InputFile<'_>, formats: &Formats, memory_bytes: u64) -> Option<Self> {
@@ -98,8 +104,8 @@ impl ServedTable {
         }
         match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
             RecordFormat::Json(..) => Some("JSON"),
-            // Told by its separators alone it may be a log in a format of its own.
-            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_requests(&head.bytes) => None,
+            // Told by its separators alone it may be a log in a format of its own, or an error log.
+            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
             RecordFormat::Csv(_) => Some("CSV"),
             RecordFormat::Log(_) => None,
         }
@@ -119,6 +125,11 @@ fn is_named(path: &Path, extensions: &[&str]) -> bool {
     let stem = path.file_stem().map(Path::new);
     let own = [path.extension(), stem.and_then(Path::extension)];
     own.iter().flatten().any(|own| extensions.iter().any(|extension| own.eq_ignore_ascii_case(extension)))
+}
+
+/// True if the lines are requests, or of a kind that has a name.
+fn is_of_log(head: &[u8]) -> bool {
+    is_of_requests(head) || matches!(ForeignContent::of_head(head), Some(ForeignContent::Text(_)))
 }
 
 /// True if most of the first lines have a method of HTTP as a word.
@@ -198,13 +209,13 @@ impl TableSource for ServedTable {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),
         });
-        let own = columns.own();
-        if own.len() > COLUMNS_MAX {
+        let count = columns.own().len();
+        if count > COLUMNS_MAX {
             let name = self.file().shown();
-            return Err(format!("{name}: it has {} columns, and at most {COLUMNS_MAX} are shown", own.len()));
+            return Err(format!("{name}: it has {count} columns, and at most {COLUMNS_MAX} are shown"));
         }
         self.opened = Some(opened);
-        Ok(Schema::table(own, columns.time().is_some()))
+        Ok(columns.schema())
     }
 
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {

@@ -1,79 +1,77 @@
 //! The summary as data: schema `rorqual.summary/1`.
 
-use rorqual_accesslog::report::{Distinct, Panel, ReportRow};
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
-use rorqual_columnar::render::FlatColumns;
-use rorqual_crossfilter::{
-    NumberQuantiles, NumberSummary, OwnValue, RowBounds, TimeRange, ViewHistogram, ViewResult, finite_or_text,
-};
+use rorqual_accesslog::report::{Distinct, Panel, ReportRow, ReportSeries, TimeHistogram};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent};
+use rorqual_crossfilter::{NumberQuantiles, NumberSummary, OwnValue, TimeRange, ViewHistogram, ViewResult, finite_or_text};
 use rorqual_pipe::stats;
 use serde::Serialize;
-use std::path::Path;
 use std::time::Instant;
 
 /// The schema's name; it changes when a field changes its meaning.
 const SCHEMA: &str = "rorqual.summary/1";
 
+/// Name of the column of values that have none of their own.
+const REST: &str = "_rest";
+
 /// A file by its columns.
 #[derive(Debug, Serialize)]
-pub(super) struct SummaryReport {
+pub(crate) struct SummaryReport {
     schema: &'static str,
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The whole file was read.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
     #[serde(rename = "where")]
-    pub(super) filter: String,
-    pub(super) rows: SummaryRows,
+    pub(crate) filter: String,
+    pub(crate) rows: SummaryRows,
     /// All counts are exact.
-    pub(super) exact: bool,
-    pub(super) bounds: Option<RowBounds>,
-    pub(super) time: Option<SummaryTime>,
-    pub(super) histogram: Option<SummaryHistogram>,
-    pub(super) columns: Vec<SummaryColumn>,
-    pub(super) seconds: f64,
-    pub(super) peak_bytes: Option<u64>,
+    pub(crate) exact: bool,
+    pub(crate) time: Option<SummaryTime>,
+    pub(crate) histogram: Option<SummaryHistogram>,
+    pub(crate) columns: Vec<SummaryColumn>,
+    pub(crate) seconds: f64,
+    pub(crate) peak_bytes: Option<u64>,
     /// Name of the column of values that have none of their own.
     #[serde(skip)]
     rest: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct SummaryRows {
+pub(crate) struct SummaryRows {
     /// Rows of the file.
-    pub(super) total: u64,
+    pub(crate) total: u64,
     /// Rows that the condition means.
-    pub(super) matching: u64,
+    pub(crate) matching: u64,
     /// Rows that there was no room for: nothing here is of them.
-    pub(super) dropped: u64,
+    pub(crate) dropped: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct SummaryTime {
+pub(crate) struct SummaryTime {
     /// Name of the column that is the time of a row.
-    pub(super) column: String,
+    pub(crate) column: String,
     #[serde(flatten)]
-    pub(super) span: TimeRange,
+    pub(crate) span: TimeRange,
 }
 
 /// Rows over time: buckets with at least one.
 #[derive(Debug, Serialize)]
-pub(super) struct SummaryHistogram {
-    pub(super) bucket_seconds: i64,
+pub(crate) struct SummaryHistogram {
+    pub(crate) bucket_seconds: i64,
     /// Start of each bucket, Unix seconds.
-    pub(super) at: Vec<i64>,
-    pub(super) hits: Vec<u64>,
+    pub(crate) at: Vec<i64>,
+    pub(crate) hits: Vec<u64>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct SummaryColumn {
-    pub(super) name: String,
+pub(crate) struct SummaryColumn {
+    pub(crate) name: String,
     #[serde(flatten)]
-    pub(super) values: ColumnSummary,
+    pub(crate) values: ColumnSummary,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum ColumnSummary {
+pub(crate) enum ColumnSummary {
     Text {
         /// Rows with a value.
         hits: u64,
@@ -94,11 +92,11 @@ pub(super) enum ColumnSummary {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct TextRow {
-    pub(super) value: String,
-    pub(super) hits: u64,
-    pub(super) hits_min: u64,
-    pub(super) hits_max: u64,
+pub(crate) struct TextRow {
+    pub(crate) value: String,
+    pub(crate) hits: u64,
+    pub(crate) hits_min: u64,
+    pub(crate) hits_max: u64,
 }
 
 impl SummaryColumn {
@@ -111,19 +109,20 @@ impl SummaryColumn {
 impl SummaryReport {
     /// The column of values that have none of their own, and the rows that have such, where there
     /// are any.
-    pub(super) fn rest(&self) -> Option<(&str, u64)> {
+    pub(crate) fn rest(&self) -> Option<(&str, u64)> {
         let column = self.columns.iter().find(|column| Some(&column.name) == self.rest.as_ref());
         column.map(|column| (&*column.name, column.hits()))
     }
 
-    pub(super) fn new(
-        file: &Path,
-        flat: &FlatColumns,
-        schema: &Schema,
-        viewed: ViewResult,
-        complete: bool,
-        begun: Instant,
-    ) -> Self {
+    /// Rows over time, as a histogram of one series.
+    pub(crate) fn time_histogram(&self) -> Option<TimeHistogram> {
+        let SummaryHistogram { bucket_seconds, at, hits } = self.histogram.as_ref()?;
+        let series = vec![ReportSeries { class: "rows", hits: hits.clone() }];
+        Some(TimeHistogram { bucket_seconds: *bucket_seconds, finest_seconds: 1, at: at.clone(), series })
+    }
+
+    /// The columns of a view of the file of that name; without `begun` it took no time.
+    pub(crate) fn new(file: &str, schema: &Schema, viewed: ViewResult, complete: bool, begun: Option<Instant>) -> Self {
         let column = |own: &OwnColumn| SummaryColumn {
             name: own.name.clone(),
             values: match own.unit {
@@ -131,21 +130,22 @@ impl SummaryReport {
                 Some(unit) => number(unit, viewed.numbers.iter().find(|number| number.field == own.name)),
             },
         };
-        let rest = flat.rest().map(|(_, name)| name.to_owned());
+        let own_rest = schema.text(REST).and_then(TextColumn::as_own);
+        // A file's own column of that name is none, unless its values are JSON.
+        let rest = own_rest.filter(|own| schema.text_kind(*own) == TextContent::Json).map(|_| REST.to_owned());
         // The column of what has none of its own is left out where there is no such value.
         let is_shown = |column: &SummaryColumn| Some(&column.name) != rest.as_ref() || column.hits() > 0;
         let mut report = Self {
             schema: SCHEMA,
-            file: file.to_string_lossy().into_owned(),
+            file: file.to_owned(),
             complete,
             filter: viewed.filter.clone(),
             rows: SummaryRows { total: viewed.rows.total, matching: viewed.lines.total, dropped: viewed.rows.dropped },
             exact: viewed.exact && viewed.panels.iter().all(|panel| panel.exact),
-            bounds: viewed.bounds,
-            time: flat.time().zip(viewed.time).map(|(column, span)| SummaryTime { column: column.to_owned(), span }),
+            time: schema.time().zip(viewed.time).map(|(column, span)| SummaryTime { column: column.to_owned(), span }),
             columns: schema.own().iter().map(column).filter(is_shown).collect(),
             histogram: viewed.histogram.map(joined),
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64()),
             peak_bytes: stats::peak_bytes(),
             rest,
         };

@@ -1,11 +1,10 @@
 //! The summary as text, for looking at.
 
 use super::report::{ColumnSummary, SummaryColumn, SummaryReport, TextRow};
-use crate::verbs::logs::shown;
 use crate::verbs::logs::terminal::{BOLD, DIM, bar, plot, width, write_out};
 use crate::verbs::logs::time::show;
 use crate::verbs::logs::words::{distinct, thousands};
-use rorqual_accesslog::report::{ReportSeries, TimeHistogram};
+use crate::verbs::logs::{LogsAnswer, Question, print_asked, shown};
 use rorqual_crossfilter::{NumberQuantiles, OwnValue};
 use rorqual_pipe::{Control, format_size};
 use std::io::{self, Write};
@@ -17,14 +16,25 @@ pub(super) fn print(report: &SummaryReport, control: &Control) -> io::Result<()>
     let width = width();
     let mut out = Vec::new();
     head(&mut out, report)?;
-    if let Some(histogram) = &report.histogram {
-        let series = vec![ReportSeries { class: "rows", hits: histogram.hits.clone() }];
-        let (bucket_seconds, at) = (histogram.bucket_seconds, histogram.at.clone());
-        plot(&mut out, "Rows", &TimeHistogram { bucket_seconds, finest_seconds: 1, at, series }, width)?;
+    if let Some(histogram) = report.time_histogram() {
+        plot(&mut out, "Rows", &histogram, width)?;
     }
     for column in &report.columns {
         of_column(&mut out, column, report.rows.matching, width)?;
     }
+    foot(&mut out, report)?;
+    write_out(&out, control)
+}
+
+pub(super) fn print_answer(
+    report: &SummaryReport,
+    question: &Question,
+    answer: &LogsAnswer,
+    control: &Control,
+) -> io::Result<()> {
+    let mut out = Vec::new();
+    head(&mut out, report)?;
+    print_asked(&mut out, question, answer, (width(), true))?;
     foot(&mut out, report)?;
     write_out(&out, control)
 }
@@ -34,9 +44,6 @@ fn head(out: &mut impl Write, report: &SummaryReport) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#}  {} rows", shown(&report.file, NAME_WIDTH_MAX), thousands(rows.total))?;
     if !report.filter.is_empty() {
         write!(out, ", {} of them meet {}", thousands(rows.matching), shown(&report.filter, 200))?;
-    }
-    if let Some(bounds) = &report.bounds {
-        write!(out, " (between {} and {})", thousands(bounds.least), thousands(bounds.most))?;
     }
     if rows.dropped > 0 {
         write!(out, "; {} more had no room and are not counted", thousands(rows.dropped))?;

@@ -6,6 +6,7 @@
 //! long as that is a quarter of the footer's limit; the library would keep several times as much.
 
 use crate::limits::GROUPS_MAX;
+use crate::setting::ROW_GROUP;
 use crate::thrift::{ThriftError, footer_places, push_footer_rows};
 use crate::write::WriteSummary;
 use crate::write::counted::CountedWriter;
@@ -25,6 +26,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::SchemaDescPtr;
 use rorqual_pipe::format_size;
+use rorqual_pipe::setting::MEMORY;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -86,7 +88,7 @@ impl ParquetFile {
         let ordinal = i16::try_from(self.written.groups).ok().filter(|ordinal| *ordinal < GROUPS_MAX);
         let ordinal = ordinal.ok_or_else(|| {
             WriteFailure::limit(format!(
-                "a Parquet file has no place for more than {GROUPS_MAX} row groups: a larger --row-group helps"
+                "a Parquet file has no place for more than {GROUPS_MAX} row groups: a larger {ROW_GROUP} helps"
             ))
         })?;
         let mut closed = self.group(ordinal, chunks)?;
@@ -102,7 +104,7 @@ impl ParquetFile {
         let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
         Err(WriteFailure::limit(format!(
             "the footer, which is written last, would take more than {most} after {groups} row groups: \
-             more --memory helps, or fewer columns, or several files"
+             more {MEMORY} helps, or fewer columns, or several files"
         )))
     }
 

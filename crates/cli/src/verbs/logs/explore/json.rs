@@ -1,8 +1,8 @@
 //! Answers for programs.
 
 use super::HeldRows;
-use super::question::{LogsAnswer, Question};
-use rorqual_accesslog::aggregate::{LineCounts, SpanFilter};
+use super::question::{LogsAnswer, Question, SpanSeconds};
+use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::report::{InputReport, LogReport, ReportSamples, RunStats, TimeSpan};
 use rorqual_crossfilter::{Compared, Explained, Rates};
 use rorqual_pipe::Control;
@@ -19,7 +19,7 @@ struct Document<'a> {
     time: Option<TimeSpan>,
     rows: AskedLines,
     /// Spans of the question, in the order of the flag.
-    spans: Vec<ShownSpan>,
+    spans: Vec<SpanSeconds>,
     seconds: f64,
     answer: ShownAnswer<'a>,
     rejects: &'a ReportSamples,
@@ -32,13 +32,6 @@ struct AskedLines {
     kept: u64,
     dropped: u64,
     spilled_bytes: u64,
-}
-
-/// In Unix seconds; `null` where it is open.
-#[derive(Serialize)]
-struct ShownSpan {
-    from: Option<f64>,
-    to: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -56,8 +49,6 @@ pub(super) fn print(
     held: HeldRows,
     control: &Control,
 ) -> io::Result<()> {
-    let seconds = |time_us: i64| time_us as f64 / 1e6;
-    let shown = |span: SpanFilter| ShownSpan { from: span.since_us.map(seconds), to: span.until_us.map(seconds) };
     let (schema, answer) = match answer {
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", ShownAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", ShownAnswer::Compare(compared)),
@@ -70,7 +61,7 @@ pub(super) fn print(
         lines: report.lines,
         time: report.time,
         rows: AskedLines { kept: held.rows, dropped: held.dropped, spilled_bytes: held.spilled_bytes },
-        spans: question.spans().into_iter().map(shown).collect(),
+        spans: question.time_spans(),
         seconds: held.seconds,
         answer,
         rejects: &report.rejects,

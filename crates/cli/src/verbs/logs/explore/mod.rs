@@ -9,20 +9,67 @@ use crate::args::LogsArgs;
 use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::message;
-use question::{LogsAnswer, Question};
-use rorqual_accesslog::Recording;
+pub(crate) use question::{LogsAnswer, Question, SpanSeconds};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, RowStoreShare};
+use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::LogReport;
+use rorqual_accesslog::{LATE_COLUMNS_MAX, LeftOut, OwnColumns, Recorder, Recording};
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
-use rorqual_crossfilter::{Recordings, RowStore, ViewError};
+use rorqual_crossfilter::{Recordings, RowStore, RowStoreSettings, ViewError};
 use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+pub(crate) use terminal::print_asked;
 
 /// A question, and the rows that it is asked of.
 pub(super) struct RowsQuestion {
     question: Question,
+    rows: Arc<FormatRows>,
+}
+
+/// The store of rows, which has the columns of the log's own once the format of the first file is
+/// known.
+struct FormatRows {
+    settings: RowStoreSettings,
+    /// Columns that there may be more.
+    late: usize,
+    workers: usize,
+    made: OnceLock<MadeRows>,
+}
+
+struct MadeRows {
     store: Arc<RowStore>,
+    recordings: Recordings,
+}
+
+impl FormatRows {
+    fn store(&self) -> Option<&Arc<RowStore>> {
+        self.made.get().map(|made| &made.store)
+    }
+}
+
+impl Recording for FormatRows {
+    fn recorders(&self, name: &str, format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
+        let late = if format.is_open() { LATE_COLUMNS_MAX } else { self.late };
+        let settings = || self.settings.clone().of_format(format, late, self.workers, false);
+        let make = || {
+            // The folder took a file before.
+            RowStore::new(settings()).map(|store| MadeRows { recordings: Recordings::new(&store), store })
+        };
+        if self.made.get().is_none() {
+            match make() {
+                Ok(made) => drop(self.made.set(made)),
+                Err(cause) => {
+                    message::error(&format!("--temp-dir: there can be no temporary file for rows: {}", reason(&cause)));
+                }
+            }
+        }
+        self.made.get().map(|made| made.recordings.recorders(name, format, count)).unwrap_or_default()
+    }
+
+    fn own(&self) -> Option<Arc<OwnColumns>> {
+        self.store()?.own().cloned()
+    }
 }
 
 /// Rows of a store.
@@ -55,19 +102,18 @@ impl RowsQuestion {
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| escaped_path(folder));
         let countries = settings.countries.clone();
-        let settings = rorqual_crossfilter::RowStoreSettings {
-            spill,
-            countries,
-            ..rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads)
-        };
-        let store = RowStore::new(settings)
+        let settings = RowStoreSettings { spill, countries, ..RowStoreSettings::only(shares.tables_bytes, shares.threads) };
+        // Nothing is read where there can be no file.
+        RowStore::new(settings.clone())
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        Ok(Self { question, store })
+        let late = if args.files.len() > 1 { LATE_COLUMNS_MAX } else { 0 };
+        let rows = FormatRows { settings, late, workers: shares.threads, made: OnceLock::new() };
+        Ok(Self { question, rows: Arc::new(rows) })
     }
 
     /// Takes the rows while they are read.
     pub(super) fn recording(&self) -> Arc<dyn Recording> {
-        Arc::new(Recordings::new(&self.store))
+        Arc::clone(&self.rows) as Arc<dyn Recording>
     }
 
     /// Asks, and prints the answer beside the counts of `report` about the lines.
@@ -87,15 +133,16 @@ impl RowsQuestion {
         let start = Instant::now();
         let zone_seconds = analyzer.analysis().zone_seconds().unwrap_or(0);
         let top = usize::from(args.top);
-        let asked =
-            self.store.fill(&mut report, zone_seconds, 0, &control).and_then(|_| self.question.ask(&self.store, top, &control));
+        let Some(store) = self.rows.store() else { return message::error(&"no line was read that could be asked about") };
+        let asked = store.fill(&mut report, zone_seconds, 0, &control).and_then(|_| self.question.ask(store, top, &control));
         let answer = match asked {
             Ok(answer) => answer,
             Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, ExitStatus::Interrupted),
             Err(error) => return message::error(&error),
         };
         report.stats.peak_bytes = stats::peak_bytes();
-        let held = self.held(start);
+        let held = held(store, start);
+        say_if_left_out(store);
         say_if_not_all(&held, &answer, settings);
         let exit = self.question.unanswerable(&answer, &report).map_or(ExitStatus::Done, |error| message::error(&error));
         let printed = if args.json {
@@ -105,14 +152,30 @@ impl RowsQuestion {
         };
         printed.map_or_else(|error| message::print_error(&error), |()| exit)
     }
+}
 
-    fn held(&self, start: Instant) -> HeldRows {
-        HeldRows {
-            rows: self.store.rows(),
-            dropped: self.store.rows_dropped(),
-            spilled_bytes: self.store.spilled_bytes(),
-            seconds: start.elapsed().as_secs_f64(),
-        }
+fn held(store: &RowStore, start: Instant) -> HeldRows {
+    HeldRows {
+        rows: store.rows(),
+        dropped: store.rows_dropped(),
+        spilled_bytes: store.spilled_bytes(),
+        seconds: start.elapsed().as_secs_f64(),
+    }
+}
+
+/// Tells the values of the log's own columns that are in no answer.
+fn say_if_left_out(store: &RowStore) {
+    /// Names that are told.
+    const NAMES_MAX: usize = 8;
+    let Some(own) = store.own() else { return };
+    let LeftOut { names, more } = own.left_out();
+    if !names.is_empty() {
+        let rest = if more || names.len() > NAMES_MAX { ", …" } else { "" };
+        let names: Vec<String> = names.iter().take(NAMES_MAX).map(|name| message::escaped(name).to_string()).collect();
+        message::note(&format!("these of the log's own columns had no place, and are in no answer: {}{rest}", names.join(", ")));
+    }
+    if own.misfits() > 0 {
+        message::note(&format!("{} values in columns of numbers are no numbers, and count as absent", own.misfits()));
     }
 }
 
@@ -126,7 +189,7 @@ fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettin
         ));
     } else if !answer.exact() {
         message::note(&format!(
-            "some values had no room in --memory {memory} and were not looked at one by one; more --memory has room for them"
+            "values with few lines each were not looked at one by one, as there are more than fit --memory {memory}"
         ));
     } else if held.spilled_bytes > 0 {
         message::note(&format!(

@@ -8,6 +8,7 @@ use rorqual_crossfilter::{
     Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
+use serde::Serialize;
 
 /// Buckets of the histograms in an answer.
 const BUCKETS: usize = 400;
@@ -18,7 +19,7 @@ const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
 
 /// Question about the lines of a log.
 #[derive(Debug, Clone)]
-pub(in super::super) enum Question {
+pub(crate) enum Question {
     Explain(SpanFilter),
     Compare(SpanFilter, SpanFilter),
     Rates { by: RateGrouping, limits: Vec<Limit> },
@@ -26,7 +27,7 @@ pub(in super::super) enum Question {
 
 /// Answer to a question.
 #[derive(Debug)]
-pub(super) enum LogsAnswer {
+pub(crate) enum LogsAnswer {
     Explain(Explained),
     Compare(Box<Compared>),
     Rates(Rates),
@@ -62,7 +63,35 @@ impl Question {
         }
     }
 
+    /// The spans, for programs.
+    pub(crate) fn time_spans(&self) -> Vec<SpanSeconds> {
+        let seconds = |time_us: i64| time_us as f64 / 1e6;
+        let shown = |span: SpanFilter| SpanSeconds { from: span.since_us.map(seconds), to: span.until_us.map(seconds) };
+        self.spans().into_iter().map(shown).collect()
+    }
+
+    /// The flag, where it is about times.
+    pub(crate) fn timed_flag(&self) -> Option<&'static str> {
+        match self {
+            Self::Explain(_) => Some("--explain"),
+            Self::Compare(..) => Some("--compare"),
+            Self::Rates { .. } => None,
+        }
+    }
+
     pub(super) fn ask(&self, store: &RowStore, top: usize, control: &Control) -> Result<LogsAnswer, ViewError> {
+        self.ask_within(&View::default(), store, top, control)
+    }
+
+    /// Asks of the rows of a view.
+    pub(crate) fn ask_within(
+        &self,
+        within: &View,
+        store: &RowStore,
+        top: usize,
+        control: &Control,
+    ) -> Result<LogsAnswer, ViewError> {
+        let view = |span: SpanFilter| timed(span, within);
         match self {
             Self::Explain(span) => {
                 // Lines without a time are neither in the span nor in the rest.
@@ -74,23 +103,28 @@ impl Question {
                 let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class };
                 store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
             }
-            Self::Rates { by, limits } => store.rates(&View::default(), *by, top, limits, control).map(LogsAnswer::Rates),
+            Self::Rates { by, limits } => store.rates(within, *by, top, limits, control).map(LogsAnswer::Rates),
         }
     }
 
     /// Reason for which the answer says nothing, where that is for the question.
     pub(super) fn unanswerable(&self, answer: &LogsAnswer, report: &LogReport) -> Option<String> {
-        let Some(time) = report.time else {
+        self.unanswerable_of(answer, report.time.map(|time| (time.first, time.last)), report.lines.parsed)
+    }
+
+    /// The same for so many rows, with their first and last time.
+    pub(crate) fn unanswerable_of(&self, answer: &LogsAnswer, time: Option<(f64, f64)>, rows: u64) -> Option<String> {
+        let Some((first, last)) = time else {
             let flag = match self {
                 Self::Explain(_) => "--explain",
                 Self::Compare(..) => "--compare",
                 // That nobody asked for anything is an answer.
-                Self::Rates { .. } if report.lines.parsed == 0 => return None,
+                Self::Rates { .. } if rows == 0 => return None,
                 Self::Rates { .. } => "--rates",
             };
             return Some(format!("{flag}: no line that is meant has a time"));
         };
-        let all = || format!("the log is of {} to {} UTC", time::show(time.first as i64), time::show(time.last as i64));
+        let all = || format!("the log is of {} to {} UTC", time::show(first as i64), time::show(last as i64));
         let empty = |flag: &str, span: &SpanFilter| format!("{flag} {}: no line is in this span; {}", show(span), all());
         match (self, answer) {
             (Self::Explain(span), LogsAnswer::Explain(explained)) if explained.rows_in == 0 => Some(empty("--explain", span)),
@@ -106,9 +140,16 @@ impl Question {
     }
 }
 
+/// A span in Unix seconds; `null` where it is open.
+#[derive(Debug, Serialize)]
+pub(crate) struct SpanSeconds {
+    from: Option<f64>,
+    to: Option<f64>,
+}
+
 impl LogsAnswer {
     /// True if every value was looked at.
-    pub(super) fn exact(&self) -> bool {
+    pub(crate) fn exact(&self) -> bool {
         match self {
             Self::Explain(explained) => explained.exact,
             Self::Compare(compared) => {
@@ -147,9 +188,11 @@ pub(super) fn show(span: &SpanFilter) -> String {
     }
 }
 
-/// The rows of a span that have a time.
-fn view(span: SpanFilter) -> View {
-    View { from_us: Some(span.since_us.unwrap_or(i64::MIN)), to_us: span.until_us, ..View::default() }
+/// The rows of a span, within those of a view, that have a time.
+fn timed(span: SpanFilter, within: &View) -> View {
+    let from_us = span.since_us.unwrap_or(i64::MIN).max(within.from_us.unwrap_or(i64::MIN));
+    let to_us = [span.until_us, within.to_us].into_iter().flatten().min();
+    View { from_us: Some(from_us), to_us, filter: within.filter.clone() }
 }
 
 fn limits(args: &ExploreArgs) -> Vec<Limit> {

@@ -28,14 +28,28 @@ pub(super) fn print(
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
-    match (question, answer) {
-        (Question::Explain(span), LogsAnswer::Explain(explained)) => explain(&mut text, &show(span), explained, width)?,
-        (Question::Compare(a, b), LogsAnswer::Compare(compared)) => compare(&mut text, [&show(a), &show(b)], compared, width)?,
-        (_, LogsAnswer::Rates(answer)) => rates(&mut text, answer, top, width)?,
-        _ => {}
+    match answer {
+        LogsAnswer::Rates(answer) => rates(&mut text, answer, top, width)?,
+        answer => print_asked(&mut text, question, answer, (width, false))?,
     }
     footer(&mut text, report)?;
     write_out(&text, control)
+}
+
+/// Prints the answer to a question about spans, of a log or of a table.
+pub(crate) fn print_asked(
+    out: &mut impl Write,
+    question: &Question,
+    answer: &LogsAnswer,
+    (width, is_table): (usize, bool),
+) -> io::Result<()> {
+    match (question, answer) {
+        (Question::Explain(span), LogsAnswer::Explain(explained)) => explain(out, &show(span), explained, width),
+        (Question::Compare(a, b), LogsAnswer::Compare(compared)) => {
+            compare(out, [&show(a), &show(b)], compared, (width, is_table))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize) -> io::Result<()> {
@@ -71,7 +85,9 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
 fn untried(explained: &Explained) -> String {
     let of = |UnknownField { field, hits_in, hits_out }: &UnknownField| {
         let (inside, outside) = (thousands(*hits_in), thousands(*hits_out));
-        format!(" Not considered: the {field} of {inside} lines in the span and {outside} in the rest, which had no room.")
+        format!(
+            " Not considered: the {field} of {inside} lines in the span and {outside} in the rest, which few lines have each."
+        )
     };
     explained.unknown.iter().map(of).collect()
 }
@@ -108,10 +124,14 @@ fn with(companions: &[String], width: usize) -> String {
     text
 }
 
-fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: usize) -> io::Result<()> {
+fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, (width, is_table): (usize, bool)) -> io::Result<()> {
     writeln!(out)?;
     for (name, span, viewed) in [("A", spans[0], &compared.a), ("B", spans[1], &compared.b)] {
         let ViewResult { lines, bytes_sent, clients, .. } = viewed;
+        if is_table {
+            writeln!(out, "{BOLD}{name}{BOLD:#}  {span}: {} rows", thousands(lines.total))?;
+            continue;
+        }
         writeln!(
             out,
             "{BOLD}{name}{BOLD:#}  {span}: {} lines, {} sent, {}{} clients",
@@ -123,7 +143,7 @@ fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: u
         )?;
     }
     if !compared.exact {
-        writeln!(out, "\nNot all counts are exact: of values that found no room only some lines are counted.")?;
+        writeln!(out, "\nNot all counts are exact: values with few lines each are counted together.")?;
     }
     for panel in &compared.panels {
         compare_panel(out, panel, compared, width)?;
@@ -161,7 +181,7 @@ fn rates(out: &mut impl Write, rates: &Rates, top: usize, width: usize) -> io::R
         counted(rates.clients, whose)
     )?;
     if rates.unknown > 0 {
-        writeln!(out, "Not considered: {}, of clients that had no room.", counted(rates.unknown, "request"))?;
+        writeln!(out, "Not considered: {}, of clients with few requests each.", counted(rates.unknown, "request"))?;
     }
     let blocked = limit.map_or_else(String::new, |_| format!(" {:>10}", "blocked"));
     writeln!(

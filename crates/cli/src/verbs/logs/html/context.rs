@@ -3,6 +3,7 @@
 use super::limits::SOURCES_MAX;
 use super::timeline::TimelinePlot;
 use super::week::WeekPlot;
+use crate::verbs::summary::SummaryReport;
 use jiff::Timestamp;
 use rorqual_accesslog::aggregate::Analysis;
 use rorqual_accesslog::report::{LogReport, Percentiles};
@@ -26,6 +27,49 @@ pub(super) struct Context<'a> {
     made: i64,
     /// Of the program.
     version: &'static str,
+}
+
+/// The variables of the page of a table.
+#[derive(Debug, Serialize)]
+pub(super) struct TableContext<'a> {
+    /// The input, as the page of a log has them.
+    report: TableSources<'a>,
+    table: &'a SummaryReport,
+    top: u16,
+    timeline: Option<TimelinePlot>,
+    view: Option<ChosenRows<'a>>,
+    made: i64,
+    version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct TableSources<'a> {
+    sources: [PageSource<'a>; 1],
+    lines: [(); 0],
+    complete: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct PageSource<'a> {
+    name: &'a str,
+}
+
+impl<'a> TableContext<'a> {
+    /// The page of a file, or of a view of it.
+    pub(super) fn new(table: &'a SummaryReport, top: u16, shown: Option<&'a ShownView>) -> Self {
+        let chosen = shown.map(|view| ChosenRows { filter: &view.filter, from: view.from, to: view.to });
+        let is_part = |view: &ChosenRows<'_>| !view.filter.is_empty() || view.from.is_some() || view.to.is_some();
+        let of_filter = || (!table.filter.is_empty()).then_some(ChosenRows { filter: &table.filter, from: None, to: None });
+        Self {
+            report: TableSources { sources: [PageSource { name: &table.file }], lines: [], complete: table.complete },
+            table,
+            top,
+            timeline: table.time_histogram().as_ref().and_then(TimelinePlot::new),
+            view: chosen.filter(is_part).or_else(of_filter),
+            made: Timestamp::now().as_second(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
 }
 
 /// A filter as it is written, and a span in Unix seconds.

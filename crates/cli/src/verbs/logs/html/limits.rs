@@ -25,3 +25,12 @@ const ROW_BYTES: u64 = 13 * (1_024 + 1_024);
 pub(crate) fn page_bytes(top: u16) -> u64 {
     PAGE_BYTES + u64::from(top) * ROW_BYTES
 }
+
+/// Memory of one value, or of a column of numbers, on the page of a table: its text, and its object
+/// for templates.
+const VALUE_BYTES: u64 = 2 * 1_024;
+
+/// Most memory of the page of a table with so many columns, with so many values of each of texts.
+pub(crate) fn table_page_bytes(top: u16, texts: usize, numbers: usize) -> u64 {
+    PAGE_BYTES + (u64::from(top) * texts as u64 + numbers as u64) * VALUE_BYTES
+}

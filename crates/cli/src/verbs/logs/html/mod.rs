@@ -9,11 +9,13 @@ mod week;
 
 use crate::exit::ExitStatus;
 use crate::message;
+use crate::verbs::summary::SummaryReport;
 use crate::watchdog::MemoryWatchdog;
-use context::Context;
+use context::{Context, TableContext};
 use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::report::LogReport;
 use rorqual_pipe::gather::{self, Gather};
+use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::whole_file::{OutputPath, PendingFile, folder_of};
 use rorqual_pipe::{BufferPool, Control, Sink, escaped_path, format_size};
 use rorqual_render::{AutoEscape, PageInput, RenderError, Templates, value_of};
@@ -22,11 +24,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use limits::page_bytes;
+pub(crate) use limits::{page_bytes, table_page_bytes};
 
 /// The templates inside, by the names that others include or extend them by.
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 5] = [
     (DEFAULT, include_str!("template/report.html")),
+    (TABLE, include_str!("template/table.html")),
     ("rorqual/parts.html", include_str!("template/parts.html")),
     ("rorqual/report.css", include_str!("template/report.css")),
     ("rorqual/report.js", include_str!("template/report.js")),
@@ -34,8 +37,14 @@ const TEMPLATES: [(&str, &str); 4] = [
 
 const DEFAULT: &str = "rorqual/report.html";
 
+/// The page of a table.
+const TABLE: &str = "rorqual/table.html";
+
 /// Templates of them that are no markup, and show nothing of the log.
 const PLAIN: [&str; 2] = ["rorqual/report.css", "rorqual/report.js"];
+
+/// Blocks in which the page of a table is gathered.
+const PAGE_BUFFERS: usize = 2;
 
 /// Extensions by which MiniJinja escapes as HTML, and those after which it looks for one.
 const ESCAPED: [&str; 3] = ["html", "htm", "xml"];
@@ -60,6 +69,18 @@ impl HtmlPage {
         Ok(Self { templates, template, given: given.map(Path::to_owned), file, place, path: path.to_owned() })
     }
 
+    /// The page of a table for `path`, by our template.
+    pub(crate) fn of_table(path: &Path, control: &Control) -> Result<Self, String> {
+        Ok(Self { template: TABLE.to_owned(), ..Self::create(path, None, control)? })
+    }
+
+    /// Writes the page of a table.
+    pub(crate) fn finish_table(self, report: &SummaryReport, top: u16, control: &Control) -> ExitStatus {
+        let context = value_of(TableContext::new(report, top, None));
+        let page = PageInput { context, rows: None, control: control.clone() };
+        self.write(&page, &BufferPool::new(BLOCK_BYTES, PAGE_BUFFERS))
+    }
+
     /// Writes the page. It appears now, whole, or not at all.
     pub(crate) fn finish(
         self,
@@ -75,9 +96,12 @@ impl HtmlPage {
         analyzer.release();
         // A stop ended the reading; the lines read by then are shown.
         let control = if control.stopped() { Control::default() } else { control.clone() };
-        let page = PageInput { context, rows: None, control };
+        self.write(&PageInput { context, rows: None, control }, analyzer.pool())
+    }
+
+    fn write(self, page: &PageInput, pool: &BufferPool) -> ExitStatus {
         let Self { templates, template, given, file, place, path } = self;
-        let written = render(&templates, &template, &page, file, analyzer.pool());
+        let written = render(&templates, &template, page, file, pool);
         let put = |written: gather::OutputFd| {
             let put = place.put_for_good(written.file());
             put.map_err(|cause| RenderError::Write(io::Error::new(cause.kind(), output(&path, true).failed(&cause))))
@@ -97,8 +121,14 @@ impl HtmlPage {
 pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn Sink) -> Result<(), RenderError> {
     let failed = |message: String| RenderError::Write(io::Error::other(message));
     let (templates, template) = templates(None).map_err(failed)?;
-    let page = PageInput { context: value_of(Context::of_view(view)), rows: None, control: control.clone() };
-    templates.render(&template, &page, &mut sink).map(|_| ())
+    let Some(table) = &view.table else {
+        let page = PageInput { context: value_of(Context::of_view(view)), rows: None, control: control.clone() };
+        return templates.render(&template, &page, &mut sink).map(|_| ());
+    };
+    let report = SummaryReport::new(&table.name, &table.schema, table.view.clone(), table.complete, None);
+    let context = value_of(TableContext::new(&report, view.top as u16, Some(view)));
+    let page = PageInput { context, rows: None, control: control.clone() };
+    templates.render(TABLE, &page, &mut sink).map(|_| ())
 }
 
 /// Watchdog for texts that a template of others may build.
