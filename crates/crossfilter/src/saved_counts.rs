@@ -1,8 +1,8 @@
 //! Counts of all rows in a journal, so that the first view of a restored store reads no segment.
 //!
 //! The first record says which segments are counted, and has the distributions and the rows over
-//! time. The others have the amounts of each code, a column after another, then the tallies of texts
-//! without a code, and then those of these texts that have got a code for answers.
+//! time. The others have the amounts of each code, a column after another, then the tallies of
+//! texts without a code, and then those of these texts that have got a code for answers.
 
 use crate::counted::{Base, BaseGrid, WholeLog};
 use crate::dictionary::{NamedTexts, PLACES_MAX};
@@ -44,9 +44,8 @@ struct SavedCounts {
 }
 
 impl Base {
-    /// Appends the counts to a journal, with the hashes and texts of each counted column that have
-    /// got a code for answers. Where the first record is, and their number; `None` where there are no
-    /// counts.
+    /// Appends the counts to a journal, with the texts of each counted column that have got a code
+    /// for answers. Where the first record is, and their number; `None` where there are no counts.
     pub(crate) fn store(&self, names: &[NamedTexts], journal: &Spill) -> io::Result<Option<(u64, u32)>> {
         let Some(whole) = &self.whole else { return Ok(None) };
         let saved = SavedCounts {

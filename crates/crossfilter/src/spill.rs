@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// File for columns that have no place in memory. One thread at a time writes.
 pub(crate) struct Spill {
     /// A journal, which comes first.
-    journal: Option<Journal>,
+    journal: Option<JournalFile>,
     /// Folder of the file without a name, which is made when something comes.
     folder: Option<PathBuf>,
     file: OnceLock<File>,
@@ -23,7 +23,7 @@ pub(crate) struct Spill {
 }
 
 /// A journal, and the offset at which it was given up for the file without a name.
-struct Journal {
+struct JournalFile {
     file: File,
     bytes_max: u64,
     end: OnceLock<u64>,
@@ -40,12 +40,12 @@ impl Spill {
     /// A journal that has `end` bytes by now, and grows to at most `bytes_max`. Where it can't be
     /// written any more, a file in the folder of `beside` goes on, which has a limit of its own.
     pub(crate) fn journal(file: File, end: u64, bytes_max: u64, beside: Option<&(PathBuf, u64)>) -> Self {
-        let journal = Journal { file, bytes_max, end: OnceLock::new() };
+        let journal = JournalFile { file, bytes_max, end: OnceLock::new() };
         let own_max = beside.map_or(bytes_max, |(_, bytes)| *bytes);
         Self::of(Some(journal), beside.map(|(folder, _)| folder.clone()), end, own_max)
     }
 
-    fn of(journal: Option<Journal>, folder: Option<PathBuf>, end: u64, bytes_max: u64) -> Self {
+    fn of(journal: Option<JournalFile>, folder: Option<PathBuf>, end: u64, bytes_max: u64) -> Self {
         Self {
             journal,
             folder,
@@ -102,7 +102,7 @@ impl Spill {
     }
 
     /// The journal, as long as it was not given up.
-    fn open_journal(&self) -> Option<&Journal> {
+    fn open_journal(&self) -> Option<&JournalFile> {
         self.journal.as_ref().filter(|journal| journal.end.get().is_none())
     }
 

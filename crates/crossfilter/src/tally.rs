@@ -130,8 +130,8 @@ impl UncodedTally {
         self.distinct.iter().for_each(|sketch| out.extend_from_slice(&sketch.serialize()));
     }
 
-    /// Reads what [`UncodedTally::write`] wrote of at most so many rows; `None` where it is something
-    /// else.
+    /// Reads what [`UncodedTally::write`] wrote of at most so many rows; `None` where it is
+    /// something else.
     pub(crate) fn read(mut bytes: &[u8], rows_max: u64) -> Option<Self> {
         let mut buckets = vec![Bucket::default(); BUCKETS];
         let mut rows_all = 0u64;

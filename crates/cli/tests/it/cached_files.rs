@@ -419,6 +419,47 @@ fn settings_that_make_other_rows_have_an_entry_of_their_own() {
 }
 
 #[test]
+fn columns_of_the_logs_own_and_clients_without_room_are_there_again() {
+    // Each line has a client and an id of its own, for which the dictionaries have no room.
+    let line = |number: u64| {
+        let (hour, minute, second) = (number / 3_600 % 24, number / 60 % 60, number % 60);
+        let client = format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255);
+        let (cache, id) = (["HIT", "MISS", "-"][(number % 3) as usize], number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let time = format!("02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000");
+        format!("{client} - - [{time}] \"GET /p{} HTTP/1.1\" 200 10 {cache} {id:032x}\n", number % 7)
+    };
+    let lines = |range: std::ops::Range<u64>| range.map(line).collect::<String>();
+    let format =
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent $upstream_cache_status $request_id"#;
+    let cached = Cached::new(lines(0..400_000));
+    let open = || cached.open_with(&["--format", format, "--memory", "280MiB", "--sessions", "8"]);
+    let id = 300_000u64.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let asked = |opened: &Opened| {
+        let total = |filter: &str| opened.ask("view", &json!({"where": filter}))["lines"]["total"].as_u64();
+        [total("upstream_cache_status = HIT"), total(&format!("request_id = {id:032x}")), total("client = 10.4.147.224")]
+    };
+    let all = |opened: &Opened| {
+        let mut view = opened.ask("view", &json!({}));
+        view["seconds"].take();
+        view
+    };
+    let first = open();
+    let expected = [Some(133_334), Some(1), Some(1)];
+    assert_eq!(asked(&first), expected);
+    let everything = all(&first);
+    first.end();
+    let second = open();
+    assert_eq!(second.kept_bytes(), cached.size());
+    assert_eq!((all(&second), asked(&second)), (everything, expected));
+    second.end();
+    let kept_bytes = cached.size();
+    cached.append(lines(400_000..400_300));
+    let third = open();
+    assert_eq!(third.kept_bytes(), kept_bytes);
+    assert_eq!(asked(&third), [Some(133_434), Some(1), Some(1)]);
+}
+
+#[test]
 fn a_state_folder_has_the_cache_of_its_server() {
     let cached = Cached::new(log(LINES));
     let state = cached.folder.text("state");

@@ -226,12 +226,19 @@ fn cache(args: &ServeArgs) -> Result<Option<CacheSettings>, String> {
     Ok(folder.map(|(folder, bytes_max)| CacheSettings { folder, bytes_max, meaning }))
 }
 
-/// Everything that decides what the rows of a file are, beside the file: of another version or with
+/// Everything that decides what the rows of a file are, beside the file: of another program or with
 /// another format they may be others.
 fn meaning(args: &FormatArgs) -> Result<String, String> {
     let Formats { given, candidates } = formats(args)?;
     let sources: Vec<&str> = given.iter().chain(&candidates).map(LogFormat::source).collect();
-    Ok(format!("{} {} {} {sources:?}", env!("CARGO_PKG_VERSION"), given.is_some(), line_bytes_max(args)?))
+    Ok(format!("{} {} {} {sources:?}", program(), given.is_some(), line_bytes_max(args)?))
+}
+
+/// This program as it was built, which its version does not tell of one that is being worked on.
+fn program() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let built = file.and_then(|file| Ok((file.len(), file.modified()?)));
+    format!("{} {:?}", env!("CARGO_PKG_VERSION"), built.ok())
 }
 
 /// The store in `dir`, made where there is none.
