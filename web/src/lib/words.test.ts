@@ -43,7 +43,9 @@ test('all well says nothing', () => {
 test('a file that was opened again says what was read of it', () => {
   expect(reopened(session())).toBeNull()
   const known = { reopened: { kept_bytes: 512 * 2 ** 20 } }
-  expect(reopened(session({ ...known, offset: 512 * 2 ** 20 }))).toBe('Reopened: the rows of 512 MiB were kept.')
+  expect(reopened(session({ ...known, offset: 512 * 2 ** 20 }))).toBe(
+    'Reopened: the rows of 512 MiB were kept.',
+  )
   expect(reopened(session(known))).toBe('Reopened: the rows of 512 MiB were kept, 300 MiB were read.')
 })
 
