@@ -24,8 +24,9 @@ clients := crates/serve/tests/clients/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 rg := $(target)/tools/bin/rg
+venv := $(target)/venv
 
-.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
+.PHONY: help run web build query install dist release-check test test-web test-rust test-python test-elixir test-e2e test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -50,13 +51,32 @@ install: build query ## Install rorqual, rorqual-query, the manual page and comp
 	$(target)/release/rorqual completions zsh > $(PREFIX)/share/zsh/site-functions/_rorqual
 	$(target)/release/rorqual completions fish > $(PREFIX)/share/fish/vendor_completions.d/rorqual.fish
 
-test: test-web test-rust test-bench test-e2e ## Run every test: the page's, the workspace's, the benchmark's, the browser's and other clients'
+dist: $(page) ## Make the packages below target/dist: tarball, .deb, container, Elixir, checksums, bill of materials
+	tools/dist.py
+
+release-check: ## Install each package of target/dist into an empty root and do the main job there (as root)
+	tools/release_check.py $(target)/dist
+
+test: test-web test-rust test-python test-elixir test-bench test-e2e ## Run every test: the page's, the workspace's, the bindings', the benchmark's, the browser's and other clients'
 
 test-web: $(packages)
 	cd web && npm test
 
 test-rust: $(page)
 	cargo test --workspace --locked --no-fail-fast
+
+# The libraries and the program that the tests of the workspace have built, as for the browser's tests.
+test-python: $(page) $(venv)/.installed
+	cargo test --workspace --locked --no-run
+	rm -rf $(target)/python
+	mkdir -p $(target)/python
+	cp -R bindings/python/rorqual $(target)/python/
+	cp $(target)/debug/deps/lib_rorqual.so $(target)/python/rorqual/_rorqual.abi3.so
+	cd $(target)/python && RORQUAL_PROGRAM=$(target)/debug/rorqual $(venv)/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/bindings/python/tests
+
+test-elixir: $(page) /usr/bin/mix
+	cargo test --workspace --locked --no-run
+	cd bindings/elixir && RORQUAL_NIF=$(target)/debug/deps/librorqual_nif.so RORQUAL_PROGRAM=$(target)/debug/rorqual MIX_BUILD_ROOT=$(target)/elixir mix test
 
 test-bench:
 	python3 -m unittest discover bench
@@ -168,6 +188,15 @@ $(page): $(packages) $(page_sources)
 $(rg):
 	cargo install ripgrep@15.2.0 --locked --root $(target)/tools --target-dir $(target)/tools/build
 	rm -rf $(target)/tools/build
+
+$(venv)/.installed: bindings/python/tests/requirements.txt
+	python3 -c 'import ensurepip' || tools/debian python3-venv 'the tests of the Python package need an environment'
+	python3 -m venv $(venv)
+	$(venv)/bin/pip install --quiet -r $<
+	@touch $@
+
+/usr/bin/mix:
+	@tools/debian elixir 'the tests of the Elixir package need it'
 
 /usr/bin/curl:
 	@tools/debian curl 'the tests of clients need curl'

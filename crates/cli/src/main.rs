@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Verb::Render(args) => verbs::render::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
-        Verb::Man => print_man_page(),
+        Verb::Man { verb } => print_man_page(verb.as_deref()),
     };
     exit.into()
 }
@@ -78,7 +78,15 @@ fn print_completions(shell: clap_complete::Shell) -> ExitStatus {
     std::io::stdout().write_all(&script).map_or_else(|error| message::print_error(&error), |()| ExitStatus::Done)
 }
 
-fn print_man_page() -> ExitStatus {
-    let printed = manual::page(&Cli::command()).and_then(|page| std::io::stdout().write_all(&page));
+fn print_man_page(verb: Option<&str>) -> ExitStatus {
+    let program = Cli::command();
+    let page = match verb {
+        None => manual::page(&program),
+        Some(name) => match program.find_subcommand(name) {
+            Some(verb) => manual::verb_page(&program, verb),
+            None => return message::error(&format!("'{}' is no verb; `rorqual --help` lists them", escaped_line(name))),
+        },
+    };
+    let printed = page.and_then(|page| std::io::stdout().write_all(&page));
     printed.map_or_else(|error| message::print_error(&error), |()| ExitStatus::Done)
 }

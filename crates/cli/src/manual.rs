@@ -1,4 +1,4 @@
-//! The manual page: one, with a section for every verb.
+//! The manual pages: one with a section for every verb, and one for each of them.
 
 use clap::Command;
 use clap_mangen::Man;
@@ -20,6 +20,21 @@ pub(crate) fn page(program: &Command) -> io::Result<Vec<u8>> {
         page.extend(section(program.get_name(), verb)?);
     }
     man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+/// The page of one verb, with the flags of every verb.
+///
+/// # Errors
+/// As [`page`].
+pub(crate) fn verb_page(program: &Command, verb: &Command) -> io::Result<Vec<u8>> {
+    let name = format!("{}-{}", program.get_name(), verb.get_name());
+    let title = Man::new(verb.clone().display_name(name));
+    let mut page = Vec::new();
+    title.render_title(&mut page)?;
+    title.render_name_section(&mut page)?;
+    page.extend(section(program.get_name(), verb)?);
+    Man::new(program.clone()).render_options_section(&mut page)?;
     Ok(page)
 }
 

@@ -48,6 +48,8 @@ pub struct DecodedRecords {
     pub bad: Vec<BadRecord>,
     /// Lines of a log that were left out since their time is outside of the span asked for.
     pub outside: usize,
+    /// Lines of a log that were left out since the filter does not mean them.
+    pub filtered: usize,
     /// Notes to be reported once.
     pub notes: Notes,
     /// There is more in the chunk, from this index in its bytes on: rows have taken

@@ -6,9 +6,12 @@
 //! * A [`write::BatchWriter`] turns batches into a file; [`read`] turns files of columns back into
 //!   batches.
 //!
-//! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
+//! Rows keep their order. This crate opens no socket, and prints nothing; [`Batches`] has
+//! threads of `pipe`'s.
 
 mod bad_records;
+mod batches;
+mod choose;
 pub mod convert;
 pub mod csv;
 mod decode;
@@ -30,6 +33,8 @@ mod thrift;
 pub mod write;
 
 pub use bad_records::{BadRecords, long_offset};
+pub use batches::{Batches, RowsPlan, RowsSummary, SummaryHandle};
+pub use choose::choose_columns;
 pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Occurrences, Unplaced};
 pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
 pub use own_rows::{OwnRows, RowValues, TextMap};

@@ -6,6 +6,8 @@ use arrow_array::builder::{Float64Builder, Int64Builder, TimestampMicrosecondBui
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use rorqual_accesslog::OwnColumns;
+use rorqual_accesslog::aggregate::NoteReason;
+use rorqual_accesslog::filter::{Filter, Matcher, Subject};
 use rorqual_accesslog::format::{Field, LogFormat};
 use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use rorqual_accesslog::schema::{NumberUnit, Schema as LogSchema, TextColumn, integer_of};
@@ -39,6 +41,12 @@ fn columns(format: &LogFormat, own: &OwnColumns) -> Vec<ArrowField> {
 fn own(format: &LogFormat) -> OwnColumns {
     let numbers = format.variables().iter().filter(|variable| variable.column().unit.is_some()).count();
     OwnColumns::new(format.variables(), format.variables().len() - numbers, numbers)
+}
+
+/// The columns of a filter of lines in that format.
+#[must_use]
+pub fn own_columns(format: &LogFormat) -> Arc<LogSchema> {
+    own(format).schema()
 }
 
 /// Fault of a line, and the text of a rejected one.
@@ -173,6 +181,7 @@ pub struct LogDecoder {
     own: Arc<OwnColumns>,
     /// Values so far that are in no column, or do not fit theirs.
     lost: (u64, usize),
+    only: Option<Matcher>,
 }
 
 impl LogDecoder {
@@ -184,7 +193,7 @@ impl LogDecoder {
         let own = Arc::new(own(format));
         let has_own = schema.fields().len() > fields(schema).count();
         let parser = if has_own { parser.with_own(&own, usize::MAX) } else { parser };
-        Self { parser, rows: LogRows::new(schema, &own), span_us: None, own, lost: (0, 0) }
+        Self { parser, rows: LogRows::new(schema, &own), span_us: None, own, lost: (0, 0), only: None }
     }
 
     /// Notes the values of a chunk that are in no column.
@@ -205,6 +214,17 @@ impl LogDecoder {
     pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
         Self { span_us, ..self }
     }
+
+    /// Leaves out the lines that `filter` does not mean. A line that can't be read is reported in
+    /// any case.
+    #[must_use]
+    pub fn only(self, filter: &Arc<Filter>) -> Self {
+        // It may ask for any field, and not only for those that have a column.
+        let parser = self.parser.only(&Field::ALL);
+        let has_own = !self.own.schema().own().is_empty();
+        let parser = if has_own { parser.with_own(&self.own, usize::MAX) } else { parser };
+        Self { parser, only: Some(Matcher::new(Arc::clone(filter))), ..self }
+    }
 }
 
 impl Decode for LogDecoder {
@@ -220,12 +240,12 @@ impl Decode for LogDecoder {
                 }
                 continue;
             }
-            let record = match self.parser.parse(line.bytes) {
-                LineOutcome::Parsed(record) => record,
+            let (record, flaw) = match self.parser.parse(line.bytes) {
+                LineOutcome::Parsed(record) => (record, None),
                 LineOutcome::Repaired(record, flaw) => {
                     let note = if flaw == LineFlaw::SoFar { DecodeNote::SoFar } else { DecodeNote::RepairedLine };
                     decoded.notes.add(note, offset);
-                    record
+                    (record, Some(NoteReason::Flaw(flaw)))
                 }
                 LineOutcome::Blank => continue,
                 LineOutcome::Rejected(LineFlaw::OtherColumns) => {
@@ -244,6 +264,13 @@ impl Decode for LogDecoder {
             {
                 decoded.outside += 1;
                 continue;
+            }
+            if let Some(only) = &mut self.only {
+                let flaw = flaw.map(|flaw| flaw.name()).unwrap_or_default();
+                if !only.meets(&Subject { record: Some(&record), flaw: &flaw }) {
+                    decoded.filtered += 1;
+                    continue;
+                }
             }
             self.rows.push(&record);
         }

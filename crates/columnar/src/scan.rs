@@ -1,5 +1,6 @@
 //! Inputs through stages: the work of every verb that reads rows.
 
+use crate::decode::{Decode, DecodedRecords};
 use crate::format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
@@ -52,6 +53,28 @@ impl ScanSettings {
         finish.error.map(|error| error.of_input(&name))
     }
 
+    /// Decodes an input's records, on one thread a decoder, and hands what they give to `take`, in
+    /// order, with the chunk. The rest of a chunk that is too much to be decoded at once is decoded
+    /// by `own` in its turn. An error is as that of [`ScanSettings::run`].
+    pub fn decode(
+        &self,
+        input: Input,
+        format: &RecordFormat,
+        decoders: Vec<Box<dyn Decode>>,
+        mut own: Box<dyn Decode>,
+        mut take: impl FnMut(DecodedRecords, &Chunk) -> Result<(), Error> + Send,
+    ) -> Option<Error> {
+        let stages = decoders.into_iter().map(DecodeStage).collect();
+        self.run(input, format, stages, |(mut decoded, mut chunk): (DecodedRecords, Chunk)| {
+            while let Some(rest) = decoded.rest {
+                take(decoded, &chunk)?;
+                chunk = chunk.from(rest);
+                decoded = own.decode(&chunk)?;
+            }
+            take(decoded, &chunk)
+        })
+    }
+
     /// The first block of an input. Of a stream up to `ahead_bytes` stored bytes are read ahead,
     /// and read again by the run.
     ///
@@ -90,6 +113,17 @@ impl ScanSettings {
 
     fn plan(&self, framing: Framing) -> RunPlan {
         RunPlan { framing, zstd_window_log_max: self.zstd_window_log_max }
+    }
+}
+
+/// Decodes, as far as that can be done at once.
+struct DecodeStage(Box<dyn Decode>);
+
+impl Stage for DecodeStage {
+    type Output = (DecodedRecords, Chunk);
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
+        Ok((self.0.decode(chunk)?, chunk.clone()))
     }
 }
 

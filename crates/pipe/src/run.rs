@@ -16,6 +16,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use scopeguard::ScopeGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -322,6 +323,19 @@ pub struct Background<T> {
 pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(Sender<T>) + Send + 'static) -> Background<T> {
     let (give, made) = bounded(depth);
     Background { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
+}
+
+impl<T> Background<T> {
+    /// The next item, or [`Poll::Pending`] when there is none within `patience`. A panic of the
+    /// thread is resumed here.
+    pub fn wait(&mut self, patience: Duration) -> Poll<Option<T>> {
+        let Some(made) = &self.made else { return Poll::Ready(None) };
+        match made.recv_timeout(patience) {
+            Ok(item) => Poll::Ready(Some(item)),
+            Err(RecvTimeoutError::Timeout) => Poll::Pending,
+            Err(RecvTimeoutError::Disconnected) => Poll::Ready(self.next()),
+        }
+    }
 }
 
 impl<T> Iterator for Background<T> {

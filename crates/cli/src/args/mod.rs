@@ -38,9 +38,16 @@ pub(crate) use typed::typed;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use rorqual_shell::args::{ProcessArgs, size};
 
+/// Version, and on the lines after it the commit that a package was built of, the system, and the
+/// linking of the C library.
+const LONG_VERSION: &str = match option_env!("RORQUAL_BUILD") {
+    Some(build) => build,
+    None => concat!(env!("CARGO_PKG_VERSION"), "\ncommit: not said by this build"),
+};
+
 /// Files of any size, in the memory you give it, at the speed of the hardware.
 #[derive(Debug, Parser)]
-#[command(name = "rorqual", version, arg_required_else_help = true, args_override_self = true, max_term_width = 110)]
+#[command(name = "rorqual", version, long_version = LONG_VERSION, arg_required_else_help = true, args_override_self = true, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -108,9 +115,12 @@ pub(crate) enum Verb {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff), all verbs in one
-    #[command(after_help = "Examples:\n  rorqual man | man -l -")]
-    Man,
+    /// Print the manual page (roff), all verbs in one or that of a single verb
+    #[command(after_help = "Examples:\n  rorqual man | man -l -\n  rorqual man grep | man -l -")]
+    Man {
+        /// The verb; all of them if not given
+        verb: Option<String>,
+    },
 }
 
 const SERVE_EXAMPLES: &str = "\

@@ -6,13 +6,14 @@ use crate::exit::ExitStatus;
 use crate::verbs::convert::{InputContent, InputFile, KnownInput, columns_of, given, rest_bytes, scan};
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::read::TableFile;
-use rorqual_columnar::{BadRecord, BadRecords, Decode, DecodedRecords, Notes, RecordFormat, ScanSettings, Unplaced, long_offset};
-use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_line, escaped_path};
+use rorqual_columnar::{
+    BadRecord, BadRecords, Decode, DecodedRecords, Notes, RecordFormat, ScanSettings, Unplaced, choose_columns, long_offset,
+};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_path};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// A file that rows are taken of.
@@ -80,7 +81,10 @@ pub(crate) fn recognised(
     }
     let schema = columns_of(&mut source, &scan, threads, extent)?;
     let (schema, unplaced) = match &shown.columns {
-        Some(columns) => (chosen(&schema, columns, file.path)?, Unplaced::Ignore),
+        Some(columns) => {
+            let chosen = choose_columns(&schema, columns).map_err(|error| format!("{}: {error}", escaped_path(file.path)))?;
+            (chosen, Unplaced::Ignore)
+        }
         None => (schema, Unplaced::Keep),
     };
     let memory_bytes = memory.0;
@@ -95,36 +99,6 @@ pub(crate) fn recognised(
         notes: Notes::default(),
         start,
     })))
-}
-
-/// The columns that are named, by their paths.
-fn chosen(schema: &Schema, columns: &[String], path: &Path) -> Result<SchemaRef, String> {
-    for column in columns {
-        if below(schema.fields(), "", std::slice::from_ref(column)).is_empty() {
-            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            return Err(format!(
-                "{}: there is no column '{}'; there is: {}",
-                escaped_path(path),
-                escaped_line(column),
-                names.join(", ")
-            ));
-        }
-    }
-    Ok(Arc::new(Schema::new(below(schema.fields(), "", columns))))
-}
-
-/// Of the fields under `path`, those that are named, and those that have such below them.
-fn below(fields: &Fields, path: &str, columns: &[String]) -> Fields {
-    let kept = |field: &Arc<Field>| {
-        let own = format!("{path}{}", field.name());
-        if columns.contains(&own) {
-            return Some(Arc::clone(field));
-        }
-        let DataType::Struct(inner) = field.data_type() else { return None };
-        let inner = below(inner, &format!("{own}."), columns);
-        (!inner.is_empty()).then(|| Arc::new(Field::clone(field).with_data_type(DataType::Struct(inner))))
-    };
-    fields.iter().filter_map(kept).collect()
 }
 
 impl RecordRows {

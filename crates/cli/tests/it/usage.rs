@@ -21,7 +21,7 @@ fn every_verb_has_help_and_the_version_is_the_package_s() {
         assert!(ran.text().contains(&format!("Examples:\n  rorqual {verb} ")), "{verb}");
     }
     let version = rorqual(&["--version"]).run().exits(0);
-    assert_eq!(version.text().trim(), format!("rorqual {}", env!("CARGO_PKG_VERSION")));
+    assert_eq!(version.text().lines().next(), Some(&*format!("rorqual {}", env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]
@@ -84,6 +84,24 @@ fn the_manual_page_is_one() {
     }
     // Flags of every verb are told once.
     assert_eq!(page.text().matches("Limit on the resident memory of the whole process").count(), 1);
+}
+
+#[test]
+fn each_verb_has_a_manual_page_of_its_own() {
+    let page = rorqual(&["man", "grep"]).run().exits(0);
+    for part in [".TH rorqual-grep 1", "rorqual\\-grep \\- ", "\\-\\-line\\-max", "Limit on the resident memory"] {
+        assert!(page.text().contains(part), "{part}");
+    }
+    assert!(!page.text().contains("RORQUAL LOGS"), "another verb's section");
+    assert!(rorqual(&["man", "none"]).run().exits(2).stderr.contains("'none' is no verb"));
+}
+
+#[test]
+fn the_version_is_one_line_or_says_how_it_was_built() {
+    let version = format!("rorqual {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(rorqual(&["-V"]).run().exits(0).text(), format!("{version}\n"));
+    let long = rorqual(&["--version"]).run().exits(0);
+    assert!(long.text().starts_with(&version) && long.text().contains("commit:"), "{}", long.text());
 }
 
 #[test]
