@@ -343,7 +343,7 @@ fn comparisons_while_rows_arrive() {
     run.join().expect("no panic").expect("a known format");
 }
 
-/// Which values are listed does not depend on which came first.
+/// The list of values does not depend on which came first.
 #[test]
 fn equal_differences_are_listed_by_their_texts() {
     let mut rows = rows(17, 3_000);
