@@ -49,7 +49,7 @@ const RESERVE_BYTES_MIN: u64 = 16 << 10;
 
 /// Bytes of the reserve for each place of a text that answers are about, and most such places.
 const PLACE_BYTES: u64 = 1 << 10;
-const PLACES_MAX: u64 = 4_096;
+pub(crate) const PLACES_MAX: u64 = 4_096;
 
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
@@ -74,6 +74,9 @@ pub(crate) struct Dictionary {
 
 /// Code of a place by the hash of its text.
 pub(crate) type NamedHashes = HashMap<u64, u32, FastState>;
+
+/// Texts without a code that answers are about, each with its hash.
+pub(crate) type NamedTexts = Vec<(u64, Box<[u8]>)>;
 
 /// Memory for the dictionaries that have more values than their share has room for: which these
 /// are, the log decides.
@@ -276,6 +279,14 @@ impl Dictionary {
     /// Codes of texts without a code that answers are about, by hash.
     pub(crate) fn named(&self) -> Arc<NamedHashes> {
         Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Hashes and texts of these, by code.
+    pub(crate) fn names(&self) -> NamedTexts {
+        let (named, tables) = (self.named(), self.lock());
+        let mut codes: Vec<(u32, u64)> = named.iter().map(|(hash, code)| (*code, *hash)).collect();
+        codes.sort_unstable();
+        codes.into_iter().zip(&tables.named).map(|((_, hash), text)| (hash, text.clone())).collect()
     }
 
     /// Gives a text without a code one of the places, for answers; `false` where none is free.

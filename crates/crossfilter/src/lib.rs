@@ -41,6 +41,7 @@ mod rates;
 mod record;
 mod recorder;
 mod report;
+mod saved_counts;
 mod scan_rows;
 mod segment;
 mod series;

@@ -247,6 +247,18 @@ pub const STORE_BYTES_MIN: u64 = 128 << 10;
 /// tenth; others count all rows anew.
 pub const BASE_BYTES_MIN: u64 = 2 << 20;
 
+/// Part of a store's memory for all rows over time, in buckets that a first view is made of.
+const GRID_SHARE: u64 = 64;
+
+/// Bytes of such a bucket: rows by class of status, and by how long they took.
+const GRID_BUCKET_BYTES: u64 = 8 * (6 + 17);
+
+/// Buckets of all rows over time, in a store of so much memory.
+#[must_use]
+pub const fn grid_buckets(memory_bytes: u64) -> usize {
+    clamp(memory_bytes / GRID_SHARE / GRID_BUCKET_BYTES, 1, BUCKETS_MAX as u64) as usize
+}
+
 /// Buckets of a histogram at most; 9 series of them are 144 KiB a thread.
 pub const BUCKETS_MAX: usize = 2_000;
 

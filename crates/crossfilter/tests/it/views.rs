@@ -343,6 +343,23 @@ fn comparisons_while_rows_arrive() {
     run.join().expect("no panic").expect("a known format");
 }
 
+/// The list of values does not depend on which came first.
+#[test]
+fn equal_differences_are_listed_by_their_texts() {
+    let mut rows = rows(17, 3_000);
+    let listed = [false, true].map(|reversed| {
+        if reversed {
+            rows.reverse();
+        }
+        let store = Setup::default().record(text_of(&rows));
+        let side = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+        let wanted = ViewParts { top: 7, ..ALL };
+        let compared = store.compare(&side("status = 200"), &side("status != 200"), &wanted, &Control::default());
+        serde_json::to_string(&compared.expect("nobody cancels").panels).expect("JSON")
+    });
+    assert_eq!(listed[0], listed[1]);
+}
+
 #[test]
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);

@@ -1,6 +1,7 @@
 //! Questions about sessions and their rows, and the answers.
 
 pub(crate) mod answers;
+mod cached_files;
 pub(crate) mod export_advice;
 pub(crate) mod exports;
 pub(crate) mod files;
