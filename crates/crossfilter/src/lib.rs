@@ -48,6 +48,7 @@ mod series;
 mod sparse_counts;
 mod spill;
 mod store;
+mod suggest;
 mod sums;
 mod table_recorder;
 mod tally;
@@ -67,6 +68,7 @@ pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
 pub use scan_rows::{OwnRow, ViewRow};
 pub use store::{Reservation, RowStore, RowStoreSettings};
+pub use suggest::{SuggestWanted, Suggestion, Suggestions};
 pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{

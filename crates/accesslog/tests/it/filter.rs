@@ -42,7 +42,7 @@ fn record() -> LogRecord<'static> {
 #[test]
 fn what_a_record_meets() {
     let record = record();
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     let met = [
         "",
         "status >= 500 and path ~ \"/api\"",
@@ -101,7 +101,7 @@ fn what_a_record_meets() {
 #[test]
 fn sites_and_clients_are_met_in_any_form() {
     let record = LogRecord { referrer: b"https://WWW.Example.org/From", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     for filter in [
         "site = www.example.org",
         "site = WWW.Example.ORG",
@@ -119,9 +119,9 @@ fn sites_and_clients_are_met_in_any_form() {
 #[test]
 fn lines_that_are_not_sound() {
     let record = record();
-    let repaired = Subject { record: Some(&record), flaw: "bytes is not a number" };
+    let repaired = Subject { record: Some(&record), flaw: "bytes is not a number", line: b"" };
     assert!(meets("repaired and not rejected and flaw contains bytes and status = 503", repaired));
-    let rejected = Subject { record: None, flaw: "not a JSON object" };
+    let rejected = Subject { record: None, flaw: "not a JSON object", line: b"" };
     assert!(meets(
         "rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -",
         rejected
@@ -133,7 +133,7 @@ fn lines_that_are_not_sound() {
 #[test]
 fn bytes_that_are_no_text_are_found_as_they_are_shown() {
     let record = LogRecord { path: b"/\xff", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     assert!(meets("path = \"/\u{fffd}\"", subject));
     assert!(meets("path ~ \"(?-u)\\\\xff\"", subject));
     assert!(!meets("path = \"/\"", subject));
@@ -142,7 +142,7 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 #[test]
 fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
     let record = LogRecord { method: b"get", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
     let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
     assert_eq!(written(&filter), "method in (\"get\", own, GET, BREW, brew)");
