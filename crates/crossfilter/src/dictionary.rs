@@ -748,7 +748,6 @@ pub(crate) fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&
 mod tests {
     use super::{Dictionary, NONE, OTHERS, SpareValues};
     use rorqual_accesslog::schema::TextColumn;
-use rorqual_accesslog::suggest::ValuesSeen;
 
     fn dictionary(bytes_max: u64) -> Dictionary {
         Dictionary::new(&[TextColumn::SITE], (0, 0), (bytes_max, &SpareValues::new(0)), None)

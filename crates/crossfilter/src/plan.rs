@@ -494,7 +494,7 @@ fn keep_requests(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> i
     let coded = |index| reader.segment.coded(index, reader.spill);
     let columns = [coded(METHOD)?, coded(PATH)?, coded(QUERY)?, coded(PROTOCOL)?];
     // Codes of the segment fit 16 bits.
-    let key = |row: usize| columns.iter().fold(0, |key, column| key << 16 | column.codes.get(row) as u64);
+    let key = |row: usize| columns.iter().fold(0, |key, column| (key << 16) | column.codes.get(row));
     let mut rows = Vec::new();
     bits.list(&mut rows);
     let mut keys: Vec<u64> = rows.iter().map(|row| key(usize::from(*row))).collect();

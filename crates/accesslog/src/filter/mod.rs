@@ -23,7 +23,8 @@ use crate::schema::{NumberColumn, Schema, TextColumn};
 pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, request, weekday};
 pub use flag::Flag;
 pub use limits::{
-    ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, REJECTED_BYTES_MAX, filter_bytes_max,
+    ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX,
+    REJECTED_BYTES_MAX, filter_bytes_max,
 };
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;

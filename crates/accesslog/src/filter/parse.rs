@@ -86,7 +86,8 @@ pub(crate) fn parse(text: &str, schema: &Schema) -> Result<Filter, FilterError> 
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
         return Err(FilterError { column: 1, message, unknown: None });
     }
-    let mut parser = FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0, anywhere: 0 };
+    let mut parser =
+        FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0, anywhere: 0 };
     if parser.peek() == &FilterToken::End {
         return Ok(Filter::default());
     }

@@ -56,9 +56,8 @@ fn near(record: &LogRecord<'_>) -> Vec<TypedReading> {
     let text = |label: &str, column, value: String| {
         (!value.is_empty()).then(|| TypedReading::new(rank::IN_TEXT, format!("{label}: {value}"), equals(column, vec![value])))
     };
-    let of_status = status(record).map(|filter| {
-        TypedReading::new(rank::ANYWHERE, format!("the same status: {}", record.status), filter)
-    });
+    let of_status =
+        status(record).map(|filter| TypedReading::new(rank::ANYWHERE, format!("the same status: {}", record.status), filter));
     let near = [
         text("the same client", TextColumn::CLIENT, lossy(record.client)),
         text("the same path", TextColumn::PATH, lossy(record.path)),

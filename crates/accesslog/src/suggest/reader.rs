@@ -338,7 +338,8 @@ impl TypedReader<'_> {
     /// Readings of a word by itself.
     fn word(&self, at: usize) -> Vec<TypedReading> {
         let typed = &*self.words[at].text;
-        let opposite = typed.strip_prefix('!').or_else(|| typed.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)));
+        let opposite =
+            typed.strip_prefix('!').or_else(|| typed.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)));
         let word = opposite.filter(|rest| !rest.is_empty()).unwrap_or(typed);
         let mut readings = self.numbers(word);
         readings.extend(self.addresses(word));
@@ -365,9 +366,9 @@ impl TypedReader<'_> {
         let mut readings = vec![TypedReading::new(at_rank, &*label, Filter::Anywhere(TextTest::Contains(text.to_owned())))];
         let pattern = FilterRegex::new(&in_any_case(text)).ok().filter(|_| text.contains(char::is_alphabetic));
         let in_any_case = |pattern| Filter::Anywhere(TextTest::Matches(pattern));
-        readings.extend(pattern.map(|pattern| {
-            TypedReading::new(rank::ANY_CASE, format!("{label}, in any case"), in_any_case(pattern))
-        }));
+        readings.extend(
+            pattern.map(|pattern| TypedReading::new(rank::ANY_CASE, format!("{label}, in any case"), in_any_case(pattern))),
+        );
         readings
     }
 

@@ -9,9 +9,8 @@ const DAY_US: i64 = 86_400 * SECOND_US;
 /// Days, or years, that are tried where a text has none.
 const GUESSES_MAX: usize = 3;
 
-const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
-];
+const MONTHS: [&str; 12] =
+    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
 
 /// The rows' first and last time, in Unix microseconds, and the clock that texts mean.
 #[derive(Debug, Clone, Copy)]
@@ -206,8 +205,8 @@ fn number(word: &str) -> Option<i64> {
 
 fn month(word: &str) -> Option<i64> {
     let word = word.trim_end_matches('.');
-    let is_it = |name: &&str| word.len() >= 3 && (*name == word || (word.len() <= 4 && name.starts_with(word)));
-    MONTHS.iter().position(is_it).map(|place| place as i64 + 1)
+    let is_it = |name: &str| word.len() >= 3 && (name == word || (word.len() <= 4 && name.starts_with(word)));
+    (1..).zip(MONTHS).find(|(_, name)| is_it(name)).map(|(number, _)| number)
 }
 
 /// Year, month and day; `2026-01` has no day, and `27.1.` no year.
@@ -327,7 +326,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_times() {
-        for text in ["504", "10.1.2.3", "may", "::1", "12", "1.5", "2026-13-01", "25:00", "checkout", "/2026/01/27/a", "", "a 14:10"] {
+        for text in
+            ["504", "10.1.2.3", "may", "::1", "12", "1.5", "2026-13-01", "25:00", "checkout", "/2026/01/27/a", "", "a 14:10"]
+        {
             assert!(parts(text).is_none() || spans(text).is_empty(), "{text}");
         }
     }

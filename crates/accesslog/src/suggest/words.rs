@@ -13,11 +13,8 @@ pub(super) fn words(text: &str) -> Vec<TypedWord> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
-        let (word, after) = if first == '"' || (first == '\'' && rest[1..].contains('\'')) {
-            quoted(rest, first)
-        } else {
-            bare(rest)
-        };
+        let (word, after) =
+            if first == '"' || (first == '\'' && rest[1..].contains('\'')) { quoted(rest, first) } else { bare(rest) };
         if !word.text.is_empty() {
             words.push(word);
         }

@@ -71,6 +71,8 @@ fn what_a_record_meets() {
         "flaw = -",
         "not (status = 404 or status = 200)",
         "status = 404 or bytes > 1 and method = GET",
+        "any contains \"GET /api/a b\" and any contains \"json?x=1 HTTP/1.1\" and any contains 10.1.2",
+        "any ~ \"^GET .*1.1$\" and any contains from and any contains curl and any !~ \"nowhere\"",
     ];
     for filter in met {
         assert!(meets(filter, subject), "{filter}");
@@ -91,6 +93,10 @@ fn what_a_record_meets() {
         "(status = 404 or bytes > 1) and method = POST",
         "weekday in (sat, sun)",
         "bytes > 1MiB",
+        "any contains \"10.1.2.3 GET\"",
+        "any contains \"\"",
+        "any contains 503",
+        "not any ~ example",
     ];
     for filter in missed {
         assert!(!meets(filter, subject), "{filter}");
@@ -128,6 +134,9 @@ fn lines_that_are_not_sound() {
     ));
     assert!(meets("not bot and not status = 200", rejected), "a rejected line has no field");
     assert!(!meets("class = other or bytes >= 0 or path ~ \"\"", rejected));
+    assert!(!meets("any contains JSON", rejected), "a flaw is no text of the line");
+    let line = Subject { record: None, flaw: "not a JSON object", line: b"GET nothing" };
+    assert!(meets("any contains \"GET n\" and any ~ \"^GET\" and not any contains POST", line));
 }
 
 #[test]
