@@ -63,6 +63,8 @@ pub struct Suggestion {
     pub exact: bool,
     /// Name of the column that was taken for a similar one.
     pub meant: Option<String>,
+    /// True if the text is this filter.
+    pub typed: bool,
 }
 
 /// Suggestions for a text, the best first.
@@ -106,9 +108,12 @@ impl RowStore {
         }
         let mut counter = ReadingCounter { store: self, snapshot: &snapshot, view, until, control, complete: true };
         let error = typed.error.take();
+        let is_filter = typed.filter.as_ref().is_some_and(|filter| filter.meant.is_none());
         let all = counter.all(typed)?;
         let complete = counter.complete;
-        Ok(Suggestions { rows: chosen(all, wanted.limit, &schema), complete, error })
+        let mut rows = chosen(all, is_filter, &schema);
+        rows.truncate(wanted.limit.min(SUGGESTIONS_MAX));
+        Ok(Suggestions { rows, complete, error })
     }
 }
 
@@ -121,24 +126,25 @@ fn pasted(wanted: &SuggestWanted<'_>, schema: &Schema) -> Vec<TypedReading> {
     }
 }
 
-/// The best of all, as they are shown: what has no row only where nothing has any.
-fn chosen(all: Vec<CountedReading>, limit: usize, schema: &Schema) -> Vec<Suggestion> {
+/// All as they are shown: what has no row only where nothing has any, but for a filter that was
+/// typed, which is the first.
+fn chosen(all: Vec<CountedReading>, is_filter: bool, schema: &Schema) -> Vec<Suggestion> {
     let mut rows: Vec<Suggestion> = Vec::new();
-    let (mut found, mut empty): (Vec<_>, Vec<_>) = all.into_iter().partition(|counted| counted.hits > 0);
+    let is_found = |(place, counted): &(usize, CountedReading)| counted.hits > 0 || (is_filter && *place == 0);
+    let (mut found, mut empty): (Vec<_>, Vec<_>) = all.into_iter().enumerate().partition(is_found);
     if found.is_empty() {
         empty.truncate(EMPTY_MAX);
         found = empty;
     }
-    for CountedReading { reading, hits, exact } in found {
+    for (place, CountedReading { reading, hits, exact }) in found {
         let [from, to] = [reading.span_us.map(|span| span.0), reading.span_us.map(|span| span.1)]
             .map(|time_us| time_us.map(|time_us| time_us as f64 / 1e6));
-        let filter = schema.written(&reading.filter);
+        let (filter, typed) = (schema.written(&reading.filter), is_filter && place == 0);
         if rows.iter().any(|row| row.filter == filter && row.from == from && row.to == to) {
             continue;
         }
-        rows.push(Suggestion { label: reading.label, filter, from, to, hits, exact, meant: reading.meant });
+        rows.push(Suggestion { label: reading.label, filter, from, to, hits, exact, meant: reading.meant, typed });
     }
-    rows.truncate(limit.min(SUGGESTIONS_MAX));
     rows
 }
 
