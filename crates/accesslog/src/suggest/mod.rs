@@ -50,10 +50,12 @@ pub(crate) mod rank {
     pub(crate) const IN_PATH: u8 = 2;
     /// It is in the text of another column, or of those that are near.
     pub(crate) const IN_TEXT: u8 = 3;
+    /// It is in the agent, whose text is long and of many parts.
+    pub(crate) const IN_AGENT: u8 = 4;
     /// It is anywhere in the row.
-    pub(crate) const ANYWHERE: u8 = 4;
+    pub(crate) const ANYWHERE: u8 = 5;
     /// The same in any case of its letters.
-    pub(crate) const ANY_CASE: u8 = 5;
+    pub(crate) const ANY_CASE: u8 = 6;
 }
 
 impl TypedReading {

@@ -387,7 +387,11 @@ impl TypedReader<'_> {
                 let shown = seen.equal.join(" or ");
                 readings.push(TypedReading::new(rank::VALUE, format!("{name} = {shown}"), equals(column, seen.equal)));
             }
-            let part_rank = if column == TextColumn::PATH { rank::IN_PATH } else { rank::IN_TEXT };
+            let part_rank = match column {
+                TextColumn::PATH => rank::IN_PATH,
+                TextColumn::AGENT => rank::IN_AGENT,
+                _ => rank::IN_TEXT,
+            };
             let has_parts = with_parts && ![TextColumn::NET, TextColumn::COUNTRY, TextColumn::KIND].contains(&column);
             let part = match (contains_it, in_other_case) {
                 _ if !has_parts => None,
