@@ -88,6 +88,8 @@ const broken = []
 const page = await chromium.open(browser, server.base, broken)
 const box = at(page, 'search')
 const suggestions = at(page, 'suggestion')
+/** Of the box: lists of choices elsewhere have options, too. */
+const listed = page.locator('[role=option]')
 
 async function show(name) {
   await page.evaluate(async (name) => {
@@ -100,8 +102,8 @@ async function show(name) {
 
 /** From the whole log, by keys alone; until there is an answer to all of it. */
 async function type(text) {
-  await page.keyboard.press('Escape')
-  await page.keyboard.press('Escape')
+  await box.fill('')
+  await box.blur()
   await page.keyboard.press('/')
   await page.keyboard.insertText(text)
   await answered()
@@ -169,17 +171,17 @@ const steps = {
   async 'keys: arrows go round, Escape closes, empties and leaves, Tab completes'() {
     await show('access.log')
     await type('checkout')
-    const count = await page.getByRole('option').count()
+    const count = await listed.count()
     assert.ok(count >= 2)
     const active = () => box.getAttribute('aria-activedescendant')
-    const ids = await page.getByRole('option').evaluateAll((all) => all.map(({ id }) => id))
+    const ids = await listed.evaluateAll((all) => all.map(({ id }) => id))
     await page.keyboard.press('ArrowUp')
     assert.equal(await active(), ids.at(-1))
     await page.keyboard.press('ArrowDown')
     assert.equal(await active(), ids[0])
-    assert.equal(await page.getByRole('option', { selected: true }).count(), 1)
+    assert.equal(await page.locator('[role=option][aria-selected=true]').count(), 1)
     await page.keyboard.press('Escape')
-    assert.equal(await page.getByRole('option').count(), 0)
+    assert.equal(await listed.count(), 0)
     assert.equal(await box.inputValue(), 'checkout')
     await page.keyboard.press('Escape')
     assert.equal(await box.inputValue(), '')
@@ -231,7 +233,7 @@ const steps = {
     )
     await show('access.log')
     await type('503')
-    assert.match(await at(page, 'search-note').textContent(), /^No line has status = 503/)
+    assert.match(await at(page, 'search-note').textContent(), /^No line matches: status = 503/)
     await accessible(page)
     await shoot(page, args.shots, 'search-none')
     await page.keyboard.press('Enter')

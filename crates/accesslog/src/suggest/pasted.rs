@@ -53,15 +53,15 @@ fn status(record: &LogRecord<'_>) -> Option<Filter> {
 }
 
 fn near(record: &LogRecord<'_>) -> Vec<TypedReading> {
-    let text = |label: &str, column, value: String| {
-        (!value.is_empty()).then(|| TypedReading::new(rank::IN_TEXT, format!("{label}: {value}"), equals(column, vec![value])))
+    let text = |at_rank, label: &str, column, value: String| {
+        (!value.is_empty()).then(|| TypedReading::new(at_rank, format!("{label}: {value}"), equals(column, vec![value])))
     };
     let of_status =
         status(record).map(|filter| TypedReading::new(rank::ANYWHERE, format!("the same status: {}", record.status), filter));
     let near = [
-        text("the same client", TextColumn::CLIENT, lossy(record.client)),
-        text("the same path", TextColumn::PATH, lossy(record.path)),
-        text("the same network", TextColumn::NET, net(record.client)),
+        text(rank::VALUE, "the same client", TextColumn::CLIENT, lossy(record.client)),
+        text(rank::IN_PATH, "the same path", TextColumn::PATH, lossy(record.path)),
+        text(rank::IN_TEXT, "the same network", TextColumn::NET, net(record.client)),
         of_status,
     ];
     near.into_iter().flatten().collect()

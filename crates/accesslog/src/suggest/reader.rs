@@ -18,6 +18,9 @@ const NUMBERS_MAX: usize = 12;
 /// Words of a time, of a comparison with its amount, and of a saying, at most.
 const WORDS_MAX: usize = 6;
 
+/// Words of a column's name, at most.
+const NAME_WORDS_MAX: usize = 3;
+
 /// Names of a column that are put right before a filter is given up.
 const SLIPS_MAX: usize = 4;
 
@@ -228,20 +231,13 @@ impl TypedReader<'_> {
     }
 
     fn key_of_words(&self, at: usize) -> Option<PartRead> {
-        (1..=2).rev().find_map(|count| {
-            let name = self.joined(at, count)?;
-            let column = named(self.schema(), &name).or_else(|| named(self.schema(), &name.replace(' ', "")))?;
-            let next = self.words.get(at + count)?;
-            let after = |used: usize| self.words.get(at + count + used).map(|word| &*word.text);
-            let (operator, value, used) = match &*next.text.to_lowercase() {
-                "contains" | "like" | "has" | "includes" | "containing" => ("contains", after(1)?, 2),
-                "is" | "=" | "==" | ":" | "equals" => (":", after(1)?, 2),
-                _ => match self.comparison_at(at + count) {
-                    Some((operator, value, used)) => (operator, value, used),
-                    None => (":", &*next.text, 1),
-                },
-            };
-            let is_said = used == 1 && !next.is_quoted;
+        (1..=NAME_WORDS_MAX).rev().find_map(|count| {
+            let typed = self.joined(at, count)?;
+            let name = typed.trim_end_matches(':');
+            let column = named(self.schema(), name).or_else(|| named(self.schema(), &name.replace(' ', "")))?;
+            let (operator, value, used) = self.value_after(at + count)?;
+            // A name may be any word: it is one before a value that its column has.
+            let is_said = operator == ":" && used == 1 && name == typed && !self.words[at + count].is_quoted;
             if is_said && (NEGATIONS.contains(&value) || FILLERS.contains(&value) || !self.is_value(&column, value)) {
                 return None;
             }
@@ -249,8 +245,19 @@ impl TypedReader<'_> {
         })
     }
 
+    /// The comparison after a name and its value, and how many words these are.
+    fn value_after(&self, at: usize) -> Option<(&str, &str, usize)> {
+        let next = self.words.get(at)?;
+        let after = || self.words.get(at + 1).map(|word| &*word.text);
+        Some(match &*next.text.to_lowercase() {
+            "contains" | "like" | "has" | "includes" | "containing" => ("contains", after()?, 2),
+            "is" | "=" | "==" | ":" | "equals" => (":", after()?, 2),
+            _ => self.comparison_at(at).unwrap_or((":", &*next.text, 1)),
+        })
+    }
+
     /// A comparison in words of their own, its value and their number.
-    fn comparison_at(&self, at: usize) -> Option<(&'static str, &str, usize)> {
+    fn comparison_at(&self, at: usize) -> Option<(&str, &str, usize)> {
         (2..=3).find_map(|count| {
             let (operator, rest) = self.joined(at, count).and_then(|text| {
                 let (operator, rest) = comparison(&text)?;
@@ -290,8 +297,9 @@ impl TypedReader<'_> {
         }
         let seen = self.context.values.values_like(column, value);
         let mut readings: Vec<TypedReading> = self.network(column, value).into_iter().collect();
-        if operator != "contains" && !seen.equal.is_empty() {
-            readings.push(TypedReading::new(rank::PLAIN, format!("{name} = {value}"), equals(column, seen.equal)));
+        let equal = as_written(seen.equal, value);
+        if operator != "contains" && !equal.is_empty() {
+            readings.push(TypedReading::new(rank::PLAIN, format!("{name} = {value}"), equals(column, equal)));
         }
         let in_other_case = seen.contains_in_any_case && !seen.contains;
         let part = if in_other_case { self.in_text(column, value) } else { Some(contains(column, value)) };
@@ -383,9 +391,10 @@ impl TypedReader<'_> {
         for column in schema.texts().filter(is_asked) {
             let (name, seen) = (schema.text_name(column), self.context.values.values_like(column, text));
             let (contains_it, in_other_case) = (seen.contains, seen.contains_in_any_case);
-            if !seen.equal.is_empty() {
-                let shown = seen.equal.join(" or ");
-                readings.push(TypedReading::new(rank::VALUE, format!("{name} = {shown}"), equals(column, seen.equal)));
+            let equal = as_written(seen.equal, text);
+            if !equal.is_empty() {
+                let shown = equal.join(" or ");
+                readings.push(TypedReading::new(rank::VALUE, format!("{name} = {shown}"), equals(column, equal)));
             }
             let part_rank = match column {
                 TextColumn::PATH => rank::IN_PATH,
@@ -487,6 +496,11 @@ impl TypedReader<'_> {
         }
         readings
     }
+}
+
+/// The value that is the text; without such a one those in another case of its letters.
+fn as_written(equal: Vec<String>, text: &str) -> Vec<String> {
+    if equal.iter().any(|value| value == text) { vec![text.to_owned()] } else { equal }
 }
 
 /// True if a number by itself may be one of the column's.

@@ -50,15 +50,23 @@ impl TypedClock {
             if to.day.is_none() && to.month.is_none() {
                 (to.year, to.month, to.day) = (from.year, from.month, from.day);
             }
-            let starts = self.resolved(&from);
             let end = |span: &(i64, i64)| if to.clock_us.is_some() { span.0 } else { span.1 };
-            let ends = self.resolved(&to);
-            return starts.iter().zip(&ends).map(|(from, to)| (from.0, end(to))).filter(|(from, to)| from < to).collect();
+            let (starts, ends) = (self.resolved(&from), self.resolved(&to));
+            let spans = starts.iter().zip(&ends).map(|(from, to)| (from.0, end(to))).filter(|(from, to)| from < to);
+            return self.near(&from, spans.collect());
         }
-        match parts(&text) {
-            Some(parts) => self.resolved(&parts),
-            None => self.unix(&text).into_iter().collect(),
+        let Some(parts) = parts(&text) else { return self.unix(&text).into_iter().collect() };
+        self.near(&parts, self.resolved(&parts))
+    }
+
+    /// Of guesses at the day those with rows about that time, where there are such.
+    fn near(self, parts: &TimeParts, mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+        let (first, last) = self.times_us;
+        let has_rows = |(from, to): &(i64, i64)| *from <= last && first < *to;
+        if parts.month.is_none() && spans.iter().any(has_rows) {
+            spans.retain(has_rows);
         }
+        spans
     }
 
     /// A second, by its Unix time, near those of the rows.
@@ -152,7 +160,7 @@ fn parts(text: &str) -> Option<TimeParts> {
     let mut parts = TimeParts::default();
     let mut alone = Vec::new();
     for word in text.split_whitespace() {
-        if ["at", "on", "the", "of"].contains(&word) {
+        if ["at", "from", "on", "the", "of"].contains(&word) {
             continue;
         }
         if let (Some(zone), true) = (zone(word), parts.clock_us.is_some()) {
@@ -187,6 +195,7 @@ fn spaced(text: &str) -> String {
     let mut text = text.replace(['[', ']', ','], " ");
     if let Some((date, time)) = text.trim().split_once(':')
         && date.matches('/').count() == 2
+        && date.rsplit('/').next().and_then(number).is_some_and(|year| year > 999)
     {
         text = format!("{date} {time}");
     }

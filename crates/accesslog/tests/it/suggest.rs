@@ -155,7 +155,7 @@ fn a_filter_is_read_as_one_and_slips_in_it_are_put_right() {
     assert_eq!(filter("ip = 10.1.2.3").0, "client = 10.1.2.3");
     let wrong = typed("status >= ");
     assert!(wrong.filter.is_none());
-    assert_eq!(wrong.error.expect("it looks like a filter").column, 11);
+    assert_eq!(wrong.error.expect("it looks like a filter").column, 10);
     assert_eq!(typed("checkout").error, None);
     assert_eq!(typed("pth:checkout").parts[0].readings[0].meant.as_deref(), Some("path"));
 }
@@ -194,7 +194,8 @@ fn columns_of_tables_are_known_by_their_own_names() {
     assert_eq!(best("took"), ["\"message text\" contains \"took\""]);
     assert_eq!(best("7"), ["count = 7"]);
     assert_eq!(best("count:7 level:info"), ["count = 7", "level = info"]);
+    assert_eq!(best("message text: long"), ["\"message text\" contains \"long\""]);
     assert_eq!(best("> 5"), ["count >= 6"]);
     let pasted = pasted_object("{\"level\":\"info\",\"count\":7,\"other\":1}", &schema);
-    assert_eq!(schema.written(&pasted[0].filter), "level = info and count = 7");
+    assert_eq!(schema.written(&pasted[0].filter), "count = 7 and level = info");
 }
