@@ -211,8 +211,8 @@ fn typed(text: &str, schema: &Schema) {
     }
 }
 
-/// A filter is written so that it reads as the same, and can be asked of any line; so is what a text
-/// may mean that is none.
+/// A filter is written so that it reads as the same, and can be asked of any line; so are the
+/// filters that any other text may mean.
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     typed(&text, &TABLE);

@@ -323,8 +323,9 @@ impl Dictionary {
         Some((passed, unknown))
     }
 
-    /// The values of `column`, or of the texts themselves, that have to do with `text`; `in_any_case`
-    /// finds it in any letters. Of texts without a code nothing is known, and they may have it.
+    /// The values of `column`, or of the texts themselves, that have to do with `text`;
+    /// `in_any_case` finds it in any letters. Of texts without a code nothing is known: they may
+    /// have it.
     pub(crate) fn values_like(
         &self,
         column: Option<TextColumn>,

@@ -70,7 +70,7 @@ pub struct Suggestion {
 /// Suggestions for a text, the best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Suggestions {
-    /// Those with rows; where there are none, the likeliest without.
+    /// Suggestions with rows; where there are none, the likeliest without.
     pub rows: Vec<Suggestion>,
     /// False where there was no time for all.
     pub complete: bool,

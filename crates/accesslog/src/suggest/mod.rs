@@ -82,7 +82,7 @@ impl TypedReading {
     }
 }
 
-/// What is known of a column's values.
+/// Knowledge of a column's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValuesSeen {
     /// Values that are the text in some case of its letters.

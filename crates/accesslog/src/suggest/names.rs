@@ -57,7 +57,7 @@ fn column(schema: &Schema, name: &str) -> Option<NamedColumn> {
     text.or_else(|| schema.number(name).map(|column| of(ColumnKind::Number(column), schema.number_name(column))))
 }
 
-/// What a few words are called in filters of access logs; the longer ones first. Of several filters
+/// Filters of access logs that a few words stand for; the longer ones first. Of several filters
 /// those count that the columns allow.
 pub(super) const SAYINGS: [(&str, &str); 66] = [
     ("internal server error", "status = 500"),

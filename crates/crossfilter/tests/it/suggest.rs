@@ -42,7 +42,7 @@ fn suggest(store: &RowStore, view: &View, text: &str) -> Vec<Suggestion> {
 
 type Meets = fn(&Plain) -> bool;
 
-/// What is typed, the filter that is the best suggestion, and which rows it means.
+/// Typed texts, each with the filter that is the best suggestion and a test of the rows it means.
 const TYPED: [(&str, &str, Meets); 14] = [
     ("504", "status = 504", |row| !row.rejected() && row.status == 504),
     ("checkout", "path contains \"checkout\"", |row| value(row, "path").contains("checkout")),
