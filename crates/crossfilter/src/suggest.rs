@@ -72,7 +72,7 @@ pub struct Suggestion {
 pub struct Suggestions {
     /// Suggestions with rows; where there are none, the likeliest without.
     pub rows: Vec<Suggestion>,
-    /// False where there was no time for all.
+    /// False where there was no time, or no memory, for all.
     pub complete: bool,
     /// Reason for which the text is no filter, where it looks like one.
     pub error: Option<FilterError>,

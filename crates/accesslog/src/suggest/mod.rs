@@ -114,11 +114,17 @@ pub struct TypedContext<'a> {
 }
 
 pub(crate) fn equals(column: TextColumn, values: Vec<String>) -> Filter {
-    Filter::Text(column, TextTest::OneOf(values.into_iter().map(TextValue::Text).collect()))
+    let values = values.into_iter().map(|value| TextValue::Text(as_recorded(column, &value)));
+    Filter::Text(column, TextTest::OneOf(values.collect()))
 }
 
 pub(crate) fn contains(column: TextColumn, text: &str) -> Filter {
-    Filter::Text(column, TextTest::Contains(text.to_owned()))
+    Filter::Text(column, TextTest::Contains(as_recorded(column, text)))
+}
+
+/// The text as the column has it: names of sites are in small letters.
+fn as_recorded(column: TextColumn, text: &str) -> String {
+    if column == TextColumn::SITE { text.to_ascii_lowercase() } else { text.to_owned() }
 }
 
 /// A text as a regular expression that is met in any case of its letters.

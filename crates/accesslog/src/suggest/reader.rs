@@ -15,8 +15,8 @@ const READINGS_MAX: usize = 24;
 /// Columns of numbers that a number is looked for in.
 const NUMBERS_MAX: usize = 12;
 
-/// Words of a time, of a comparison with its amount, and of a saying, at most.
-const WORDS_MAX: usize = 6;
+/// Words of a time, and of a comparison with its amount, at most.
+const WORDS_MAX: usize = 8;
 
 /// Words of a column's name, at most.
 const NAME_WORDS_MAX: usize = 3;

@@ -139,6 +139,7 @@ fn times_are_spans_beside_other_words() {
     for text in ["2026-01-27 14:10", "14:10", "27 Jan 14:10", "504 14:10", "27/Jan/2026:14:10 checkout"] {
         assert_eq!(spans(text), [(minute, minute + 60)], "{text}");
     }
+    assert_eq!(spans("errors on January 27 from 14:00 to 14:10"), [(minute - 600, minute)]);
     assert_eq!(typed("504 14:10").parts.len(), 2);
     assert_eq!(typed("2026-01-26").parts[0].readings[0].label, "on 2026-01-26");
 }

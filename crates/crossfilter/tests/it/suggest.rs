@@ -36,7 +36,8 @@ fn suggest(store: &RowStore, view: &View, text: &str) -> Vec<Suggestion> {
     let format = format();
     let wanted = SuggestWanted { text, format: Some(&format), zone_seconds: 0, limit: 20 };
     let found = store.suggest(view, &wanted, &Control::default()).expect("nobody cancels");
-    assert!(found.complete);
+    // Little memory has no room for all expressions.
+    assert!(found.complete || store.memory_bytes() < 16 << 20, "{text}");
     found.rows
 }
 
