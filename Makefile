@@ -90,6 +90,7 @@ test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) $(NGINX) /usr/bin/curl
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/uploads.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM) --nginx $(NGINX)
 	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node test/search.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/tables.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/memory.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/follow.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)

@@ -16,7 +16,8 @@ use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Format
 use rorqual_accesslog::filter::{Filter, Matcher, Subject};
 use rorqual_accesslog::format::{LogFormat, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
 use rorqual_accesslog::parse::{LineOutcome, LogParser};
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn};
+use rorqual_accesslog::suggest::{self, ColumnValueSource, TypedContext, ValuesSeen};
 use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, format_path, parse_path};
 use rorqual_columnar::limits::BATCH_ROWS_MAX;
 use rorqual_columnar::read::{RowChoice, TableFile};
@@ -183,9 +184,39 @@ static TABLE: LazyLock<Schema> = LazyLock::new(|| {
     Schema::table(texts.into_iter().chain(units.map(number)).collect(), true)
 });
 
-/// A filter is written so that it reads as the same, and can be asked of any line.
+/// Columns with a value for any text.
+struct AnyValue;
+
+impl ColumnValueSource for AnyValue {
+    fn values_like(&self, _: TextColumn, text: &str) -> ValuesSeen {
+        ValuesSeen { equal: vec![text.to_owned()], contains: true, contains_in_any_case: true }
+    }
+
+    fn times_us(&self) -> Option<(i64, i64)> {
+        Some((0, 1 << 51))
+    }
+}
+
+/// Any text is read as filters that can be written and read again.
+fn typed(text: &str, schema: &Schema) {
+    // Written, a longer one may be beyond the longest filter.
+    if text.len() > 8 << 10 {
+        return;
+    }
+    let typed = suggest::read(text, &TypedContext { schema, values: &AnyValue, zone_seconds: 3_600 });
+    let parts = typed.parts.iter().flat_map(|part| &part.readings);
+    for reading in parts.chain(&typed.whole).chain(&typed.filter) {
+        let written = schema.written(&reading.filter);
+        assert_eq!(schema.filter(&written).map(|filter| schema.written(&filter)), Ok(written));
+    }
+}
+
+/// A filter is written so that it reads as the same, and can be asked of any line; so are the
+/// filters that any other text may mean.
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
+    typed(&text, &TABLE);
+    typed(&text, Schema::access_log());
     if let Ok(filter) = TABLE.filter(&text) {
         assert_eq!(TABLE.filter(&TABLE.written(&filter)).as_ref(), Ok(&filter));
     }
@@ -195,9 +226,9 @@ pub fn filter(data: &[u8]) {
     let mut parser = LogParser::new(&COMPILED[1]);
     let line = br#"10.0.0.1 - u [02/Jan/2025:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "http://x.example/" "curl/8""#;
     if let LineOutcome::Parsed(record) = parser.parse(line) {
-        matcher.meets(&Subject { record: Some(&record), flaw: "" });
+        matcher.meets(&Subject { record: Some(&record), flaw: "", line: b"" });
     }
-    matcher.meets(&Subject { record: None, flaw: "not a JSON object" });
+    matcher.meets(&Subject { record: None, flaw: "not a JSON object", line: b"not JSON" });
 }
 
 /// A size as people write them: what is read is written, and read again to within three digits.

@@ -91,13 +91,9 @@ async function panel(field) {
 
 async function type(text) {
   await page.keyboard.press('/')
-  const input = page.getByTestId('filter-input')
+  const input = page.getByTestId('search')
   await input.fill(text)
-  await page.keyboard.press('Escape')
-  if ((await input.count()) === 0) {
-    await page.keyboard.press('/')
-    await input.fill(text)
-  }
+  await page.locator('[data-testid=search][data-answered=true]').waitFor()
   await measure(text, () => page.keyboard.press('Enter'))
 }
 

@@ -80,6 +80,19 @@ const steps = {
     await expectMatching(anyRow)
   },
 
+  async 'what is typed is offered with its lines, and Enter takes the best'() {
+    await firefox.press('/')
+    await firefox.press(...'post checkout')
+    await firefox.until(`${element('search')}.dataset.answered === 'true'`)
+    const wanted = (row) => row.method === 'POST' && row.path.includes('checkout')
+    const best = `${element('suggestion')}.querySelector('.hits').dataset.hits`
+    assert.equal(Number(await firefox.read(best)), select(rows, wanted).length)
+    await firefox.press('\uE007')
+    await expectMatching(wanted)
+    await firefox.press('u')
+    await expectMatching(anyRow)
+  },
+
   async 'a drag over the bars zooms'() {
     await firefox.read('scrollTo(0, 0)')
     await firefox.drag('#histogram .u-over', 0.36, 0.44)

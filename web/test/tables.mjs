@@ -71,13 +71,10 @@ async function show(name) {
 async function filter(text) {
   await page.keyboard.press('Escape')
   await page.keyboard.press('/')
-  await at(page, 'filter-input').fill(text)
-  await page.keyboard.press('Escape')
-  if ((await at(page, 'filter-input').count()) === 0) {
-    await page.keyboard.press('/')
-    await at(page, 'filter-input').fill(text)
-  }
+  await at(page, 'search').fill(text)
   await page.keyboard.press('Enter')
+  // Taken once the server has said what it means.
+  await page.waitForFunction(() => document.querySelector('[data-testid=search]').value === '')
 }
 
 const steps = [
@@ -130,9 +127,9 @@ const steps = [
       await expectMatching(count((row) => row.where.city === 'city 1' && row.took < 10))
       await show('app.ndjson')
       await page.keyboard.press('/')
-      await at(page, 'filter-input').pressSequentially('fu')
-      await page.getByRole('option').first().waitFor()
-      assert.match(await page.getByRole('option').first().textContent(), /^"full name"/)
+      await at(page, 'search').pressSequentially('fu')
+      await at(page, 'completion').first().waitFor()
+      assert.match(await at(page, 'completion').first().textContent(), /^"full name"/)
       await page.keyboard.press('Escape')
       await filter('nosuch = 1')
       await page

@@ -260,6 +260,8 @@ pub struct RunEnd {
     pub error: Option<Error>,
     /// Offset of its clock in seconds east of UTC, by its first line that counts and has a time.
     pub zone_seconds: Option<i32>,
+    /// Its format after the last line.
+    pub format: Option<LogFormat>,
 }
 
 impl Analyzer {
@@ -319,12 +321,27 @@ impl Analyzer {
         found: impl FnOnce(&Detection, &[u8]),
         rejects: Option<&mut Gather<W>>,
     ) -> Result<RunEnd, AnalyzeError> {
+        self.run_after((0, None), input, control, found, rejects)
+    }
+
+    /// The same of an input that goes on after so many lines, in the format that it has by then.
+    ///
+    /// # Errors
+    /// As [`Analyzer::run`].
+    pub fn run_after<W: Write + Send>(
+        &self,
+        (lines, format): (u64, Option<LogFormat>),
+        input: Input,
+        control: &Control,
+        found: impl FnOnce(&Detection, &[u8]),
+        rejects: Option<&mut Gather<W>>,
+    ) -> Result<RunEnd, AnalyzeError> {
         let operation = Operation::start("logs");
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
-        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
-        let mut known = KnownFormat::default();
+        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines);
+        let mut known = KnownFormat { format, ..KnownFormat::default() };
         let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
         let mut refused = None;
         let start = |head: &[u8]| {
@@ -332,6 +349,7 @@ impl Analyzer {
             self.workers(&name, format, keep_rejects, self.shares.threads).map_err(|error| refused = Some(error)).ok()
         };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
+        let format_after = finish.stages.first().and_then(LogWorker::format_after);
         finish.stages.into_iter().for_each(LogWorker::finish);
         let error = finish.error.or(refused);
         operation.bytes(control.decoded_bytes() - before);
@@ -343,12 +361,13 @@ impl Analyzer {
         let source = InputReport {
             name,
             guess: known.guess,
-            format: known.format.map(|format| format.name().to_owned()),
+            format: known.format.as_ref().map(|format| format.name().to_owned()),
             bytes: control.decoded_bytes() - before,
             lines: keeper.lines(),
             error: error.as_ref().map(ToString::to_string),
         };
-        Ok(RunEnd { source, error, zone_seconds: keeper.zone_seconds() })
+        let format = format_after.or(known.format);
+        Ok(RunEnd { source, error, zone_seconds: keeper.zone_seconds(), format })
     }
 
     /// Opens a stream that is analysed by turns, from its start on or from where it was left. What

@@ -17,6 +17,7 @@ mod recorder;
 pub mod report;
 pub mod schema;
 mod setting;
+pub mod suggest;
 
 pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};

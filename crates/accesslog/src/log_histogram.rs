@@ -1,6 +1,7 @@
 //! The distribution of a number: counts in buckets less than 1 % wide, which can be added up.
 
 use crate::report::Percentiles;
+use serde::{Deserialize, Serialize};
 
 /// Bits of a number that its bucket keeps: 1 in 128 is the width of a bucket.
 const KEPT_BITS: u32 = 7;
@@ -11,7 +12,7 @@ const EXACT: u64 = 2 << KEPT_BITS;
 const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT_BITS);
 
 /// Distribution of numbers up to 2^64 - 2; 58 KiB from the first number on.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LogHistogram {
     counts: Vec<u64>,
     count: u64,
@@ -53,6 +54,18 @@ impl LogHistogram {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
+    }
+
+    /// True if a distribution of at most so many numbers may be so, which was read from a file.
+    #[must_use]
+    pub fn is_sound(&self, numbers: u64) -> bool {
+        let counted = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
+        let sums = u128::from(self.max) * u128::from(self.count);
+        [0, BUCKETS].contains(&self.counts.len())
+            && counted == Some(self.count)
+            && self.count <= numbers
+            && self.max < u64::MAX
+            && self.sum <= sums
     }
 
     /// Forgets all numbers.

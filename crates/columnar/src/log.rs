@@ -267,7 +267,7 @@ impl Decode for LogDecoder {
             }
             if let Some(only) = &mut self.only {
                 let flaw = flaw.map(|flaw| flaw.name()).unwrap_or_default();
-                if !only.meets(&Subject { record: Some(&record), flaw: &flaw }) {
+                if !only.meets(&Subject { record: Some(&record), flaw: &flaw, line: b"" }) {
                     decoded.filtered += 1;
                     continue;
                 }

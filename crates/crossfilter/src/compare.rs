@@ -122,14 +122,22 @@ impl RowStore {
         let text = |code: u32| tables.text_of(derived, code);
         let row = |code: u32| sides.row(code, shown(text(code)));
         let (title, field) = (self.schema().title(field), self.schema().text_name(field));
-        ComparedPanel { field, title, rows: sides.top(|code| tables.is_value(derived, code), top).into_iter().map(row).collect() }
+        ComparedPanel {
+            field,
+            title,
+            rows: sides.top(|code| tables.is_value(derived, code), text, top).into_iter().map(row).collect(),
+        }
     }
 }
 
 fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPanel {
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
-    let rows = sides.top(|status| status > NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    let rows = sides
+        .top(|status| status > NONE, |status| status, top)
+        .into_iter()
+        .map(|status| sides.row(status, status.to_string()))
+        .collect();
     ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
 }
 
@@ -146,14 +154,15 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The codes of values whose shares differ most, ties by hits.
-    fn top(&self, is_value: impl Fn(u32) -> bool, count: usize) -> Vec<u32> {
+    /// The codes of values whose shares differ most, ties by hits, and then by a name: codes depend
+    /// on which thread came first.
+    fn top<N: Ord>(&self, is_value: impl Fn(u32) -> bool, name: impl Fn(u32) -> N, count: usize) -> Vec<u32> {
         let only_b = self.b.iter().filter(|(code, _)| self.a.get(*code).hits == 0);
         let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| is_value(*code)).collect();
         let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
         let order = |x: &u32, y: &u32| {
             let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());
-            by_share.then_with(|| hits(y).cmp(&hits(x))).then_with(|| x.cmp(y))
+            by_share.then_with(|| hits(y).cmp(&hits(x))).then_with(|| name(*x).cmp(&name(*y)))
         };
         if codes.len() > count {
             codes.select_nth_unstable_by(count, order);

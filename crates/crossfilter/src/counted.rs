@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
-use crate::limits::BASE_BYTES_MIN;
+use crate::limits::{BASE_BYTES_MIN, grid_buckets};
 use crate::page::Share;
 use crate::plan::{ViewPlan, week_hours};
 use crate::segment::Segment;
@@ -44,10 +44,26 @@ pub(crate) struct CountedViews {
 /// Counts of complete segments without a filter: each is counted once. Small stores keep none.
 #[derive(Clone, Default)]
 pub(crate) struct Base {
-    included: Arc<Vec<bool>>,
+    pub(crate) included: Arc<Vec<bool>>,
     /// Texts of each counted column that had a code for answers.
-    named: Arc<Vec<usize>>,
-    whole: Option<Arc<WholeLog>>,
+    pub(crate) named: Arc<Vec<usize>>,
+    pub(crate) whole: Option<Arc<WholeLog>>,
+    pub(crate) grid: Option<Arc<BaseGrid>>,
+}
+
+/// All rows of some segments over time, in buckets that coarser ones are made of.
+pub(crate) struct BaseGrid {
+    pub(crate) included: Arc<Vec<bool>>,
+    pub(crate) axis: Axis,
+    pub(crate) classes: Grid,
+    pub(crate) bands: Grid,
+}
+
+impl BaseGrid {
+    /// Rows by class, and by how long they took, on a coarser axis.
+    fn joined(&self, axis: &Axis) -> Option<[Grid; 2]> {
+        Some([self.classes.joined(&self.axis, axis)?, self.bands.joined(&self.axis, axis)?])
+    }
 }
 
 impl Base {
@@ -59,9 +75,9 @@ impl Base {
 /// Sums and distributions of all rows.
 #[derive(Clone, Default)]
 pub(crate) struct WholeLog {
-    sums: Sums,
-    tallies: UncodedTallies,
-    spreads: Distributions,
+    pub(crate) sums: Sums,
+    pub(crate) tallies: UncodedTallies,
+    pub(crate) spreads: Distributions,
 }
 
 /// Key of the view that something was counted for.
@@ -250,7 +266,7 @@ impl RowStore {
         let mut found = if plan.is_everything() {
             let WholeLog { sums, tallies, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
-            PartialCounts { sums, tallies, spreads, ..job.run(&snapshot.segments)? }
+            PartialCounts { sums, tallies, spreads, ..job.over_time(snapshot, base, key.stack)? }
         } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
             job.sums = CountSource::Others;
             let mut found = job.run(&snapshot.segments)?;
@@ -305,6 +321,19 @@ impl RowStore {
         }
         self.follow_names(&snapshot, &mut base, control)?;
         Ok((snapshot, base.clone()))
+    }
+
+    /// The known counts, with all segments over time: what a first view of all rows needs.
+    pub(crate) fn base_with_grid(&self, control: &Control) -> Result<Base, ViewError> {
+        let (snapshot, mut base) = self.up_to_date(control)?;
+        let buckets = grid_buckets(self.settings.memory_bytes);
+        let Some(axis) = snapshot.axis(&View::default(), buckets).filter(|_| base.whole.is_some()) else { return Ok(base) };
+        let key = ViewKey { view: View::default(), generation: snapshot.generation, buckets, stack: Stack::Class };
+        let counted = self.counted_of(&snapshot, &base, key, control)?;
+        let included = Arc::clone(&base.included);
+        base.grid = Some(Arc::new(BaseGrid { included, axis, classes: counted.histogram.clone(), bands: counted.bands.clone() }));
+        lock(&self.base).grid.clone_from(&base.grid);
+        Ok(base)
     }
 
     /// Counts the columns anew in which texts have got codes for answers since the last count.
@@ -476,6 +505,20 @@ struct PartialCounts {
 }
 
 impl CountJob<'_> {
+    /// Counts all rows over time: those of the base's grid where they are in it, and the others.
+    fn over_time(&self, snapshot: &Snapshot, base: &Base, stack: Stack) -> Result<PartialCounts, ViewError> {
+        let known = self.axis.zip(base.grid.as_deref()).filter(|_| stack == Stack::Class);
+        let joined = known.and_then(|(axis, grid)| Some((grid, grid.joined(&axis)?)));
+        let Some((grid, [classes, bands])) = joined else { return self.run(&snapshot.segments) };
+        let is_other = |place: usize| !grid.included.get(place).is_some_and(|included| *included);
+        let others = snapshot.segments.iter().enumerate().filter(|(place, _)| is_other(*place));
+        let others: Vec<_> = others.map(|(_, segment)| Arc::clone(segment)).collect();
+        let mut found = self.run(&others)?;
+        found.histogram.take(&classes);
+        found.bands.take(&bands);
+        Ok(found)
+    }
+
     fn run(&self, segments: &[Arc<Segment>]) -> Result<PartialCounts, ViewError> {
         let mut workers: Vec<PartialCounts> =
             (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();

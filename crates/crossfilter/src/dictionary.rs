@@ -10,6 +10,7 @@ use rorqual_accesslog::Countries;
 use rorqual_accesslog::agent::{classify, referring_site};
 use rorqual_accesslog::filter::{TextTest, kind, net};
 use rorqual_accesslog::schema::TextColumn;
+use rorqual_accesslog::suggest::ValuesSeen;
 use rorqual_pipe::Control;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -49,7 +50,7 @@ const RESERVE_BYTES_MIN: u64 = 16 << 10;
 
 /// Bytes of the reserve for each place of a text that answers are about, and most such places.
 const PLACE_BYTES: u64 = 1 << 10;
-const PLACES_MAX: u64 = 4_096;
+pub(crate) const PLACES_MAX: u64 = 4_096;
 
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
@@ -57,6 +58,9 @@ const GROUP_BYTES: u64 = 96;
 /// Texts that are looked up side by side: while the memory of one is waited for, the next are
 /// worked on.
 const SIDE_BY_SIDE: usize = 32;
+
+/// Values that differ in the case of their letters alone, at most.
+const EQUAL_MAX: usize = 4;
 
 /// Values that are looked at before others may have the lock.
 const SLICE: usize = 4096;
@@ -74,6 +78,9 @@ pub(crate) struct Dictionary {
 
 /// Code of a place by the hash of its text.
 pub(crate) type NamedHashes = HashMap<u64, u32, FastState>;
+
+/// Texts without a code that answers are about, each with its hash.
+pub(crate) type NamedTexts = Vec<(u64, Box<[u8]>)>;
 
 /// Memory for the dictionaries that have more values than their share has room for: which these
 /// are, the log decides.
@@ -278,6 +285,14 @@ impl Dictionary {
         Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Hashes and texts of these, by code.
+    pub(crate) fn names(&self) -> NamedTexts {
+        let (named, tables) = (self.named(), self.lock());
+        let mut codes: Vec<(u32, u64)> = named.iter().map(|(hash, code)| (*code, *hash)).collect();
+        codes.sort_unstable();
+        codes.into_iter().zip(&tables.named).map(|((_, hash), text)| (hash, text.clone())).collect()
+    }
+
     /// Gives a text without a code one of the places, for answers; `false` where none is free.
     pub(crate) fn name(&self, hash: u64, text: &[u8]) -> bool {
         let code = self.lock().name(text);
@@ -306,6 +321,44 @@ impl Dictionary {
             _ => CodeSet::of(classes, |class| passed.has(class)),
         };
         Some((passed, unknown))
+    }
+
+    /// The values of `column`, or of the texts themselves, that have to do with `text`;
+    /// `in_any_case` finds it in any letters. Of texts without a code nothing is known: they may
+    /// have it.
+    pub(crate) fn values_like(
+        &self,
+        column: Option<TextColumn>,
+        text: &str,
+        in_any_case: Option<&TextTest>,
+        control: &Control,
+    ) -> ValuesSeen {
+        let (len, has_groups) = {
+            let tables = self.lock();
+            (tables.texts(column).ends.len(), tables.has_groups() && column.is_none())
+        };
+        let mut seen = ValuesSeen { equal: Vec::new(), contains: has_groups, contains_in_any_case: has_groups };
+        seen.equal.extend(has_groups.then(|| text.to_owned()));
+        let part = TextTest::Contains(text.to_owned());
+        for start in (0..len).step_by(SLICE) {
+            let tables = self.lock();
+            let texts = tables.texts(column);
+            let end = if column.is_none() { (start + SLICE).min(tables.texts_end()) } else { start + SLICE };
+            for code in (start..end.min(len)).filter(|code| *code > OTHERS as usize) {
+                let value = texts.get(code as u32);
+                seen.contains = seen.contains || part.meets(value);
+                seen.contains_in_any_case =
+                    seen.contains_in_any_case || in_any_case.map_or(seen.contains, |test| test.meets(value));
+                let is_equal = value.len() == text.len() && value.eq_ignore_ascii_case(text.as_bytes());
+                if is_equal && seen.equal.len() < EQUAL_MAX && !(has_groups && value == text.as_bytes()) {
+                    seen.equal.push(String::from_utf8_lossy(value).into_owned());
+                }
+            }
+            if control.stopped() {
+                break;
+            }
+        }
+        seen
     }
 
     /// The codes of these texts.

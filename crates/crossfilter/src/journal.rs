@@ -1,20 +1,26 @@
-//! A store that outlives its process: a journal, to which segments and texts are only ever
-//! appended, and a head, which is small and written anew by each checkpoint. Together with the
-//! first so many bytes of the journal, the head is the store.
+//! A store that outlives its process: a journal, to which segments, texts and an index of them are
+//! only ever appended, and a head, which is small and written anew by each checkpoint. Together
+//! with the first so many bytes of the journal, the head is the store.
 //!
-//! The file may be damaged: each record and the head have a checksum, lengths are held against the
-//! file before anything is allocated, and every code is held against its dictionary.
+//! A store is restored from the head, the index and the texts. Its segments are read by the first
+//! question that needs them.
+//!
+//! The file may be damaged: the head, each record and each column have a checksum, lengths are held
+//! against the file before anything is allocated, and every code is held against its dictionary.
 
-use crate::columns::{ColumnCounts, FLAW, REJECTED, REPAIRED, STATUS, ZONE};
+use crate::columns::{ColumnCounts, FLAW, REJECTED, REPAIRED};
+use crate::counted::Base;
 use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
-use crate::limits::{PIECE_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{BASE_BYTES_MIN, PIECE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::record::{
-    FRAME_BYTES, JournalRecord, Meta, NumberBytes, RecordHeader, RecordKind, damaged, decode, encode, pack, unpacked,
+    FRAME_BYTES, JournalRecord, Meta, NumberBytes, RecordHeader, RecordKind, damaged, decode, encode, is_known, pack,
+    take_location, unpacked, write_location,
 };
 use crate::segment::{Segment, SegmentColumns};
 use crate::spill::Spill;
 use crate::store::{JournalSummary, RowStore, RowStoreSettings, lock};
 use foldhash::quality::RandomState;
+use rorqual_pipe::{Control, each};
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io;
@@ -23,10 +29,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// First bytes of a journal, before its number.
-const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows03");
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows04");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead05");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead06");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -39,7 +45,8 @@ const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
 
 impl RowStore {
     /// An empty store that can be checkpointed: it writes to `journal` alone, which is emptied, and
-    /// grows to at most `bytes_max`. The spill of `settings` is of no account.
+    /// grows to at most `bytes_max`. Rows for which it has no room go to the spill of `settings`,
+    /// where there is one; after that there are no checkpoints.
     ///
     /// # Errors
     /// When the journal can't be written.
@@ -48,7 +55,8 @@ impl RowStore {
         let number = RandomState::default().hash_one(0);
         journal.set_len(0)?;
         journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
-        let store = Self::empty(settings, Some(Spill::journal(journal, START_BYTES, bytes_max)), number);
+        let spill = Spill::journal(journal, START_BYTES, bytes_max, settings.spill.as_ref());
+        let store = Self::empty(settings, Some(spill), number);
         lock(&store.written).codes = vec![OTHERS as usize + 1; store.dictionaries.len()];
         Ok(Arc::new(store))
     }
@@ -61,12 +69,34 @@ impl RowStore {
     /// # Errors
     /// When the store has no journal, or that can't be written or is full.
     pub fn checkpoint(&self) -> io::Result<Vec<u8>> {
+        self.checkpoint_with(None)
+    }
+
+    /// The same when no more rows come, with the counts of all rows, so that a store that is
+    /// restored reads no segment for its first view. Takes a question's memory.
+    ///
+    /// # Errors
+    /// As [`RowStore::checkpoint`], and when spilled rows can't be read back.
+    pub fn checkpoint_counted(&self, control: &Control) -> io::Result<Vec<u8>> {
+        self.complete();
+        // As the first view does, it gives codes to texts that many rows have.
+        let base = self.asked(|| self.base_with_grid(control)).map_err(|error| io::Error::other(error.to_string()))?;
+        self.checkpoint_with(Some(&base))
+    }
+
+    fn checkpoint_with(&self, base: Option<&Base>) -> io::Result<Vec<u8>> {
         debug_assert_eq!(self.recorders.load(Ordering::Relaxed), 0, "a run is on its way");
         let mut written = lock(&self.written);
         let journal = self.spill_journal()?;
         self.store_segments(journal)?;
         self.store_texts(journal, &mut written)?;
-        self.head(journal, &written)
+        self.store_index(journal, &mut written)?;
+        if let Some(base) = base {
+            let names: Vec<_> = self.counts().counted().map(|index| self.dictionaries[index].names()).collect();
+            written.counts = base.store(&names, journal)?;
+        }
+        // It may have been given up meanwhile.
+        self.head(self.spill_journal()?, &written)
     }
 
     /// Another handle on the journal, to wait until the disk has it without holding the store.
@@ -92,6 +122,8 @@ impl RowStore {
         let mut from = 0;
         while let Some((place, segment)) = missing(from) {
             let stored = Arc::new(segment.stored(place, journal)?);
+            // Without a journal it need not be anywhere else than in memory.
+            self.spill_journal()?;
             lock(&self.segments).all[place] = stored;
             from = place + 1;
         }
@@ -99,7 +131,8 @@ impl RowStore {
     }
 
     fn store_texts(&self, journal: &Spill, written: &mut JournalSummary) -> io::Result<()> {
-        for (field, (dictionary, known)) in self.dictionaries.iter().zip(&mut written.codes).enumerate() {
+        let JournalSummary { codes, texts, .. } = written;
+        for (field, (dictionary, known)) in self.dictionaries.iter().zip(codes).enumerate() {
             loop {
                 // Nobody waits for the disk.
                 let found = piece_of(&dictionary.lock(), *known);
@@ -108,11 +141,52 @@ impl RowStore {
                 record.bytes().extend_from_slice(&(field as u16).to_le_bytes());
                 record.bytes().extend_from_slice(&(*known as u32).to_le_bytes());
                 pack(&piece, record.bytes());
-                journal.append(record)?;
+                texts.push((field as u16, journal.append(record)?));
                 *known = next;
             }
         }
         Ok(())
+    }
+
+    /// Appends records of an index with all that is in none yet. Each says where the one before it
+    /// is.
+    fn store_index(&self, journal: &Spill, written: &mut JournalSummary) -> io::Result<()> {
+        loop {
+            let (entries, places) = self.missing_in_index(written);
+            if places.is_empty() && written.texts.is_empty() {
+                return Ok(());
+            }
+            let mut record = JournalRecord::new(RecordKind::Index);
+            record.bytes().extend_from_slice(&written.index.to_le_bytes());
+            record.bytes().extend_from_slice(&(written.texts.len() as u32).to_le_bytes());
+            for (field, offset) in &written.texts {
+                record.bytes().extend_from_slice(&field.to_le_bytes());
+                record.bytes().extend_from_slice(&offset.to_le_bytes());
+            }
+            record.bytes().extend_from_slice(&(places.len() as u32).to_le_bytes());
+            record.bytes().extend_from_slice(&entries);
+            written.index = journal.append(record)?;
+            written.texts.clear();
+            places.into_iter().for_each(|place| written.indexed[place] = true);
+        }
+    }
+
+    /// Some of the segments that are in the journal and in no index, as one has them, and their
+    /// places.
+    fn missing_in_index(&self, written: &mut JournalSummary) -> (Vec<u8>, Vec<usize>) {
+        let segments = lock(&self.segments);
+        written.indexed.resize(segments.all.len(), false);
+        let (mut entries, mut places) = (Vec::new(), Vec::new());
+        for (place, segment) in segments.all.iter().enumerate() {
+            if entries.len() >= PIECE_BYTES_MAX {
+                break;
+            }
+            if let (false, Some(location)) = (written.indexed[place], segment.location()) {
+                write_location(segment, location, place, &mut entries);
+                places.push(place);
+            }
+        }
+        (entries, places)
     }
 
     fn head(&self, journal: &Spill, written: &JournalSummary) -> io::Result<Vec<u8>> {
@@ -120,6 +194,10 @@ impl RowStore {
         let mut head = HEAD_MAGIC.to_le_bytes().to_vec();
         head.extend_from_slice(&number[8..]);
         head.extend_from_slice(&journal.bytes().to_le_bytes());
+        head.extend_from_slice(&written.index.to_le_bytes());
+        let (counts, records) = written.counts.unwrap_or_default();
+        head.extend_from_slice(&counts.to_le_bytes());
+        head.extend_from_slice(&records.to_le_bytes());
         head.extend_from_slice(&self.inputs.load(Ordering::Relaxed).to_le_bytes());
         head.extend_from_slice(&self.rows_dropped().to_le_bytes());
         head.push(u8::from(self.full.load(Ordering::Relaxed)));
@@ -148,9 +226,9 @@ impl RowStore {
     }
 
     /// Restores the store of `head` and `journal` as it was checkpointed, with the same columns in
-    /// `settings`; later records of the
-    /// journal are cut off. Takes the memory of one record beside the store. The next run adds rows
-    /// to the head's segments that are not full.
+    /// `settings`; later records of the journal are cut off. Takes the memory of a record for each
+    /// thread beside the store. Segments stay unread. The next run adds rows to the head's segments
+    /// that are not full. Room beyond the journal is as [`RowStore::with_journal`] has it.
     ///
     /// # Errors
     /// When the files are damaged, of another version, or do not go together; when the memory has
@@ -162,13 +240,30 @@ impl RowStore {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
         }
         let cut = journal.try_clone()?;
-        let store = Self::empty(settings, Some(Spill::journal(journal, head.journal_bytes, bytes_max)), head.number);
+        let spill = Spill::journal(journal, head.journal_bytes, bytes_max, settings.spill.as_ref());
+        let store = Self::empty(settings, Some(spill), head.number);
         let mut segments = Restored::new(head.segments, store.counts());
         store.take_journal(&head, &mut segments)?;
+        let (counted, bytes) = (head.counted, head.journal_bytes);
         store.take_head(head, segments).ok_or_else(damaged)?;
-        cut.set_len(store.spilled_bytes())?;
+        if let Some(counted) = counted {
+            store.take_counts(counted)?;
+        }
+        cut.set_len(bytes)?;
         store.make_room();
         Ok(Arc::new(store))
+    }
+
+    /// Reads all segments that are in the journal, and holds them against their checksums.
+    ///
+    /// # Errors
+    /// When one is damaged, or can't be read.
+    pub fn verify(&self) -> io::Result<()> {
+        let journal = self.spill_journal()?;
+        for segment in self.snapshot().segments {
+            segment.location().map_or(Ok(()), |location| location.verify(journal))?;
+        }
+        Ok(())
     }
 
     fn take_journal(&self, head: &JournalHead, segments: &mut Restored) -> io::Result<()> {
@@ -177,29 +272,55 @@ impl RowStore {
         if start != [JOURNAL_MAGIC.to_le_bytes(), head.number.to_le_bytes()].concat() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the file of rows is another one than the head's"));
         }
-        let mut offset = START_BYTES;
-        while offset < head.journal_bytes {
-            let frame = RecordHeader::read(&journal.frame_at(offset)?).ok_or_else(damaged)?;
-            offset += FRAME_BYTES as u64;
-            if frame.length as usize > RECORD_BYTES_MAX {
-                return Err(damaged());
-            }
-            let payload = journal.read_at((offset, frame.length as usize))?;
-            if !frame.fits(&payload) {
-                return Err(damaged());
-            }
-            match frame.kind {
-                RecordKind::Texts => self.take_texts(&payload, head)?,
-                RecordKind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
-            }
-            offset += u64::from(frame.length);
+        // The later ones come first.
+        let (mut index, mut texts) = (head.index, vec![Vec::new(); self.dictionaries.len()]);
+        while index != 0 {
+            let payload = read_record(journal, index, RecordKind::Index)?;
+            let before = segments.take_index(&payload, &mut texts).filter(|before| *before < index);
+            index = before.ok_or_else(damaged)?;
+        }
+        self.take_all_texts(journal, &texts, head)
+    }
+
+    /// Takes the records of texts, those of several fields side by side.
+    fn take_all_texts(&self, journal: &Spill, texts: &[Vec<u64>], head: &JournalHead) -> io::Result<()> {
+        let mut workers = vec![(); self.settings.threads];
+        let work = |(): &mut (), (field, offsets): (usize, &Vec<u64>)| {
+            let take = |offset: &u64| self.take_texts(field, &read_record(journal, *offset, RecordKind::Texts)?, head);
+            offsets.iter().rev().try_for_each(take)
+        };
+        let mut taken = Ok(());
+        let sink = |done: io::Result<()>| {
+            // The first fault is as good as any.
+            taken = std::mem::replace(&mut taken, Ok(())).and(done);
+            Ok(())
+        };
+        each(texts.iter().enumerate(), &mut workers, work, sink).map_err(|error| io::Error::other(error.to_string()))?;
+        taken
+    }
+
+    fn take_counts(&self, (first, records): (u64, u32)) -> io::Result<()> {
+        let Some(journal) = &self.spill else { return Err(damaged()) };
+        let mut offset = first;
+        let payloads = (0..records).map(|_| {
+            let payload = read_record(journal, offset, RecordKind::Counts)?;
+            offset += (FRAME_BYTES + payload.len()) as u64;
+            Ok(payload)
+        });
+        let indices: Vec<usize> = self.counts().counted().collect();
+        let name = |column: usize, hash: u64, text: &[u8]| self.dictionaries[indices[column]].name(hash, text);
+        let base = Base::restored(payloads, &self.snapshot(), &self.lengths(), name)?;
+        // Small stores keep none.
+        if self.settings.memory_bytes >= BASE_BYTES_MIN {
+            *lock(&self.base) = base;
         }
         Ok(())
     }
 
-    fn take_texts(&self, mut payload: &[u8], head: &JournalHead) -> io::Result<()> {
+    fn take_texts(&self, index: usize, mut payload: &[u8], head: &JournalHead) -> io::Result<()> {
         let (field, first) = u16::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
-        let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
+        let own = self.dictionaries.get(index).filter(|_| usize::from(field) == index);
+        let dictionary = own.ok_or_else(damaged)?;
         let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
         let mut tables = dictionary.lock();
         if tables.len() != first as usize {
@@ -229,21 +350,19 @@ impl RowStore {
         for (index, (dictionary, (length, shortage))) in self.dictionaries.iter().zip(head.dictionaries).enumerate() {
             let mut tables = dictionary.lock();
             let is_beyond = shortage.overflowed_at.is_some_and(|code| code as usize > length);
-            // The codes of statuses and of zones are no dictionary's, and are held against their
-            // own.
-            let is_known = [STATUS, ZONE].contains(&index) || (segments.globals_max[index] as usize) < length;
-            if tables.len() != length || !is_known || is_beyond {
+            if tables.len() != length || !is_known(index, segments.globals_max[index], length) || is_beyond {
                 return None;
             }
             tables.restore_shortage(shortage);
             written.codes.push(length);
         }
+        (written.index, written.counts) = (head.index, head.counted);
+        written.indexed = segments.all.iter().map(Option::is_some).collect();
         let mut open = Vec::new();
         for (meta, columns) in head.growing {
             open.push(meta.place);
-            let is_known =
-                |(index, length): (usize, &usize)| [STATUS, ZONE].contains(&index) || columns.last_global(index) < *length;
-            if !lengths.iter().enumerate().all(is_known) {
+            let has = |(index, length): (usize, &usize)| is_known(index, columns.coded[index].globals_max(), *length);
+            if !lengths.iter().enumerate().all(has) {
                 return None;
             }
             segments.put(meta.place, Segment::of_record(meta, Some(columns), None, false))?;
@@ -276,11 +395,14 @@ fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> 
     (next > code).then_some((piece, next))
 }
 
-impl SegmentColumns {
-    /// The largest code in all segments of a column.
-    fn last_global(&self, index: usize) -> usize {
-        self.coded[index].globals_max() as usize
+/// The payload of a whole record of that kind.
+fn read_record(journal: &Spill, offset: u64, kind: RecordKind) -> io::Result<Vec<u8>> {
+    let frame = RecordHeader::read(&journal.frame_at(offset)?).filter(|frame| frame.kind == kind).ok_or_else(damaged)?;
+    if frame.length as usize > RECORD_BYTES_MAX {
+        return Err(damaged());
     }
+    let payload = journal.read_at((offset + FRAME_BYTES as u64, frame.length as usize))?;
+    if frame.fits(&payload) { Ok(payload) } else { Err(damaged()) }
 }
 
 /// Segments by their places, as they are found.
@@ -312,16 +434,24 @@ impl Restored {
         free.then_some(())
     }
 
-    /// Takes a segment of the journal, where `payload` is at that offset.
-    fn take_stored(&mut self, mut payload: &[u8], offset: u64) -> Option<()> {
-        let (meta, columns, mut stored) = decode(&mut payload, self.counts)?;
-        stored.offset += offset;
-        self.bytes_most = self.bytes_most.max(columns.bytes());
-        for (most, coded) in self.globals_max.iter_mut().zip(&columns.coded) {
-            *most = coded.globals_max().max(*most);
+    /// Takes a record of an index, with the offsets of records of texts by field. Returns the
+    /// offset of the record before it.
+    fn take_index(&mut self, mut payload: &[u8], texts: &mut [Vec<u64>]) -> Option<u64> {
+        let before = u64::take(&mut payload)?;
+        let mut fields = Vec::new();
+        for _ in 0..u32::take(&mut payload)? {
+            fields.push((u16::take(&mut payload)?, u64::take(&mut payload)?));
         }
-        self.put(meta.place, Segment::of_record(meta, None, Some(stored), true))?;
-        payload.is_empty().then_some(())
+        for (field, offset) in fields.into_iter().rev() {
+            texts.get_mut(usize::from(field))?.push(offset);
+        }
+        for _ in 0..u32::take(&mut payload)? {
+            let (meta, location) = take_location(&mut payload, self.counts)?;
+            self.bytes_most = self.bytes_most.max(location.memory_bytes());
+            self.globals_max.iter_mut().zip(location.globals_max()).for_each(|(most, last)| *most = (*last).max(*most));
+            self.put(meta.place, Segment::of_record(meta, None, Some(location), true))?;
+        }
+        payload.is_empty().then_some(before)
     }
 }
 
@@ -329,6 +459,10 @@ impl Restored {
 struct JournalHead {
     number: u64,
     journal_bytes: u64,
+    /// Offset of the last record of the index; 0 where there is none.
+    index: u64,
+    /// Offset of the first record of counts, and their number.
+    counted: Option<(u64, u32)>,
     inputs: u32,
     rows_dropped: u64,
     full: bool,
@@ -344,6 +478,9 @@ impl JournalHead {
             return None;
         }
         let (number, journal_bytes) = (u64::take(&mut rest)?, u64::take(&mut rest)?);
+        let (index, first, records) = (u64::take(&mut rest)?, u64::take(&mut rest)?, u32::take(&mut rest)?);
+        let records_end = index.max(u64::from(records) * FRAME_BYTES as u64);
+        let counted = (records > 0).then_some((first, records));
         let (inputs, rows_dropped, full) = (u32::take(&mut rest)?, u64::take(&mut rest)?, u8::take(&mut rest)? != 0);
         if (u32::take(&mut rest)? as usize, u32::take(&mut rest)? as usize) != (counts.coded, counts.numbers) {
             return None;
@@ -362,13 +499,13 @@ impl JournalHead {
         }
         let mut growing = Vec::new();
         for _ in 0..count {
-            let (meta, columns, _) = decode(&mut rest, counts)?;
+            let (meta, columns) = decode(&mut rest, counts)?;
             growing.push((meta, columns));
         }
         // Each that is full has a record.
         let most = journal_bytes / FRAME_BYTES as u64 + growing.len() as u64;
-        let fits = rest.is_empty() && journal_bytes >= START_BYTES && segments as u64 <= most;
-        let head = Self { number, journal_bytes, inputs, rows_dropped, full, dictionaries, segments, growing };
+        let fits = rest.is_empty() && journal_bytes >= START_BYTES.max(records_end) && segments as u64 <= most;
+        let head = Self { number, journal_bytes, index, counted, inputs, rows_dropped, full, dictionaries, segments, growing };
         fits.then_some(head)
     }
 }

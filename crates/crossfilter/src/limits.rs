@@ -1,7 +1,7 @@
 //! The limits of the crossfilter, with their cost.
 
 use crate::tally::TALLIES_BYTES;
-use rorqual_accesslog::filter::filter_bytes_max;
+use rorqual_accesslog::filter::{REJECTED_BYTES_MAX, filter_bytes_max};
 
 /// Rows of a segment at most; their codes fit 16 bits. Some 1.3 MiB of a usual log.
 pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
@@ -145,7 +145,7 @@ pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 pub const ROWS_BYTES_MIN: u64 = 24 << 20;
 
 /// Bytes of a rejected line that are kept.
-pub const LINE_BYTES_MAX: usize = 1 << 10;
+pub const LINE_BYTES_MAX: usize = REJECTED_BYTES_MAX;
 
 /// Memory of a question's sums and tallies of two views and its distributions, beside its threads.
 const JOINED_BYTES: u64 = 2 * (SUMS_BYTES + TALLIES_BYTES) + (384 << 10);
@@ -247,6 +247,18 @@ pub const STORE_BYTES_MIN: u64 = 128 << 10;
 /// tenth; others count all rows anew.
 pub const BASE_BYTES_MIN: u64 = 2 << 20;
 
+/// Part of a store's memory for all rows over time, in buckets that a first view is made of.
+const GRID_SHARE: u64 = 64;
+
+/// Bytes of such a bucket: rows by class of status, and by how long they took.
+const GRID_BUCKET_BYTES: u64 = 8 * (6 + 17);
+
+/// Buckets of all rows over time, in a store of so much memory.
+#[must_use]
+pub const fn grid_buckets(memory_bytes: u64) -> usize {
+    clamp(memory_bytes / GRID_SHARE / GRID_BUCKET_BYTES, 1, BUCKETS_MAX as u64) as usize
+}
+
 /// Buckets of a histogram at most; 9 series of them are 144 KiB a thread.
 pub const BUCKETS_MAX: usize = 2_000;
 
@@ -256,6 +268,13 @@ pub const SERIES_MAX: usize = 8;
 /// Counted views that are remembered; together they take at most [`KEPT_SHARE`] of the store's
 /// memory.
 pub const VIEWS_KEPT_MAX: usize = 8;
+
+/// Suggestions for a typed text at most.
+pub const SUGGESTIONS_MAX: usize = 20;
+
+/// Time for counting them; those that it does not suffice for have at least the rows that were
+/// counted.
+pub const SUGGEST_MILLIS_MAX: u64 = 1_000;
 
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;

@@ -6,7 +6,7 @@ use crate::numbers::CodedNumbers;
 use crate::page::{OwnValue, finite_or_text};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, float_step};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const SPREAD_BUCKETS: (usize, usize) = (128, 1 << 12);
 const COUNTED_CODES_MAX: u64 = 1 << 16;
 
 /// Numbers of a view in buckets, the smallest and the largest.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct NumberSpread {
     buckets: HashMap<u32, u64, RandomState>,
     /// Steps.
@@ -133,6 +133,17 @@ impl NumberSpread {
                 }
             }
         );
+    }
+
+    /// True if a spread of at most so many numbers may be so, which was read from a file.
+    pub(crate) fn is_sound(&self, numbers: u64) -> bool {
+        let hits = self.buckets.values().try_fold(0u64, |sum, hits| sum.checked_add(*hits));
+        let is_within = |bucket: &u32| *bucket >> BUCKET_BITS.saturating_sub(self.joined) == 0;
+        self.joined < BUCKET_BITS
+            && self.buckets.len() <= BUCKETS_MAX
+            && self.buckets.keys().all(is_within)
+            && hits.is_some_and(|hits| hits <= numbers)
+            && self.extent.is_some() != self.buckets.is_empty()
     }
 
     /// Adds one number.

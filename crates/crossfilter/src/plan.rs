@@ -3,7 +3,9 @@
 use crate::bits::Bits;
 use crate::code_set::CodeSet;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
+use crate::columns::{
+    BYTES, FLAW, LINE, METHOD, PATH, PROTOCOL, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN,
+};
 use crate::columns::{number_source, source};
 use crate::dictionary::{NONE, OTHERS, derive};
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
@@ -13,8 +15,8 @@ use crate::timeline::{BucketRun, NO_BUCKET, stretches};
 use crate::uncoded::PlainTexts;
 use crate::view::View;
 use foldhash::fast::RandomState;
-use rorqual_accesslog::filter::{Filter, Flag, NumberTest, TextTest, TextValue, class};
-use rorqual_accesslog::schema::{NumberColumn, TextColumn};
+use rorqual_accesslog::filter::{Filter, Flag, NumberTest, TextTest, TextValue, class, request};
+use rorqual_accesslog::schema::{NumberColumn, TextColumn, TextContent};
 use rorqual_pipe::Control;
 use std::collections::HashMap;
 use std::io;
@@ -50,6 +52,8 @@ enum PlanNode {
     Hours(Vec<bool>, bool),
     /// Of path and query together.
     Url(TextTest),
+    /// Of the request as it was sent.
+    Request(TextTest),
 }
 
 /// Test of texts without a code.
@@ -133,6 +137,7 @@ impl PlanCompiler<'_> {
                 PlanNode::Url(test.clone())
             }
             Filter::Text(column, test) => self.texts(*column, test, false)?,
+            Filter::Anywhere(test) => self.anywhere(test)?,
             Filter::Number(column, test) => self.number(*column, test),
             Filter::Is(Flag::Rejected) => PlanNode::Codes(FLAW, self.flawed(REJECTED)),
             Filter::Is(Flag::Repaired) => PlanNode::Codes(FLAW, self.flawed(REPAIRED)),
@@ -147,6 +152,27 @@ impl PlanCompiler<'_> {
 
     fn texts(&mut self, column: TextColumn, test: &TextTest, negated: bool) -> Option<PlanNode> {
         let (index, derived) = source(column);
+        self.coded((index, derived), test, negated)
+    }
+
+    /// Rows of which some text passes that lies in the file.
+    fn anywhere(&mut self, test: &TextTest) -> Option<PlanNode> {
+        let schema = self.store.schema();
+        let is_pattern = |own| schema.text_kind(own) == TextContent::Pattern;
+        let in_file = |column: &TextColumn| {
+            *column != TextColumn::URL && source(*column).1.is_none() && !column.as_own().is_some_and(is_pattern)
+        };
+        let columns = schema.texts().filter(in_file).map(|column| source(column).0);
+        // The text of a rejected line is no column.
+        let nodes = columns.chain([LINE]).map(|index| self.coded((index, None), test, false));
+        let mut nodes = nodes.collect::<Option<Vec<_>>>()?;
+        if test.may_span() && !schema.is_table() {
+            nodes.push(PlanNode::Request(test.clone()));
+        }
+        Some(PlanNode::Any(nodes))
+    }
+
+    fn coded(&mut self, (index, derived): (usize, Option<TextColumn>), test: &TextTest, negated: bool) -> Option<PlanNode> {
         self.asks_of(index);
         let dictionary = &self.store.dictionaries[index];
         let (mut passed, groups) = dictionary.matching(derived, test, self.control)?;
@@ -218,6 +244,7 @@ impl PlanNode {
             Self::Class(..) => 500,
             Self::Hours(..) => 600,
             Self::Url(..) => 10_000,
+            Self::Request(..) => 20_000,
             Self::Not(inner) => inner.cost(),
             Self::All(parts) | Self::Any(parts) => most(parts) + 100,
         }
@@ -285,6 +312,7 @@ fn keep(node: &PlanNode, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result
         }
         PlanNode::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
         PlanNode::Url(test) => keep_urls(test, reader, bits)?,
+        PlanNode::Request(test) => keep_requests(test, reader, bits)?,
     }
     Ok(())
 }
@@ -458,6 +486,34 @@ fn keep_urls(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::R
         (path, query) if query == none => alone[path as usize],
         pair => known.get(&pair).copied().unwrap_or(false),
     });
+    Ok(())
+}
+
+/// The request as it was sent: each that the rows have is looked at once.
+fn keep_requests(test: &TextTest, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
+    let coded = |index| reader.segment.coded(index, reader.spill);
+    let columns = [coded(METHOD)?, coded(PATH)?, coded(QUERY)?, coded(PROTOCOL)?];
+    // Codes of the segment fit 16 bits.
+    let key = |row: usize| columns.iter().fold(0, |key, column| (key << 16) | column.codes.get(row));
+    let mut rows = Vec::new();
+    bits.list(&mut rows);
+    let mut keys: Vec<u64> = rows.iter().map(|row| key(usize::from(*row))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let texts = |at: usize, index| SegmentTexts::new(index, &columns[at], reader);
+    let texts = [texts(0, METHOD)?, texts(1, PATH)?, texts(2, QUERY)?, texts(3, PROTOCOL)?];
+    let (mut parts, mut text) = ([const { Vec::new() }; 4], Vec::new());
+    let mut met = Vec::with_capacity(keys.len());
+    for key in &keys {
+        if reader.control.stopped() {
+            return Ok(());
+        }
+        let locals = [key >> 48, key >> 32 & 0xffff, key >> 16 & 0xffff, key & 0xffff];
+        texts.iter().zip(locals).zip(&mut parts).for_each(|((texts, local), part)| texts.copy(local as usize, part));
+        request(&parts[0], [&parts[1], &parts[2]], &parts[3], &mut text);
+        met.push(test.meets(&text));
+    }
+    bits.retain(|row| keys.binary_search(&key(row)).is_ok_and(|at| met[at]));
     Ok(())
 }
 

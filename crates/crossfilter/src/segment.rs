@@ -85,7 +85,13 @@ impl Segment {
     pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, CodedColumnRef>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
-            None => self.read(index, spill, CodedColumnRef::read).map(Cow::Owned),
+            None => {
+                let stored = self.stored.as_ref().ok_or_else(damaged)?;
+                // The dictionary was held against the largest code.
+                let (max, uncoded) = (stored.globals_max()[index], stored.uncoded_count(index));
+                let is_own = |column: &CodedColumnRef| column.globals_max() == max && column.uncoded == uncoded;
+                self.read(index, spill, CodedColumnRef::read, is_own).map(Cow::Owned)
+            }
         }
     }
 
@@ -100,7 +106,9 @@ impl Segment {
             Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
             None => {
                 let coded = self.stored.as_ref().map_or(0, |stored| stored.counts.coded);
-                self.read(coded + index, spill, CodedNumbers::read).map(Cow::Owned)
+                let is_own =
+                    |numbers: &CodedNumbers| index != TIME || numbers.min().map(|first| (first, numbers.max())) == self.times;
+                self.read(coded + index, spill, CodedNumbers::read, is_own).map(Cow::Owned)
             }
         }
     }
@@ -110,11 +118,7 @@ impl Segment {
     pub(crate) fn uncoded_hashes(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, [u64]>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.uncoded(index).ok_or_else(damaged)?.hashes)),
-            None => {
-                let (at, texts) = self.stored.as_ref().and_then(|stored| stored.uncoded_hashes(index)).ok_or_else(damaged)?;
-                let bytes = spill.ok_or_else(damaged)?.read_at(at)?;
-                UncodedTexts::read_hashes(&bytes, texts).map(Cow::Owned).ok_or_else(damaged)
-            }
+            None => self.read_stored(spill, |stored, spill| stored.read_hashes(index, spill)).map(Cow::Owned),
         }
     }
 
@@ -122,11 +126,7 @@ impl Segment {
     pub(crate) fn uncoded_texts(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, PackedTexts>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.uncoded(index).ok_or_else(damaged)?.texts)),
-            None => {
-                let (at, texts) = self.stored.as_ref().and_then(|stored| stored.uncoded_texts(index)).ok_or_else(damaged)?;
-                let bytes = spill.ok_or_else(damaged)?.read_at(at)?;
-                PackedTexts::read(&bytes, texts).map(Cow::Owned).ok_or_else(damaged)
-            }
+            None => self.read_stored(spill, |stored, spill| stored.read_texts(index, spill)).map(Cow::Owned),
         }
     }
 
@@ -144,10 +144,28 @@ impl Segment {
         self.columns.as_ref()
     }
 
-    fn read<T>(&self, index: usize, spill: Option<&Spill>, decode: impl Fn(&[u8], usize) -> Option<T>) -> io::Result<T> {
-        let (spill, stored) = spill.zip(self.stored.as_ref()).ok_or_else(damaged)?;
-        let bytes = spill.read_at(stored.column(index))?;
-        decode(&unpacked(&bytes, column_bytes_max(self.rows))?, self.rows).ok_or_else(damaged)
+    /// Reads a column back that is this segment's own.
+    fn read<T>(
+        &self,
+        index: usize,
+        spill: Option<&Spill>,
+        decode: impl Fn(&[u8], usize) -> Option<T>,
+        is_own: impl Fn(&T) -> bool,
+    ) -> io::Result<T> {
+        self.read_stored(spill, |stored, spill| {
+            let bytes = unpacked(&stored.read(index, spill)?, column_bytes_max(self.rows))?;
+            decode(&bytes, self.rows).filter(&is_own).ok_or_else(damaged)
+        })
+    }
+
+    /// Reads from the file, and notes damage there.
+    fn read_stored<T>(
+        &self,
+        spill: Option<&Spill>,
+        read: impl FnOnce(&SegmentLocation, &Spill) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let (spill, stored) = spill.zip(self.stored.as_deref()).ok_or_else(damaged)?;
+        read(stored, spill).inspect_err(|error| spill.note_damage(error))
     }
 
     /// The same rows, which have the `place` among all segments, with columns in the file, too.
@@ -233,6 +251,11 @@ impl Segment {
     /// True if its columns are in the file.
     pub(crate) fn is_stored(&self) -> bool {
         self.stored.is_some()
+    }
+
+    /// Location of its columns in the file.
+    pub(crate) fn location(&self) -> Option<&SegmentLocation> {
+        self.stored.as_deref()
     }
 }
 

@@ -7,15 +7,26 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// File for columns that have no place in memory. One thread at a time writes.
 pub(crate) struct Spill {
-    /// Folder of the file, which is made when something comes; a journal is there already.
+    /// A journal, which comes first.
+    journal: Option<JournalFile>,
+    /// Folder of the file without a name, which is made when something comes.
     folder: Option<PathBuf>,
     file: OnceLock<File>,
     bytes_max: AtomicU64,
     end: AtomicU64,
+    /// Something that was read back is not as it was written.
+    damaged: AtomicBool,
+}
+
+/// A journal, and the offset at which it was given up for the file without a name.
+struct JournalFile {
+    file: File,
+    bytes_max: u64,
+    end: OnceLock<u64>,
 }
 
 impl Spill {
@@ -23,21 +34,31 @@ impl Spill {
     /// can be is tried at once.
     pub(crate) fn new(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         tempfile::tempfile_in(folder)?;
-        Ok(Self {
-            folder: Some(folder.to_owned()),
+        Ok(Self::of(None, Some(folder.to_owned()), 0, bytes_max))
+    }
+
+    /// A journal that has `end` bytes by now, and grows to at most `bytes_max`. Where it can't be
+    /// written any more, a file in the folder of `beside` goes on, which has a limit of its own.
+    pub(crate) fn journal(file: File, end: u64, bytes_max: u64, beside: Option<&(PathBuf, u64)>) -> Self {
+        let journal = JournalFile { file, bytes_max, end: OnceLock::new() };
+        let own_max = beside.map_or(bytes_max, |(_, bytes)| *bytes);
+        Self::of(Some(journal), beside.map(|(folder, _)| folder.clone()), end, own_max)
+    }
+
+    fn of(journal: Option<JournalFile>, folder: Option<PathBuf>, end: u64, bytes_max: u64) -> Self {
+        Self {
+            journal,
+            folder,
             file: OnceLock::new(),
             bytes_max: AtomicU64::new(bytes_max),
-            end: AtomicU64::new(0),
-        })
+            end: AtomicU64::new(end),
+            damaged: AtomicBool::new(false),
+        }
     }
 
-    /// A journal that has `end` bytes by now.
-    pub(crate) fn journal(file: File, end: u64, bytes_max: u64) -> Self {
-        Self { folder: None, file: OnceLock::from(file), bytes_max: AtomicU64::new(bytes_max), end: AtomicU64::new(end) }
-    }
-
+    /// True if all that was written is in a journal.
     pub(crate) fn is_journal(&self) -> bool {
-        self.folder.is_none()
+        self.open_journal().is_some()
     }
 
     fn file(&self) -> io::Result<&File> {
@@ -51,14 +72,51 @@ impl Spill {
 
     /// Appends a record; where its bytes begin, from its frame on.
     pub(crate) fn append(&self, record: JournalRecord) -> io::Result<u64> {
-        let bytes = record.finish()?;
-        let offset = self.bytes();
-        let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max());
-        let end = end.ok_or_else(|| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit"))?;
+        let (bytes, offset) = (record.finish()?, self.bytes());
+        let length = bytes.len() as u64;
+        let end = offset.checked_add(length).ok_or_else(full)?;
+        let own_end = self.own_bytes().saturating_add(length);
+        let own_room = || if own_end <= self.bytes_max() { Ok(()) } else { Err(full()) };
         // A broken record takes no place: the next one is written over it.
-        self.file()?.write_all_at(&bytes, offset)?;
+        match self.open_journal() {
+            None => {
+                own_room()?;
+                self.file()?.write_all_at(&bytes, offset - self.journal_bytes())?;
+            }
+            Some(journal) if self.folder.is_none() => {
+                own_room()?;
+                journal.file.write_all_at(&bytes, offset)?;
+            }
+            Some(journal) => {
+                let has_room = end <= journal.bytes_max;
+                if !has_room || journal.file.write_all_at(&bytes, offset).is_err() {
+                    own_room()?;
+                    self.file()?.write_all_at(&bytes, 0)?;
+                    // One thread at a time writes.
+                    let _ = journal.end.set(offset);
+                }
+            }
+        }
         self.end.store(end, Ordering::Relaxed);
         Ok(offset)
+    }
+
+    /// The journal, as long as it was not given up.
+    fn open_journal(&self) -> Option<&JournalFile> {
+        self.journal.as_ref().filter(|journal| journal.end.get().is_none())
+    }
+
+    /// Bytes in a journal that was given up.
+    fn journal_bytes(&self) -> u64 {
+        self.journal.as_ref().and_then(|journal| journal.end.get()).copied().unwrap_or(0)
+    }
+
+    /// Bytes of those that have the limit: in the file without a name, where there may be one.
+    fn own_bytes(&self) -> u64 {
+        match self.open_journal() {
+            Some(_) if self.folder.is_some() => 0,
+            _ => self.bytes() - self.journal_bytes(),
+        }
     }
 
     /// Reads so many bytes from an offset on; more than there are is an error.
@@ -68,8 +126,25 @@ impl Spill {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; length];
-        self.file()?.read_exact_at(&mut bytes, offset)?;
+        match &self.journal {
+            Some(journal) if journal.end.get().is_none_or(|end| offset < *end) => {
+                journal.file.read_exact_at(&mut bytes, offset)?;
+            }
+            _ => self.file()?.read_exact_at(&mut bytes, offset - self.journal_bytes())?,
+        }
         Ok(bytes)
+    }
+
+    /// Notes an error of reading something back, where that is damage.
+    pub(crate) fn note_damage(&self, error: &io::Error) {
+        if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if something that was read back was not as it was written.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
     }
 
     /// The header of the record at an offset.
@@ -77,25 +152,29 @@ impl Spill {
         self.read_at((offset, FRAME_BYTES))
     }
 
-    /// Another handle on the file.
+    /// Another handle on the journal.
     pub(crate) fn handle(&self) -> io::Result<File> {
-        self.file()?.try_clone()
+        self.journal.as_ref().ok_or(io::ErrorKind::NotFound)?.file.try_clone()
     }
 
-    /// Bytes that it grows to at most.
+    /// Bytes that it grows to at most; of a journal that may be given up, those that come after it.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Grows to no more than that from now on.
-    pub(crate) fn shrink(&self, bytes_max: u64) {
-        self.bytes_max.fetch_min(bytes_max, Ordering::Relaxed);
+    /// Grows by no more than that from now on.
+    pub(crate) fn shrink(&self, more_max: u64) {
+        self.bytes_max.fetch_min(self.own_bytes() + more_max, Ordering::Relaxed);
     }
 
     /// Bytes in the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
+}
+
+fn full() -> io::Error {
+    io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit")
 }
 
 #[cfg(test)]
@@ -113,7 +192,7 @@ mod tests {
     fn what_could_not_be_written_takes_no_place() {
         // Nobody can write at such an offset.
         let far = 1 << 63;
-        let spill = Spill::journal(tempfile::tempfile().expect("a file"), far, u64::MAX);
+        let spill = Spill::journal(tempfile::tempfile().expect("a file"), far, u64::MAX, None);
         for _ in 0..3 {
             assert!(spill.append(record()).is_err());
             assert_eq!(spill.bytes(), far);
@@ -126,5 +205,19 @@ mod tests {
         }
         assert!(spill.append(record()).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));
         assert!(spill.read_at((900, 100)).is_err());
+    }
+
+    #[test]
+    fn a_journal_without_room_goes_on_in_a_file() {
+        let beside = (std::env::temp_dir(), 1_300);
+        let spill = Spill::journal(tempfile::tempfile().expect("a file"), 16, 700, Some(&beside));
+        let offsets: Vec<u64> = (0..6).map(|_| spill.append(record()).expect("there is room")).collect();
+        let handle = spill.handle().expect("the journal");
+        assert_eq!(handle.metadata().expect("a size").len(), 16 + 2 * (FRAME_BYTES as u64 + 300), "two fit it");
+        assert!(!spill.is_journal(), "some records are elsewhere");
+        for offset in offsets {
+            assert_eq!(spill.read_at((offset + FRAME_BYTES as u64, 300)).expect("it is there"), [7; 300]);
+        }
+        assert!(spill.append(record()).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull), "both are full");
     }
 }

@@ -119,6 +119,14 @@ pub(crate) struct Segments {
 pub(crate) struct JournalSummary {
     /// Codes of each dictionary whose texts are in it, and the first two, which have none.
     pub(crate) codes: Vec<usize>,
+    /// Fields and offsets of records of texts that are in no index yet.
+    pub(crate) texts: Vec<(u16, u64)>,
+    /// Segments that are in an index.
+    pub(crate) indexed: Vec<bool>,
+    /// Offset of the last record of the index; 0 where there is none.
+    pub(crate) index: u64,
+    /// Offset of the first record of the last counts, and their number.
+    pub(crate) counts: Option<(u64, u32)>,
 }
 
 /// Memory of a store that is lent to another holder until this is dropped.
@@ -254,6 +262,18 @@ impl RowStore {
         lock(&self.spill_failure).clone()
     }
 
+    /// Rows of a segment at most.
+    #[must_use]
+    pub fn segment_rows(&self) -> usize {
+        self.settings.segment_rows
+    }
+
+    /// True if rows that were read back are not as they were written.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.spill.as_ref().is_some_and(Spill::is_damaged)
+    }
+
     /// Memory of all that it keeps, at most.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -277,7 +297,7 @@ impl RowStore {
         lock(&self.kept).shrink(kept);
         let settled = held + kept + lent_bytes + self.lent.load(Ordering::Relaxed);
         self.limit_bytes.store(settled.clamp(STORE_BYTES_MIN.min(most), most), Ordering::Relaxed);
-        self.spill.iter().for_each(|spill| spill.shrink(spill.bytes() + held));
+        self.spill.iter().for_each(|spill| spill.shrink(held));
     }
 
     /// Memory of going through all rows of a view ([`each_bytes`] at most): the segments there are

@@ -14,6 +14,7 @@ use crate::tally::{UncodedTallies, UncodedTally};
 use crate::timeline::{BucketRun, each_stretch};
 use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::schema::{NumberColumn, Schema};
+use serde::{Deserialize, Serialize};
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -260,7 +261,7 @@ fn add_all<C: ColumnCode, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64],
 }
 
 /// Distributions of the numbers, and rows by hour of the week.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Distributions {
     pub(crate) bytes: LogHistogram,
     pub(crate) request_time: LogHistogram,
@@ -290,6 +291,16 @@ impl Distributions {
         }
         self.own.resize_with(self.own.len().max(other.own.len()), NumberSpread::default);
         self.own.iter_mut().zip(&other.own).for_each(|(own, other)| own.take(other));
+    }
+
+    /// True if distributions of so many rows may be so, which were read from a file.
+    pub(crate) fn is_sound(&self, rows: u64) -> bool {
+        let week = self.week.iter().try_fold(0u64, |sum, hits| sum.checked_add(*hits));
+        let spreads = [&self.bytes, &self.request_time, &self.upstream_time];
+        self.week.len() == WEEK_HOURS
+            && week.is_some_and(|week| week <= rows)
+            && spreads.iter().all(|spread| spread.is_sound(rows))
+            && self.own.iter().all(|spread| spread.is_sound(rows))
     }
 
     pub(crate) fn widen(&mut self, first: u64, last: u64) {

@@ -5,6 +5,7 @@
 //! Moore, "MJRTY: A fast majority vote algorithm", 1991): each vote for it cancels one of another
 //! and the other way round, so any other hash has at most half of the rows that were cancelled.
 
+use crate::record::NumberBytes;
 use datasketches::hll::{HllSketch, HllType, HllUnion};
 
 /// Registers of the sketch of distinct hashes, as a power of two: 1.6 % standard error, 4 KiB.
@@ -63,6 +64,27 @@ impl UncodedTallies {
         }
     }
 
+    /// Columns that have a tally, in order.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &UncodedTally)> {
+        self.columns.iter().enumerate().filter_map(|(column, tally)| Some((column, tally.as_ref()?)))
+    }
+
+    /// Columns with rows that were not taken.
+    pub(crate) fn refused(&self) -> &[usize] {
+        &self.refused
+    }
+
+    /// Tallies that were written one by one; `None` where these are too many.
+    pub(crate) fn of_columns(columns: Vec<(usize, UncodedTally)>, refused: Vec<usize>) -> Option<Self> {
+        let mut all = Self { columns: Vec::new(), refused };
+        for (column, tally) in columns {
+            let length = all.columns.len().max(column + 1);
+            all.columns.resize(length, None);
+            all.columns[column] = Some(tally);
+        }
+        (all.columns.iter().flatten().count() <= TALLIES_MAX).then_some(all)
+    }
+
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         self.columns.iter().flatten().map(UncodedTally::bytes).sum()
@@ -99,6 +121,28 @@ impl Bucket {
 impl UncodedTally {
     fn new() -> Self {
         Self { buckets: vec![Bucket::default(); BUCKETS], distinct: HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8).ok() }
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        for Bucket { hash, votes, rows } in &self.buckets {
+            [hash, votes, rows].iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        }
+        self.distinct.iter().for_each(|sketch| out.extend_from_slice(&sketch.serialize()));
+    }
+
+    /// Reads what [`UncodedTally::write`] wrote of at most so many rows; `None` where it is
+    /// something else.
+    pub(crate) fn read(mut bytes: &[u8], rows_max: u64) -> Option<Self> {
+        let mut buckets = vec![Bucket::default(); BUCKETS];
+        let mut rows_all = 0u64;
+        for bucket in &mut buckets {
+            *bucket = Bucket { hash: u64::take(&mut bytes)?, votes: u64::take(&mut bytes)?, rows: u64::take(&mut bytes)? };
+            rows_all = rows_all.checked_add(bucket.rows).filter(|_| bucket.votes <= bucket.rows)?;
+        }
+        let sketch = if bytes.is_empty() { None } else { Some(HllSketch::deserialize(bytes).ok()?) };
+        let is_own = |sketch: &HllSketch| sketch.lg_config_k() == SKETCH_LOG_REGISTERS && sketch.target_type() == HllType::Hll8;
+        let fits = rows_all <= rows_max && sketch.as_ref().is_none_or(is_own);
+        fits.then_some(Self { buckets, distinct: sketch })
     }
 
     /// Takes so many rows of a hash.

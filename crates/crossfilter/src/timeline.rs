@@ -5,6 +5,7 @@ use crate::limits::SERIES_MAX;
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, unbiased};
 use rorqual_accesslog::aggregate::WIDTHS_SECONDS;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The bucket of a row without time, or outside of the axis.
@@ -35,7 +36,7 @@ pub(crate) const BANDS_US: [u64; 16] = [
 pub(crate) const BANDS: usize = BANDS_US.len() + 1;
 
 /// Buckets of time, aligned to UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Axis {
     /// Number of the first bucket, counted from 1970 on.
     first: i64,
@@ -53,6 +54,14 @@ impl Axis {
         let width_seconds = WIDTHS_SECONDS.into_iter().chain(wider).find(fits).unwrap_or(i64::MAX);
         let number = |seconds: i64| seconds.div_euclid(width_seconds);
         Self { first: number(first), width_seconds, buckets: (number(last) - number(first) + 1).unsigned_abs() as usize }
+    }
+
+    /// True if an axis of at most so many buckets may be so, which was read from a file.
+    pub(crate) fn is_sound(&self, buckets_max: usize) -> bool {
+        let last = self.first.checked_add(self.buckets.cast_signed() as i64);
+        let has_end = last.and_then(|last| last.checked_mul(self.width_seconds)).is_some();
+        let has_start = self.first.checked_mul(self.width_seconds).is_some();
+        self.width_seconds > 0 && self.buckets <= buckets_max && has_start && has_end
     }
 
     /// Start of a bucket, in Unix seconds.
@@ -117,7 +126,7 @@ pub(crate) fn each_stretch<T>(places: &[BucketRun], rows: &[T], mut each: impl F
 }
 
 /// Counts by bucket and, within it, by series or band.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Grid {
     columns: usize,
     counts: Vec<u64>,
@@ -128,8 +137,31 @@ impl Grid {
         Self { columns, counts: vec![0; buckets * columns] }
     }
 
+    /// True if it has so many buckets and columns, and at most so many rows.
+    pub(crate) fn is_of(&self, buckets: usize, columns: usize, rows: u64) -> bool {
+        let sum = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
+        let length = buckets.checked_mul(columns);
+        self.columns == columns && Some(self.counts.len()) == length && sum.is_some_and(|sum| sum <= rows)
+    }
+
     pub(crate) fn take(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
+    }
+
+    /// The same counts of `own` buckets on an axis of `coarser` ones; `None` where these are not
+    /// made of whole ones.
+    pub(crate) fn joined(&self, own: &Axis, coarser: &Axis) -> Option<Self> {
+        if coarser.width_seconds % own.width_seconds != 0 {
+            return None;
+        }
+        let mut joined = Self::new(coarser.buckets, self.columns);
+        for bucket in 0..own.buckets {
+            let number = own.start(bucket).div_euclid(coarser.width_seconds) - coarser.first;
+            let number = usize::try_from(number).ok().filter(|number| *number < coarser.buckets)?;
+            let counts = &mut joined.counts[number * self.columns..(number + 1) * self.columns];
+            counts.iter_mut().zip(self.bucket(bucket)).for_each(|(sum, more)| *sum += more);
+        }
+        Some(joined)
     }
 
     pub(crate) fn bucket(&self, bucket: usize) -> &[u64] {

@@ -101,6 +101,12 @@ impl Control {
         self.shared.throttle.as_ref().map_or(Duration::ZERO, |throttle| throttle.take(bytes))
     }
 
+    /// Counts bytes that an earlier run took in, without a pause.
+    pub fn resumed(&self, stored_bytes: u64, decoded_bytes: u64) {
+        self.shared.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
+        self.shared.decoded_bytes.fetch_add(decoded_bytes, Ordering::Relaxed);
+    }
+
     /// Takes bytes back that were counted as stored and as taken in, and come again.
     pub fn untake(&self, bytes: u64) {
         self.shared.stored_bytes.fetch_sub(bytes, Ordering::Relaxed);

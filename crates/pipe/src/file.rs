@@ -12,6 +12,7 @@ use memchr::{memchr, memrchr};
 use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,6 +21,8 @@ pub(crate) struct SharedFile {
     file: File,
     pub(crate) name: String,
     size_bytes: u64,
+    /// The part that is read: a line begins at its start.
+    range: Range<u64>,
     /// Blocks are cut at lines, the longest of which has so many bytes.
     line_bytes_max: Option<usize>,
     framing: Framing,
@@ -76,7 +79,14 @@ impl SharedFile {
         };
         // Each byte of a hole is a line of its own then.
         let next = Mutex::new(NextRange { no_holes: framing.terminator() == 0, ..NextRange::default() });
-        Self { file, name, size_bytes, line_bytes_max, framing, control, next }
+        Self { file, name, size_bytes, range: 0..size_bytes, line_bytes_max, framing, control, next }
+    }
+
+    /// The same file, of which only that part is read.
+    pub(crate) fn within(mut self, range: Range<u64>) -> Self {
+        self.next.get_mut().unwrap_or_else(PoisonError::into_inner).offset = range.start;
+        self.range = range.start..range.end.min(self.size_bytes);
+        self
     }
 
     /// The next block, or the next hole rounded to blocks. The first block is never part of a hole:
@@ -84,12 +94,12 @@ impl SharedFile {
     pub(crate) fn claim(&self) -> Option<Claim> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = next.offset;
-        if offset >= self.size_bytes {
+        if offset >= self.range.end {
             return None;
         }
-        let hole_end = if offset == 0 { 0 } else { self.hole_end(&mut next) };
+        let hole_end = if offset == self.range.start { 0 } else { self.hole_end(&mut next) };
         let hole = hole_end > offset;
-        let end = if hole { hole_end } else { (offset + BLOCK_BYTES as u64).min(self.size_bytes) };
+        let end = if hole { hole_end } else { (offset + BLOCK_BYTES as u64).min(self.range.end) };
         let claim = Claim { number: next.number, offset, length: end - offset, hole };
         next.number += 1;
         next.offset = end;
@@ -108,7 +118,7 @@ impl SharedFile {
             // No data after the offset: the hole goes to the end, or the file shrank, which reading
             // will tell.
             Err(rustix::io::Errno::NXIO) if self.file.metadata().is_ok_and(|now| now.len() < self.size_bytes) => return 0,
-            Err(rustix::io::Errno::NXIO) => self.size_bytes,
+            Err(rustix::io::Errno::NXIO) => self.range.end,
             Err(_) => {
                 next.no_holes = true;
                 return 0;
@@ -117,29 +127,30 @@ impl SharedFile {
         if data > next.offset {
             // Where a line may begin after a hole, the hole's last byte is read.
             let end = data - u64::from(self.framing.has_holes());
-            return if data >= self.size_bytes { self.size_bytes } else { end - end % BLOCK_BYTES as u64 };
+            return if data >= self.range.end { self.range.end } else { end - end % BLOCK_BYTES as u64 };
         }
-        next.data_end = seek(SeekFrom::Hole(next.offset)).unwrap_or(self.size_bytes);
+        next.data_end = seek(SeekFrom::Hole(next.offset)).unwrap_or(self.range.end);
         0
     }
 
     pub(crate) fn first_stretch(&self, pool: &BufferPool) -> Result<Bytes, Error> {
-        self.stretch_at(pool, 0)
+        self.stretch_at(pool, self.range.start)
     }
 
     /// The same as [`SharedFile::first_stretch`], but the bytes after the first line where that one
     /// is longer than the range.
     pub(crate) fn first_stretch_after_long(&self, pool: &BufferPool) -> Result<Bytes, Error> {
-        let mut offset = 0;
+        let start = self.range.start;
+        let mut offset = start;
         let mut ends = LineEnds::new(self.framing);
-        while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
+        while offset < self.range.end.min(start + FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
             let stretch = self.stretch_at(pool, offset)?;
             if stretch.is_empty() {
                 break;
             }
             match ends.split(&stretch).first_end {
-                Some(_) if offset == 0 => return Ok(stretch),
-                Some(end) if offset + (end as u64) < self.size_bytes => {
+                Some(_) if offset == start => return Ok(stretch),
+                Some(end) if offset + (end as u64) < self.range.end => {
                     drop(stretch);
                     return self.stretch_at(pool, offset + end as u64);
                 }
@@ -152,7 +163,7 @@ impl SharedFile {
 
     fn stretch_at(&self, pool: &BufferPool, offset: u64) -> Result<Bytes, Error> {
         let mut lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
-        let wanted = self.size_bytes.saturating_sub(offset).min(BLOCK_BYTES as u64) as usize;
+        let wanted = self.range.end.saturating_sub(offset).min(BLOCK_BYTES as u64) as usize;
         let read = self.read(&mut lease[..wanted], offset)?;
         Ok(Bytes::from_owner(lease).slice(..read))
     }
@@ -168,7 +179,7 @@ impl SharedFile {
         let length = claim.length as usize;
         let overread = match self.line_bytes_max {
             None => 0,
-            Some(_) => OVERREAD_BYTES.min((self.size_bytes - claim.offset) as usize - length),
+            Some(_) => OVERREAD_BYTES.min((self.range.end - claim.offset) as usize - length),
         };
         let (read, mut error) = match self.read(&mut lease[..length + overread], claim.offset) {
             Ok(read) => (read, None),
@@ -190,7 +201,8 @@ impl SharedFile {
     /// first).
     fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
         let length = read.min(claim.length as usize);
-        let start = if claim.offset == 0 { Some(0) } else { self.first_start(claim, &lease[..read], length, error) };
+        let start =
+            if claim.offset == self.range.start { Some(0) } else { self.first_start(claim, &lease[..read], length, error) };
         let Some(start) = start else {
             let before = Bytes::from_owner(lease).slice(..length);
             return Chunk { before, ..Chunk::empty(claim.offset, line_bytes_max) };
@@ -204,14 +216,14 @@ impl SharedFile {
             }
             searched = read;
             let at = claim.offset + read as u64;
-            if at >= self.size_bytes || error.is_some() {
+            if at >= self.range.end || error.is_some() {
                 break (read, false);
             }
             if read > length + line_bytes_max {
                 break (length + line_bytes_max, true);
             }
             let more =
-                (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.size_bytes - at) as usize);
+                (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.range.end - at) as usize);
             match self.read(&mut lease[read..read + more], at) {
                 Ok(0) => *error = Some(self.shrank(at)),
                 Ok(count) => read += count,

@@ -54,6 +54,8 @@ pub(crate) struct FollowedFile {
     path: PathBuf,
     file: File,
     followed: FollowStatus,
+    /// Offset from which it is read.
+    start: u64,
 }
 
 impl FollowedFile {
@@ -70,7 +72,17 @@ impl FollowedFile {
             let message = format!("is UTF-16, of which only whole files are read: leave out {FOLLOW}");
             return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
-        Ok(Self { path: path.to_owned(), file, followed: FollowStatus::default() })
+        Ok(Self { path: path.to_owned(), file, followed: FollowStatus::default(), start: 0 })
+    }
+
+    /// Another handle on the file.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// The same, read from an offset on where a line begins.
+    pub(crate) fn at(self, start: u64) -> Self {
+        Self { start, ..self }
     }
 
     pub(crate) fn followed(&self) -> FollowStatus {
@@ -78,8 +90,8 @@ impl FollowedFile {
     }
 
     pub(crate) fn reader(self, control: Control) -> FollowReader {
-        let Self { path, file, followed } = self;
-        FollowReader { path, file, place: 0, followed, control, at_end: false, ends_line: true, given: Instant::now() }
+        let Self { path, file, followed, start } = self;
+        FollowReader { path, file, place: start, followed, control, at_end: false, ends_line: true, given: Instant::now() }
     }
 }
 

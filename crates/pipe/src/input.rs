@@ -14,6 +14,7 @@ use crate::stream::{BlockSource, EnoughForDetection};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
 use std::io::{Cursor, Read};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -37,6 +38,8 @@ pub struct Input {
     pub(crate) enough: Option<EnoughForDetection>,
     /// `start` is given lines after a first one that is over-long.
     pub(crate) after_long: bool,
+    /// Part of a file that is read.
+    pub(crate) range: Option<Range<u64>>,
 }
 
 pub(crate) enum InputBody {
@@ -84,6 +87,15 @@ impl Input {
     #[must_use]
     pub fn followed(&self) -> Option<FollowStatus> {
         if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
+    }
+
+    /// Another handle on a file that is followed; `None` of others.
+    ///
+    /// # Errors
+    /// When the system has no descriptor for it.
+    pub fn followed_file(&self) -> Result<Option<File>, Error> {
+        let InputBody::Following(following) = &self.body else { return Ok(None) };
+        following.handle().map(Some).map_err(|cause| Error::io(&self.name, "cannot open again", cause))
     }
 
     /// Holds the first block of a stream back until `enough` accepts its stored bytes, or it is
@@ -152,6 +164,7 @@ impl Input {
                 prefix: Vec::new(),
                 enough: None,
                 after_long: false,
+                range: None,
             });
         }
         if !metadata.is_file()
@@ -167,6 +180,7 @@ impl Input {
                 prefix: Vec::new(),
                 enough: None,
                 after_long: false,
+                range: None,
             });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
@@ -176,7 +190,16 @@ impl Input {
             _ => InputBody::Descriptor(file),
         };
         let undo = DecodeDepth { compression: decode, charset: false };
-        Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, after_long: false })
+        Ok(Self {
+            name,
+            body,
+            undo,
+            size_bytes: Some(size_bytes),
+            prefix: Vec::new(),
+            enough: None,
+            after_long: false,
+            range: None,
+        })
     }
 
     /// An input over anything that reads, of unknown size.
@@ -190,6 +213,7 @@ impl Input {
             prefix: Vec::new(),
             enough: None,
             after_long: false,
+            range: None,
         }
     }
 
@@ -204,6 +228,7 @@ impl Input {
             prefix: Vec::new(),
             enough: None,
             after_long: false,
+            range: None,
         }
     }
 
@@ -366,6 +391,17 @@ impl Input {
             }
             _ => Err(Box::new(self)),
         }
+    }
+
+    /// The part of a plain file, or of a file that is followed, that begins at `range.start`, where
+    /// a line begins; a plain one ends at `range.end`.
+    #[must_use]
+    pub fn within(self, range: Range<u64>) -> Self {
+        let body = match self.body {
+            InputBody::Following(following) => InputBody::Following(following.at(range.start)),
+            other => other,
+        };
+        Self { body, range: Some(range), ..self }
     }
 
     /// Stored size (before decoding), where it is known.

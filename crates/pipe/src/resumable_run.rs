@@ -55,6 +55,11 @@ impl ResumableRun {
         Self { blocks: self.blocks.at(place), begun: place != ResumePoint::default(), ..self }
     }
 
+    /// The same with a source that begins at `place`, whose first bytes tell what they are.
+    pub(crate) fn from(self, place: ResumePoint) -> Self {
+        Self { blocks: self.blocks.at(place), ..self }
+    }
+
     /// Place from which one could go on that has only the bytes given to stages.
     #[must_use]
     pub fn place(&self) -> ResumePoint {

@@ -10,6 +10,7 @@ use crate::pool::BufferPool;
 use crate::reorder_buffer::ReorderBuffer;
 use crate::resumable_run::ResumableRun;
 use crate::splitter::Splitter;
+use crate::stream::ResumePoint;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use scopeguard::ScopeGuard;
@@ -91,10 +92,12 @@ fn run_with<S: Stage>(
     debug_assert!(pool.buffer_bytes() >= headroom + BLOCK_BYTES, "buffers are too small for the line limit");
     if let InputBody::File { file, size_bytes } = input.body {
         let file = SharedFile::new(file, input.name, size_bytes, plan.framing, control.clone());
+        let file = file.within(input.range.unwrap_or(0..size_bytes));
         let first = if input.after_long { file.first_stretch_after_long(pool) } else { file.first_stretch(pool) };
         return run_file(&file, first, pool, control, start, sink);
     }
-    ResumableRun::of(input, splitter, plan, pool, control).run(control, start, sink)
+    let place = ResumePoint { offset: input.range.as_ref().map_or(0, |range| range.start), skipping: false };
+    ResumableRun::of(input, splitter, plan, pool, control).from(place).run(control, start, sink)
 }
 
 /// Remembers the error that is nearest to the start of the input, and tells everyone to stop.

@@ -80,7 +80,7 @@ fn one_of(
     let rows = rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads);
     let stores = LogStores {
         settings: rows.clone(),
-        state: None,
+        journal: crate::session::Journal::None,
         folder: None,
         file_bytes_max: 0,
         workers: shares.threads,

@@ -40,3 +40,4 @@ pub use server::api::routes;
 pub use server::config::{Config, StartError};
 pub use server::{OwnFile, OwnFileContent, Reload, Server, ServerTotals};
 pub use session::{TableEnd, TableOpener, TableSource};
+pub use state::CacheSettings;

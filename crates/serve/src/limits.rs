@@ -446,5 +446,18 @@ pub(crate) const KEEPING_BYTES: u64 = 12 << 20;
 /// and some 1 KiB for each that is full.
 pub(crate) const STATE_FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes of randomness in a session's id.
+pub(crate) const ID_BYTES: usize = 8;
+
+/// Bytes of a file of the server from which on its rows are kept for the next time: a smaller one
+/// is read as quickly as they are found.
+pub(crate) const CACHED_FILE_BYTES_MIN: u64 = 1 << 20;
+
+/// Bytes of such a file that are read before what was read is kept, so that a kill loses no more.
+pub(crate) const CACHED_PART_BYTES: u64 = 1 << 30;
+
+/// Bytes of such a file that are looked through for the end of its last whole line.
+pub(crate) const LAST_LINE_BYTES_MAX: u64 = 64 << 20;
+
 /// Pause between two looks of the housekeeping.
 pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

@@ -6,6 +6,10 @@ use rorqual_pipe::Setting;
 pub(crate) const BEHIND_PROXY: Setting = Setting::new("behind-proxy");
 /// Address that is listened at.
 pub(crate) const BIND: Setting = Setting::new("bind");
+/// Folder for the rows of files that the server reads.
+pub(crate) const CACHE_DIR: Setting = Setting::new("cache-dir");
+/// Most bytes of that folder.
+pub(crate) const CACHE_MAX: Setting = Setting::new("cache-max");
 /// Most connections with the token.
 pub(crate) const CONNECTIONS: Setting = Setting::new("connections");
 /// Port that is listened at.

@@ -28,6 +28,7 @@ fn config() -> Config {
     Config {
         reading: 1,
         state: None,
+        cache: None,
         port: 0,
         access: Access { open_probes: true, ..Access::default() },
         sessions_max: 3,

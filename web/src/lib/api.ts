@@ -31,6 +31,8 @@ export interface Session {
   fingerprint: string | null
   created: number
   expires_seconds: number
+  /** A file of the server whose first bytes were not read, as the cache had their rows. */
+  reopened: { kept_bytes: number } | null
   /** How many columns a table has; others come where it changes. Null of a log. */
   columns: number | null
   /** How many columns a log has of its own, such as variables of its format; more may turn up. */

@@ -18,8 +18,6 @@ class Prefs {
   way = $state<Wish>('auto')
   /** The list of keys is open. */
   keys = $state(false)
-  /** A filter is being typed. */
-  adding = $state(false)
   /** Counts up when the colours on the screen change: a canvas must be painted anew. */
   painted = $state(0)
 

@@ -174,6 +174,27 @@ export interface Rates extends Marked {
   blocked: { requests: number; values: number } | null
 }
 
+/** A filter or a span of time that a typed text may mean, with its rows. */
+export interface Suggestion {
+  label: string
+  where: string
+  from: number | null
+  to: number | null
+  hits: number
+  exact: boolean
+  /** The column that was taken for one with a similar name. */
+  meant: string | null
+  /** The text is this filter. */
+  typed: boolean
+}
+
+export interface Suggestions {
+  rows: Suggestion[]
+  complete: boolean
+  /** Why the text is no filter, where it looks like one; the column counts characters from 0. */
+  error: { column: number; message: string } | null
+}
+
 export interface Trial {
   format: string
   rows: { fields: Record<string, string> | null; flaw: string | null }[]
@@ -219,6 +240,9 @@ export const viewApi = {
     },
     signal: AbortSignal,
   ) => ask<Rates>(id, 'rates', question, signal),
+  /** As another page, so that views and suggestions end only their own kind. */
+  suggest: (id: string, question: Selection & { text: string; zone_seconds: number }, signal: AbortSignal) =>
+    ask<Suggestions>(id, 'suggest', { ...question, page: `${page}-suggest`, turn: ++turn }, signal),
   tryFormat: (id: string, question: { format: string; lines: string[] }, signal: AbortSignal) =>
     ask<Trial>(id, 'format/try', question, signal),
 }

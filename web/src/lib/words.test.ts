@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
-import { followed, inexact, notice, problemText, shownState, soFar, stateWord } from './words'
+import { followed, inexact, notice, problemText, reopened, shownState, soFar, stateWord } from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
   id: 's',
@@ -16,6 +16,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   fingerprint: null,
   created: 0,
   expires_seconds: 1800,
+  reopened: null,
   columns: null,
   own_columns: 0,
   ...change,
@@ -37,6 +38,15 @@ test('all well says nothing', () => {
   expect(say(session(), upload())).toBeNull()
   expect(say(session({ state: 'finished' }), upload({ phase: 'done' }))).toBeNull()
   expect(say(session({ state: 'interrupted' }), upload())).toBeNull() // just resumed: the server follows in a moment
+})
+
+test('a file that was opened again says what was read of it', () => {
+  expect(reopened(session())).toBeNull()
+  const known = { reopened: { kept_bytes: 512 * 2 ** 20 } }
+  expect(reopened(session({ ...known, offset: 512 * 2 ** 20 }))).toBe(
+    'Reopened: the rows of 512 MiB were kept.',
+  )
+  expect(reopened(session(known))).toBe('Reopened: the rows of 512 MiB were kept, 300 MiB were read.')
 })
 
 test('a lost connection says where, and what to do', () => {

@@ -60,6 +60,14 @@ export function inexact(answer: Marked | null): string | null {
 
 const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)
 
+/** How much of a file the cache had; null where all of it was read. */
+export function reopened({ reopened: known, offset }: Session): string | null {
+  if (!known) return null
+  const read = Math.max(0, offset - known.kept_bytes)
+  const rest = read > 0 ? `, ${bytes(read)} were read` : ''
+  return `Reopened: the rows of ${bytes(known.kept_bytes)} were kept${rest}.`
+}
+
 /** What became of a file that is followed; null where it only grew. */
 export function followed({ follow }: Session): string | null {
   if (!follow) return null

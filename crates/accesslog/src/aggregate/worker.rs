@@ -179,7 +179,7 @@ impl LogWorker {
                 self.totals.lines.outside += 1;
                 continue;
             }
-            if !self.beside.means(Some(record), flaw) {
+            if !self.beside.means(Some(record), flaw, b"") {
                 self.totals.lines.filtered += 1;
                 continue;
             }
@@ -274,10 +274,10 @@ impl LogWorker {
 impl BatchRecorder {
     /// True if the line counts.
     #[inline]
-    fn means(&mut self, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>) -> bool {
+    fn means(&mut self, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>, line: &[u8]) -> bool {
         let Some(matcher) = &mut self.only else { return true };
         let flaw = flaw.map(|reason| reason.name());
-        matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default() })
+        matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default(), line })
     }
 
     #[inline]
@@ -301,7 +301,7 @@ impl BatchRecorder {
     ) {
         // What can't be read is never dropped in silence: only a filter that names such lines
         // leaves some of them out.
-        if self.names_flaws && !self.means(None, Some(reason)) {
+        if self.names_flaws && !self.means(None, Some(reason), line.bytes) {
             lines.filtered += 1;
             return;
         }

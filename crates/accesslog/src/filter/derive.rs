@@ -41,6 +41,18 @@ pub fn net(client: &[u8]) -> String {
     }
 }
 
+/// Puts into `request` the request as it was sent: method, path with query, and protocol, as far as
+/// they are there.
+pub fn request(method: &[u8], [path, query]: [&[u8]; 2], protocol: &[u8], request: &mut Vec<u8>) {
+    request.clear();
+    for (before, part) in [(&b""[..], method), (b" ", path), (b"?", query), (b" ", protocol)] {
+        if !part.is_empty() {
+            request.extend_from_slice(if request.is_empty() { b"" } else { before });
+            request.extend_from_slice(part);
+        }
+    }
+}
+
 /// Extensions and the kind of content that they name.
 const KINDS: [(&str, &[&str]); 9] = [
     ("page", &["html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi", "do"]),

@@ -14,6 +14,12 @@ pub const FILTER_DEPTH_MAX: usize = 64;
 /// counted. `in (…)` is one.
 pub const CONDITIONS_MAX: usize = 64;
 
+/// Conditions `any` of a filter; each takes a bit for each distinct value of all columns.
+pub const ANYWHERE_MAX: usize = 8;
+
+/// Bytes of a rejected line that are kept of it, and looked through.
+pub const REJECTED_BYTES_MAX: usize = 1 << 10;
+
 /// Regular expressions of one filter.
 pub const PATTERNS_MAX: usize = 8;
 

@@ -1,7 +1,7 @@
 //! Asks a filter of one line after another.
 
-use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX};
-use super::{Filter, Flag, derive};
+use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX, REJECTED_BYTES_MAX};
+use super::{Filter, Flag, TextTest, derive};
 use crate::Countries;
 use crate::agent::{Agent, classify, referring_site};
 use crate::parse::LogRecord;
@@ -18,6 +18,8 @@ pub struct Subject<'a> {
     /// Its flaw, as [`NoteReason`](crate::aggregate::Reason) names it; empty where
     /// nothing is.
     pub flaw: &'a str,
+    /// Its text where it was rejected; otherwise empty.
+    pub line: &'a [u8],
 }
 
 /// A filter, and the classes of agents so far; each thread has its own.
@@ -33,6 +35,8 @@ struct LineContext {
     /// Classes of the agents seen: finding out takes microseconds.
     agents: HashMap<Box<[u8]>, Agent>,
     countries: Option<Arc<Countries>>,
+    /// Space for a request.
+    request: Vec<u8>,
 }
 
 impl Matcher {
@@ -69,7 +73,21 @@ fn meets(filter: &Filter, known: &mut LineContext, subject: &Subject<'_>) -> boo
         Filter::Is(Flag::Rejected) => subject.record.is_none(),
         Filter::Is(Flag::Repaired) => subject.record.is_some() && !subject.flaw.is_empty(),
         Filter::Is(Flag::Bot) => subject.record.is_some_and(|record| known.agent(record.agent).bot.is_some()),
+        Filter::Anywhere(test) => match subject.record {
+            Some(record) => is_anywhere(record, test, &mut known.request),
+            None => test.meets(&subject.line[..subject.line.len().min(REJECTED_BYTES_MAX)]),
+        },
     }
+}
+
+/// True if a text of the line passes.
+fn is_anywhere(record: &LogRecord<'_>, test: &TextTest, request: &mut Vec<u8>) -> bool {
+    let own = || record.own.is_some_and(|own| (0..own.len().0).any(|number| test.meets(own.text(number))));
+    let mut whole = || {
+        derive::request(record.method, [record.path, record.query], record.protocol, request);
+        test.meets(request)
+    };
+    record.texts().iter().any(|text| test.meets(text)) || own() || (test.may_span() && whole())
 }
 
 fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext) -> Cow<'a, [u8]> {

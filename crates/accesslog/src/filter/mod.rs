@@ -20,15 +20,16 @@ mod value;
 
 use crate::schema::{NumberColumn, Schema, TextColumn};
 
-pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, weekday};
+pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, request, weekday};
 pub use flag::Flag;
 pub use limits::{
-    CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, filter_bytes_max,
+    ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX,
+    REJECTED_BYTES_MAX, filter_bytes_max,
 };
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
-pub(crate) use parse::parse;
-pub(crate) use show::written_filter as written;
+pub(crate) use parse::{nearest, parse};
+pub(crate) use show::{written_filter as written, written_name};
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
 /// A filter of rows.
@@ -46,6 +47,9 @@ pub enum Filter {
     Number(NumberColumn, NumberTest),
     /// Rows that are so.
     Is(Flag),
+    /// Rows of which some text passes the test: that of a column which is in the file, the request
+    /// as it was sent, or of a rejected line its beginning.
+    Anywhere(TextTest),
 }
 
 impl Default for Filter {
@@ -71,7 +75,7 @@ impl Filter {
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::names_flaws),
             Self::Not(inner) => inner.names_flaws(),
             Self::Text(column, _) => *column == TextColumn::FLAW,
-            Self::Number(..) => false,
+            Self::Number(..) | Self::Anywhere(_) => false,
             Self::Is(flag) => *flag == Flag::Rejected,
         }
     }
@@ -82,12 +86,13 @@ impl Filter {
         self.count(&|condition| matches!(condition, Self::Text(TextColumn::COUNTRY, _))) > 0
     }
 
-    /// True if it asks for columns of a log's own.
+    /// True if it asks for columns of a log's own, or for all.
     #[must_use]
     pub fn names_own(&self) -> bool {
         let is_own = |condition: &Self| match condition {
             Self::Text(column, _) => column.as_own().is_some(),
             Self::Number(column, _) => column.as_own().is_some(),
+            Self::Anywhere(_) => true,
             _ => false,
         };
         self.count(&is_own) > 0
@@ -129,7 +134,7 @@ impl Filter {
 }
 
 fn is_pattern(condition: &Filter) -> bool {
-    matches!(condition, Filter::Text(_, TextTest::Matches(_)))
+    matches!(condition, Filter::Text(_, TextTest::Matches(_)) | Filter::Anywhere(TextTest::Matches(_)))
 }
 
 /// True if it asks for classes of agents, which a matcher remembers.

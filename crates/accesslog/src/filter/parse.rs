@@ -2,8 +2,8 @@
 
 use super::derive::{in_capitals, is_kind, unmapped};
 use super::lex::{FilterToken, Operator, PlacedToken, tokens};
-use super::value::{self, is_in_single_quotes, number};
-use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberTest, PATTERNS_MAX};
+use super::value::{self, ANY, is_in_single_quotes, number};
+use super::{ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberTest, PATTERNS_MAX};
 use super::{FilterRegex, TextTest, TextValue};
 use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use std::fmt;
@@ -50,7 +50,7 @@ fn beginnings(schema: &Schema) -> String {
     let names: Vec<_> = all().take(NAMED_MAX).collect();
     let more = if all().nth(NAMED_MAX).is_some() { ", …" } else { "" };
     let flags = flags(schema).iter().map(|flag| format!(", {}", flag.name())).collect::<String>();
-    format!("a column ({}{more}){flags}, 'not' or '('", names.join(", "))
+    format!("a column ({}{more}){flags}, {ANY}, 'not' or '('", names.join(", "))
 }
 
 /// The properties that rows of `schema` may have: those of a table are repaired by nobody, and
@@ -67,7 +67,7 @@ const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 address
 const KINDS: &str = "a kind of content: page, style, script, image, font, media, document, archive, data, other or -";
 
 /// The name that somebody may have meant who wrote `name`.
-fn nearest(name: &str, schema: &Schema) -> Option<String> {
+pub(crate) fn nearest(name: &str, schema: &Schema) -> Option<String> {
     /// Names as alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
     const LIKE_MIN: f64 = 0.8;
     let name = name.to_ascii_lowercase();
@@ -86,7 +86,8 @@ pub(crate) fn parse(text: &str, schema: &Schema) -> Result<Filter, FilterError> 
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
         return Err(FilterError { column: 1, message, unknown: None });
     }
-    let mut parser = FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
+    let mut parser =
+        FilterParser { text, schema, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0, anywhere: 0 };
     if parser.peek() == &FilterToken::End {
         return Ok(Filter::default());
     }
@@ -103,6 +104,7 @@ struct FilterParser<'a> {
     depth: usize,
     patterns: usize,
     conditions: usize,
+    anywhere: usize,
 }
 
 impl FilterParser<'_> {
@@ -191,6 +193,9 @@ impl FilterParser<'_> {
         }
         let (number, text) = (self.schema.number(&name), self.schema.text(&name));
         let flag = flags(self.schema).iter().find(|flag| !is_quoted && name.eq_ignore_ascii_case(flag.name()));
+        if number.is_none() && text.is_none() && !is_quoted && name.eq_ignore_ascii_case(ANY) {
+            return self.anywhere();
+        }
         if number.is_none() && text.is_none() && flag.is_none() {
             let near = nearest(&name, self.schema).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
             let FilterError { column, message, .. } = self.expected(&beginnings(self.schema));
@@ -204,6 +209,24 @@ impl FilterParser<'_> {
             (_, _, Some(column)) => self.number_condition(column),
             (None, None, None) => Err(self.expected(&beginnings(self.schema))),
         }
+    }
+
+    /// The condition of all texts of a row.
+    fn anywhere(&mut self) -> Result<Filter, FilterError> {
+        self.anywhere += 1;
+        if self.anywhere > ANYWHERE_MAX {
+            return Err(FilterError::message(self.text, self.at(), format!("more than {ANYWHERE_MAX} conditions '{ANY}'")));
+        }
+        self.step();
+        if self.take_word("contains") {
+            return Ok(Filter::Anywhere(TextTest::Contains(self.literal()?)));
+        }
+        let negated = match self.peek() {
+            FilterToken::Operator(Operator::Match) => false,
+            FilterToken::Operator(Operator::NoMatch) => true,
+            _ => return Err(self.expected("contains, ~ or !~, which any text of a row is asked for")),
+        };
+        Ok(unless(negated, Filter::Anywhere(TextTest::Matches(self.pattern(None)?))))
     }
 
     /// True if a comparison comes next.
@@ -247,6 +270,11 @@ impl FilterParser<'_> {
     }
 
     fn pattern_condition(&mut self, column: TextColumn, negated: bool) -> Result<Filter, FilterError> {
+        Ok(unless(negated, Filter::Text(column, TextTest::Matches(self.pattern(Some(column))?))))
+    }
+
+    /// The operator, and the expression after it.
+    fn pattern(&mut self, column: Option<TextColumn>) -> Result<FilterRegex, FilterError> {
         self.step();
         let at = self.at();
         let written = self.literal()?;
@@ -254,8 +282,8 @@ impl FilterParser<'_> {
         if self.patterns > PATTERNS_MAX {
             return Err(FilterError::message(self.text, at, format!("more than {PATTERNS_MAX} regular expressions")));
         }
-        let pattern = FilterRegex::of(column, &written).map_err(|message| FilterError::message(self.text, at, message))?;
-        Ok(unless(negated, Filter::Text(column, TextTest::Matches(pattern))))
+        let pattern = column.map_or_else(|| FilterRegex::new(&written), |column| FilterRegex::of(column, &written));
+        pattern.map_err(|message| FilterError::message(self.text, at, message))
     }
 
     fn number_condition(&mut self, column: NumberColumn) -> Result<Filter, FilterError> {

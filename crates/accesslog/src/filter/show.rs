@@ -2,7 +2,7 @@
 
 use super::derive::{in_capitals, is_kind};
 use super::lex::is_word;
-use super::value::{ABSENT, RANGE, is_in_single_quotes, is_keyword, written};
+use super::value::{ABSENT, ANY, RANGE, is_in_single_quotes, is_keyword, written};
 use super::{Filter, Network, NumberTest, TextTest, TextValue};
 use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use std::fmt::{Display, Formatter, Result};
@@ -27,6 +27,10 @@ impl Display for WrittenFilter<'_> {
             Filter::Text(column, test) => self.text_condition(f, *column, test, false),
             Filter::Number(column, test) => self.number_condition(f, *column, test, false),
             Filter::Is(flag) => f.write_str(flag.name()),
+            Filter::Anywhere(test) => {
+                f.write_str(ANY)?;
+                text_test(f, None, test, false)
+            }
         }
     }
 }
@@ -56,6 +60,10 @@ impl<'a> WrittenFilter<'a> {
             Filter::Text(column, test @ (TextTest::OneOf(_) | TextTest::Matches(_))) => {
                 self.text_condition(f, *column, test, true)
             }
+            Filter::Anywhere(test @ TextTest::Matches(_)) => {
+                f.write_str(ANY)?;
+                text_test(f, None, test, true)
+            }
             Filter::Number(column, test) if !is_open(test) => self.number_condition(f, *column, test, true),
             _ => {
                 f.write_str("not ")?;
@@ -66,27 +74,7 @@ impl<'a> WrittenFilter<'a> {
 
     fn text_condition(self, f: &mut Formatter<'_>, column: TextColumn, test: &TextTest, negated: bool) -> Result {
         name(f, &self.schema.text_name(column))?;
-        match test {
-            TextTest::OneOf(values) if values.len() == 1 => {
-                f.write_str(if negated { " != " } else { " = " })?;
-                text_value(f, column, &values[0])
-            }
-            TextTest::OneOf(values) => {
-                list(f, negated, values.iter().map(|value| std::fmt::from_fn(move |f| text_value(f, column, value))))
-            }
-            TextTest::Matches(pattern) => {
-                f.write_str(if negated { " !~ " } else { " ~ " })?;
-                quoted(f, pattern.text())
-            }
-            TextTest::Contains(text) => {
-                f.write_str(" contains ")?;
-                quoted(f, text)
-            }
-            TextTest::Has(element) => {
-                f.write_str(" has ")?;
-                quoted(f, element)
-            }
-        }
+        text_test(f, Some(column), test, negated)
     }
 
     fn number_condition(self, f: &mut Formatter<'_>, column: NumberColumn, test: &NumberTest, negated: bool) -> Result {
@@ -110,6 +98,36 @@ impl<'a> WrittenFilter<'a> {
             }
         }
     }
+}
+
+/// The test of a column's text, or of any.
+fn text_test(f: &mut Formatter<'_>, column: Option<TextColumn>, test: &TextTest, negated: bool) -> Result {
+    match test {
+        TextTest::OneOf(values) if values.len() == 1 => {
+            f.write_str(if negated { " != " } else { " = " })?;
+            text_value(f, column, &values[0])
+        }
+        TextTest::OneOf(values) => {
+            list(f, negated, values.iter().map(|value| std::fmt::from_fn(move |f| text_value(f, column, value))))
+        }
+        TextTest::Matches(pattern) => {
+            f.write_str(if negated { " !~ " } else { " ~ " })?;
+            quoted(f, pattern.text())
+        }
+        TextTest::Contains(text) => {
+            f.write_str(" contains ")?;
+            quoted(f, text)
+        }
+        TextTest::Has(element) => {
+            f.write_str(" has ")?;
+            quoted(f, element)
+        }
+    }
+}
+
+/// The name of a column as filters write it.
+pub(crate) fn written_name(column: &str) -> String {
+    std::fmt::from_fn(|f| name(f, column)).to_string()
 }
 
 /// The name of a column, in quotes where it is no word.
@@ -156,11 +174,11 @@ fn list(f: &mut Formatter<'_>, negated: bool, values: impl Iterator<Item = impl 
     f.write_str(")")
 }
 
-fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> Result {
+fn text_value(f: &mut Formatter<'_>, column: Option<TextColumn>, value: &TextValue) -> Result {
     match value {
         TextValue::Network(network) => network.fmt(f),
         TextValue::Text(text) if text.is_empty() => f.write_str(ABSENT),
-        TextValue::Text(text) if is_plain(column, text) => f.write_str(text),
+        TextValue::Text(text) if column.is_some_and(|column| is_plain(column, text)) => f.write_str(text),
         TextValue::Text(text) => quoted(f, text),
     }
 }

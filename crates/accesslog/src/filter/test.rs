@@ -58,6 +58,16 @@ impl TextTest {
         values.iter().map(TextValue::as_it_is).collect()
     }
 
+    /// True if it may find something that no part of a request has alone.
+    #[must_use]
+    pub fn may_span(&self) -> bool {
+        match self {
+            Self::Contains(text) => text.contains([' ', '?']),
+            Self::Matches(_) => true,
+            Self::OneOf(_) | Self::Has(_) => false,
+        }
+    }
+
     /// True if a value passes; the empty one is the absent value, which only a comparison with it
     /// meets.
     #[must_use]

@@ -10,6 +10,9 @@ use rorqual_pipe::parse_size;
 /// Stands for the absent value, without quotes.
 pub(super) const ABSENT: &str = "-";
 
+/// Stands for all texts of a row, in place of a column.
+pub(super) const ANY: &str = "any";
+
 /// Between the first and the last number of a range.
 pub(super) const RANGE: &str = "..";
 

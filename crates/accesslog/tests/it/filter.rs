@@ -42,7 +42,7 @@ fn record() -> LogRecord<'static> {
 #[test]
 fn what_a_record_meets() {
     let record = record();
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     let met = [
         "",
         "status >= 500 and path ~ \"/api\"",
@@ -71,6 +71,8 @@ fn what_a_record_meets() {
         "flaw = -",
         "not (status = 404 or status = 200)",
         "status = 404 or bytes > 1 and method = GET",
+        "any contains \"GET /api/a b\" and any contains \"json?x=1 HTTP/1.1\" and any contains 10.1.2",
+        "any ~ \"^GET .*1.1$\" and any contains from and any contains curl and any !~ \"nowhere\"",
     ];
     for filter in met {
         assert!(meets(filter, subject), "{filter}");
@@ -91,6 +93,9 @@ fn what_a_record_meets() {
         "(status = 404 or bytes > 1) and method = POST",
         "weekday in (sat, sun)",
         "bytes > 1MiB",
+        "any contains \"10.1.2.3 GET\"",
+        "any contains 503",
+        "not any ~ example",
     ];
     for filter in missed {
         assert!(!meets(filter, subject), "{filter}");
@@ -101,7 +106,7 @@ fn what_a_record_meets() {
 #[test]
 fn sites_and_clients_are_met_in_any_form() {
     let record = LogRecord { referrer: b"https://WWW.Example.org/From", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     for filter in [
         "site = www.example.org",
         "site = WWW.Example.ORG",
@@ -119,21 +124,24 @@ fn sites_and_clients_are_met_in_any_form() {
 #[test]
 fn lines_that_are_not_sound() {
     let record = record();
-    let repaired = Subject { record: Some(&record), flaw: "bytes is not a number" };
+    let repaired = Subject { record: Some(&record), flaw: "bytes is not a number", line: b"" };
     assert!(meets("repaired and not rejected and flaw contains bytes and status = 503", repaired));
-    let rejected = Subject { record: None, flaw: "not a JSON object" };
+    let rejected = Subject { record: None, flaw: "not a JSON object", line: b"" };
     assert!(meets(
         "rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -",
         rejected
     ));
     assert!(meets("not bot and not status = 200", rejected), "a rejected line has no field");
     assert!(!meets("class = other or bytes >= 0 or path ~ \"\"", rejected));
+    assert!(!meets("any contains JSON", rejected), "a flaw is no text of the line");
+    let line = Subject { record: None, flaw: "not a JSON object", line: b"GET nothing" };
+    assert!(meets("any contains \"GET n\" and any ~ \"^GET\" and not any contains POST", line));
 }
 
 #[test]
 fn bytes_that_are_no_text_are_found_as_they_are_shown() {
     let record = LogRecord { path: b"/\xff", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     assert!(meets("path = \"/\u{fffd}\"", subject));
     assert!(meets("path ~ \"(?-u)\\\\xff\"", subject));
     assert!(!meets("path = \"/\"", subject));
@@ -142,7 +150,7 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 #[test]
 fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
     let record = LogRecord { method: b"get", ..record() };
-    let subject = Subject { record: Some(&record), flaw: "" };
+    let subject = Subject { record: Some(&record), flaw: "", line: b"" };
     assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
     let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
     assert_eq!(written(&filter), "method in (\"get\", own, GET, BREW, brew)");

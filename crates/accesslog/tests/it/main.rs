@@ -14,3 +14,4 @@ mod parse_json;
 mod parse_time;
 mod rebuilt;
 mod report_live;
+mod suggest;

@@ -1,5 +1,6 @@
 //! Command line as it is typed. Each verb derives its settings from it, once.
 
+mod cache;
 mod convert;
 mod count;
 mod explore;

@@ -1,5 +1,6 @@
 //! Arguments of `rorqual serve`.
 
+use crate::args::cache::CacheArgs;
 use crate::args::logs::{CountryArgs, FormatArgs};
 use crate::args::service::ServiceArgs;
 use crate::args::temp::TempArgs;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 ///
 /// Listens on this machine only, unless --bind says otherwise, and prints the address with a token
 /// that the browser turns into a cookie. No log is written to disk. Its rows go, as compressed
-/// columns, to a temporary file if they do not fit the memory, or to --state.
+/// columns, to a temporary file if they do not fit the memory, or to --state; those of FILEs to a
+/// cache, so that they need not be read again.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 picks a free one
@@ -36,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// Save uploads in this folder, as compressed columns, for as long as their session lives
     /// (--idle, --sessions). After a restart they are available again, and interrupted ones resume
     /// at the saved offset. The log itself is not written there. Files that the server opens itself
-    /// are not saved
+    /// have their cache in it
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Folder of templates, each rendered at /render/NAME and sent as it is rendered; `query` in
@@ -57,6 +59,8 @@ pub(crate) struct ServeArgs {
     /// created if missing
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     #[command(flatten)]

@@ -16,9 +16,12 @@ pub(crate) const GIB: u64 = 1 << 30;
 /// An awaited event comes sooner, or never.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program with these arguments.
+/// The program with these arguments, which finds no cache of its user.
 pub(crate) fn rorqual(args: &[&str]) -> ProcessRun {
-    ProcessRun::new(PROGRAM).args(args)
+    let homeless = |command: &mut std::process::Command| {
+        command.env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("RORQUAL_CACHE");
+    };
+    ProcessRun::new(PROGRAM).args(args).with(homeless)
 }
 
 /// The `--memory` that a refusal names as enough.

@@ -3,6 +3,7 @@
 
 mod allotted;
 mod bad;
+mod cached_files;
 mod checkpoints;
 mod client;
 mod columns;

@@ -8,6 +8,7 @@ use rorqual_crossfilter::limits::BASE_BYTES_MIN;
 use rorqual_crossfilter::limits::WORK_BYTES_MIN;
 use rorqual_crossfilter::{PanelWanted, RateGrouping, RowStore, RowStoreSettings, ValueCount, View, ViewParts, ViewResult};
 use rorqual_pipe::Control;
+use std::os::unix::fs::FileExt;
 
 /// Distinct clients that come first, each once, and the requests of the one that comes then.
 const CLIENTS: u32 = 120_000;
@@ -238,6 +239,51 @@ fn texts_without_a_code_outlive_the_process() {
         let found = viewed(&store, &view_of(&format!("net = 203.0.113.0/24 and client = {ATTACKER}")));
         assert_eq!((found.lines.total, found.exact), (truth, true));
     }
+}
+
+#[test]
+fn a_restored_store_knows_the_leaders_among_texts_without_a_code_at_once() {
+    let setup = Setup { threads: 2, segment_rows: 4_096, memory_bytes: 8 << 20, spill_bytes: None };
+    let settings = || {
+        let base = RowStoreSettings::new(setup.memory_bytes, WORK_BYTES_MIN, setup.threads);
+        RowStoreSettings { segment_rows: setup.segment_rows, ..base }
+    };
+    let file = tempfile::tempfile().expect("a file");
+    let handle = || file.try_clone().expect("a handle");
+    let restore = |head: &[u8]| RowStore::restore(settings(), handle(), 1 << 30, head).expect("it is whole");
+    let store = RowStore::with_journal(settings(), handle(), 1 << 30).expect("a journal");
+    crate::turns::take(&crate::turns::turns(&setup, &store), &rows());
+    let head = store.checkpoint_counted(&Control::default()).expect("there is room");
+    let wanted = ViewParts { top: 20, buckets: 20, ..ViewParts::default() };
+    let first_view = |store: &RowStore| {
+        let all = store.view(&View::default(), &wanted, &Control::default()).expect("no segment is read");
+        serde_json::to_string(&all).expect("JSON")
+    };
+    let expected = first_view(&store);
+    assert!(expected.contains(ATTACKER));
+    let mut whole = vec![0; file.metadata().expect("a size").len() as usize];
+    file.read_exact_at(&mut whole, 0).expect("it can be read");
+    let seldom = |store: &RowStore| {
+        store.view(&view_of(&format!("client = {SELDOM}")), &wanted, &Control::default()).map(|found| found.lines.total)
+    };
+    // Records of segments are those of kind 2: without them, the first view is the same.
+    let mut at = 16;
+    while at < whole.len() {
+        let length = u32::from_le_bytes([whole[at + 1], whole[at + 2], whole[at + 3], whole[at + 4]]) as usize;
+        if whole[at] == 2 {
+            file.write_all_at(&vec![0; length], at as u64 + 9).expect("it can be written");
+        }
+        at += 9 + length;
+    }
+    let restored = restore(&head);
+    assert_eq!(first_view(&restored), expected);
+    assert!(!restored.is_damaged() && seldom(&restored).is_err() && restored.is_damaged());
+    // A damaged hash or text is found by the question that reads it.
+    file.write_all_at(&whole, 0).expect("it can be written");
+    assert_eq!(seldom(&restore(&head)).expect("it is whole"), 5);
+    let end = 16 + 9 + u32::from_le_bytes([whole[17], whole[18], whole[19], whole[20]]) as usize;
+    file.write_all_at(&[whole[end - 1] ^ 1], end as u64 - 1).expect("it can be written");
+    assert!(restore(&head).verify().is_err(), "the last byte of a segment");
 }
 
 #[test]

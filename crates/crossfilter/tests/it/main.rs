@@ -10,6 +10,7 @@ mod memory;
 mod naive;
 mod page;
 mod rates;
+mod suggest;
 mod table;
 mod turns;
 mod views;

@@ -38,6 +38,16 @@ impl Naive {
     }
 }
 
+/// True if some text of a row's line has the part in it.
+pub(crate) fn is_anywhere(row: &Plain, part: &str) -> bool {
+    if let State::Rejected(text) = &row.state {
+        return text.contains(part);
+    }
+    let request = format!("{} {} HTTP/1.1", row.method, value(row, "url"));
+    let texts = [&request, &row.client, &row.user, &row.referrer, &row.agent, &row.host];
+    texts.iter().any(|text| text.contains(part))
+}
+
 /// The value of a row in a panel; empty where it has none.
 pub(crate) fn value(row: &Plain, field: &str) -> String {
     if field == "flaw" {

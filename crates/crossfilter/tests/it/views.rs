@@ -1,7 +1,7 @@
 //! Every total and panel of a view equals a count by one row after another.
 
 use crate::log::{Plain, Random, START, Setup, State, text_of};
-use crate::naive::{Naive, class, clock, naive, panel, value};
+use crate::naive::{Naive, class, clock, is_anywhere, naive, panel, value};
 use proptest::prelude::*;
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::schema::TextColumn;
@@ -99,6 +99,10 @@ fn condition() -> impl Strategy<Value = Naive> {
         1 => Just(naive("url ~ \"^/.*[?]x=1$\"", |row| value(row, "url").ends_with("?x=1"))),
         1 => Just(naive("path ~ \"[.](css|js)$\"", |row| [".css", ".js"].iter().any(|end| value(row, "path").ends_with(end)))),
         1 => Just(naive("agent contains \"Firefox\"", |row| value(row, "agent").contains("Firefox"))),
+        1 => Just(naive("any contains \"GET /a\"", |row| is_anywhere(row, "GET /a"))),
+        1 => Just(naive("any contains example", |row| is_anywhere(row, "example"))),
+        1 => Just(naive("any contains garbage3", |row| is_anywhere(row, "garbage3"))),
+        1 => Just(naive("any ~ \"[.]css[?]x=1 HTTP\"", |row| is_anywhere(row, ".css?x=1 HTTP"))),
         1 => Just(naive("", |_| true)),
     ]
 }
@@ -341,6 +345,23 @@ fn comparisons_while_rows_arrive() {
         looks += 1;
     }
     run.join().expect("no panic").expect("a known format");
+}
+
+/// The list of values does not depend on which came first.
+#[test]
+fn equal_differences_are_listed_by_their_texts() {
+    let mut rows = rows(17, 3_000);
+    let listed = [false, true].map(|reversed| {
+        if reversed {
+            rows.reverse();
+        }
+        let store = Setup::default().record(text_of(&rows));
+        let side = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+        let wanted = ViewParts { top: 7, ..ALL };
+        let compared = store.compare(&side("status = 200"), &side("status != 200"), &wanted, &Control::default());
+        serde_json::to_string(&compared.expect("nobody cancels").panels).expect("JSON")
+    });
+    assert_eq!(listed[0], listed[1]);
 }
 
 #[test]

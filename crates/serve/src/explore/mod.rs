@@ -1,6 +1,7 @@
 //! Questions about sessions and their rows, and the answers.
 
 pub(crate) mod answers;
+mod cached_files;
 pub(crate) mod export_advice;
 pub(crate) mod exports;
 pub(crate) mod files;
@@ -10,5 +11,6 @@ pub(crate) mod path_session;
 pub(crate) mod reports;
 pub(crate) mod rows;
 pub(crate) mod sessions;
+pub(crate) mod suggest;
 pub(crate) mod view_page;
 pub(crate) mod views;

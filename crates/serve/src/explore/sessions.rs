@@ -7,10 +7,10 @@ use crate::explore::view_page::ViewPage;
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
-use crate::limits::{ENDED_SESSIONS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{LogStores, NewUpload, Session, SessionContext, TableResources};
+use crate::limits::{ENDED_SESSIONS_MAX, ID_BYTES, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
+use crate::session::{Journal, LogStores, NewUpload, Session, SessionContext, TableResources};
 use crate::setting::{SESSIONS, STATE};
-use crate::state::{Checkpoints, SavedColumns, SavedFormat, StateDir, StoredSession};
+use crate::state::{CacheSettings, Checkpoints, FileCache, SavedColumns, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
@@ -34,9 +34,6 @@ pub(crate) struct SessionMemory {
     pub(crate) segment_rows: usize,
 }
 
-/// Bytes of randomness in a session's id.
-pub(crate) const ID_BYTES: usize = 8;
-
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
@@ -50,13 +47,15 @@ pub(crate) struct Sessions {
     question_bytes: u64,
     export_advice: ExportAdvice,
     /// Folder for rows that do not fit the memory, and the most bytes of all sessions together.
-    spill: Option<(PathBuf, u64)>,
+    pub(super) spill: Option<(PathBuf, u64)>,
     /// Folder in which uploads outlive the server.
     state: Option<Arc<StateDir>>,
+    /// Rows of files that the server reads, for the next time that they are opened.
+    pub(super) cache: Option<FileCache>,
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
-    made: AtomicU64,
+    pub(super) made: AtomicU64,
     /// Totals of forgotten sessions.
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
@@ -87,6 +86,7 @@ impl Sessions {
             export_advice,
             spill,
             state,
+            cache: None,
             sessions_max: admission.count(PermitKind::Session),
             rate_limit,
             idle_max,
@@ -94,6 +94,11 @@ impl Sessions {
             forgotten: Mutex::default(),
             shared: SessionContext::new(tables, admission),
         }
+    }
+
+    /// The same, whose files are kept in a cache.
+    pub(crate) fn with_cache(self, settings: Option<CacheSettings>) -> Self {
+        Self { cache: settings.map(FileCache::new), ..self }
     }
 
     /// Makes room where all places are taken: ends the session that has waited longest for the rest
@@ -185,7 +190,12 @@ impl Sessions {
         format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         self.check_room(&self.lock())?;
-        let session = Arc::new(self.made(announced, format)?);
+        self.add(self.made(announced, format)?)
+    }
+
+    /// Adds one that nobody has seen yet, where there is room.
+    pub(super) fn add(&self, session: Session) -> Result<Arc<Session>, ApiError> {
+        let session = Arc::new(session);
         let mut all = self.lock();
         // Another may have taken the place meanwhile.
         if let Err(full) = self.check_room(&all) {
@@ -198,7 +208,7 @@ impl Sessions {
         Ok(session)
     }
 
-    fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
+    pub(super) fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
         let open = open_count(all);
         if open < self.sessions_max && self.rows_fit(all, 1) {
             return Ok(());
@@ -217,7 +227,7 @@ impl Sessions {
         Ok(session)
     }
 
-    fn session<E>(
+    pub(super) fn session<E>(
         &self,
         id: String,
         announced: NewUpload,
@@ -230,25 +240,50 @@ impl Sessions {
         }
         // A file that the server reads itself can be read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
+        let journal = match state {
+            Some(state) => Journal::Session(Arc::clone(state), id.clone()),
+            None => Journal::None,
+        };
+        let stores = self.stores(journal);
+        let kept = (store(&stores)?, state.map(|state| Checkpoints::new(state, &id)));
+        Ok(self.session_with(id, announced, settings, stores, kept))
+    }
+
+    /// One whose rows are in that store, and with the stores that may take its place.
+    pub(super) fn session_of(&self, id: String, announced: NewUpload, stores: LogStores, store: Arc<RowStore>) -> Session {
+        self.session_with(id, announced, self.settings.clone(), stores, (store, None))
+    }
+
+    fn session_with(
+        &self,
+        id: String,
+        announced: NewUpload,
+        settings: AnalyzeSettings,
+        stores: LogStores,
+        kept: (Arc<RowStore>, Option<Checkpoints>),
+    ) -> Session {
+        Session::new(id, announced, (settings, stores), self.shares, kept, self.rate_limit, &self.shared)
+    }
+
+    /// Settings for the stores of one session, whose rows are kept in that journal.
+    pub(super) fn stores(&self, journal: Journal) -> LogStores {
         let rows = RowStoreSettings {
             countries: self.settings.countries.clone(),
             segment_rows: self.segment_rows,
             ..RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
-        let stores = LogStores {
+        LogStores {
             settings: rows,
-            state: state.map(|state| (Arc::clone(state), id.clone())),
+            journal,
             folder: self.spill.as_ref().map(|(folder, _)| folder.clone()),
             file_bytes_max: self.rows_bytes_max(),
             workers: self.shares.threads,
             counts_numbers: self.shared.counts_numbers(),
-        };
-        let kept = (store(&stores)?, state.map(|state| Checkpoints::new(state, &id)));
-        Ok(Session::new(id, announced, (settings, stores), self.shares, kept, self.rate_limit, &self.shared))
+        }
     }
 
     /// Bytes of a session's rows in files.
-    fn rows_bytes_max(&self) -> u64 {
+    pub(super) fn rows_bytes_max(&self) -> u64 {
         self.spill.as_ref().map_or(0, |(_, bytes)| bytes / self.sessions_max as u64)
     }
 
@@ -307,8 +342,11 @@ impl Sessions {
         }
         let journal = found.journal.try_clone()?;
         let own = saved.own.as_ref().map(SavedColumns::columns).map(Arc::new);
-        let store =
-            |stores: &LogStores| RowStore::restore(stores.settings_with(own), journal, self.rows_bytes_max(), &found.head);
+        let store = |stores: &LogStores| {
+            let store = RowStore::restore(stores.settings_with(own), journal, self.rows_bytes_max(), &found.head)?;
+            // Where the later part is not whole, the session goes on from an earlier checkpoint.
+            store.verify().map(|()| store)
+        };
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
@@ -380,7 +418,7 @@ impl Sessions {
     }
 
     /// Stops a session, and forgets it when its memory is back: its place is not free before.
-    async fn discard(&self, session: &Arc<Session>) {
+    pub(super) async fn discard(&self, session: &Arc<Session>) {
         session.discard().await;
         let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
         // Another may have forgotten it meanwhile.
@@ -480,7 +518,7 @@ impl Sessions {
         self.settings.memory_bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         lock(&self.all)
     }
 }
@@ -509,7 +547,7 @@ pub(crate) struct SessionTotals {
 impl SessionTotals {
     fn add_past(&mut self, session: &Session) {
         let lines = session.lines();
-        self.received_bytes += session.stored_bytes();
+        self.received_bytes += session.received_bytes();
         self.lines_parsed += lines.parsed;
         self.lines_repaired += lines.repaired;
         self.lines_rejected += lines.rejected;

@@ -29,7 +29,7 @@ const NUMBERS_FOLD: usize = 8;
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SpanQuery {
+pub(crate) struct SpanQuery {
     from: Option<f64>,
     to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
@@ -37,11 +37,15 @@ struct SpanQuery {
 }
 
 /// No filter is an empty one.
-fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::Error> {
+pub(crate) fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl SpanQuery {
+    pub(crate) fn new(from: Option<f64>, to: Option<f64>, filter: String) -> Self {
+        Self { from, to, filter }
+    }
+
     fn view(&self, session: &Session, schema: &Schema) -> Result<View, ApiError> {
         let filter = schema.filter(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
@@ -53,16 +57,16 @@ impl SpanQuery {
 
 /// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled
 /// each would take megabytes.
-struct QueuedView(SpanQuery);
+pub(crate) struct QueuedView(SpanQuery);
 
 impl QueuedView {
     /// Refuses a wrong one at once.
-    fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
+    pub(crate) fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
         span.view(session, &session.schema()).map(|_| Self(span))
     }
 
     /// It was read before; only rows with other columns came meanwhile.
-    fn view(&self, session: &Session, store: &RowStore) -> Result<View, ViewError> {
+    pub(crate) fn view(&self, session: &Session, store: &RowStore) -> Result<View, ViewError> {
         self.0.view(session, &store.schema()).map_err(|_| ViewError::Cancelled)
     }
 }
@@ -82,7 +86,7 @@ fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
 
 /// The asking page: a question with a higher turn ends one of the same page with a lower one, in
 /// either order of arrival.
-fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
+pub(crate) fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
     match page {
         Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
             Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))

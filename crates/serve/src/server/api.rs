@@ -5,7 +5,7 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, formats, views};
+use crate::explore::{exports, formats, suggest, views};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
@@ -71,6 +71,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .post("/api/sessions/{id}/compare", views::compare)
         .post("/api/sessions/{id}/explain", views::explain)
         .post("/api/sessions/{id}/rates", views::rates)
+        .post("/api/sessions/{id}/suggest", suggest::suggest)
         .get("/api/sessions/{id}/rejects", views::rejects)
         .get("/api/sessions/{id}/export", exports::rows)
         .get("/api/sessions/{id}/panel.csv", exports::panel)

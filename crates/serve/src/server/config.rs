@@ -5,6 +5,7 @@ use crate::http::access::Access;
 use crate::render::Rendering;
 use crate::session::TableOpener;
 use crate::setting::PORT;
+use crate::state::CacheSettings;
 use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::BudgetError;
 use rorqual_store::Store;
@@ -44,6 +45,9 @@ pub struct Config {
     pub spill: Option<(PathBuf, u64)>,
     /// A folder in which uploads outlive the server: they are offered again by the next one.
     pub state: Option<PathBuf>,
+    /// A cache for rows of files that are opened, for the next time. Without [`Config::spill`]
+    /// there is none.
+    pub cache: Option<CacheSettings>,
     /// Templates to be rendered at `/render/NAME`.
     pub rendering: Option<Rendering>,
     /// A store, to be served below `/store`.

@@ -26,8 +26,8 @@ use crate::state::StateDir;
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
 use config::{Config, StartError};
-use rorqual_pipe::Input;
 use rorqual_pipe::setting::TEMP_MAX;
+use rorqual_pipe::{Input, reason};
 use rorqual_store::Store;
 use shares::{admission, allot, connections_max, export_advice};
 use std::fs::{File, Metadata};
@@ -135,6 +135,7 @@ impl Server {
         recorded();
         let reading_bytes = config.has_tables.then_some(config.settings.memory_bytes / TABLES_READING_SHARE);
         let tables = TableResources::new(allotment, reading_bytes, config.spill.as_ref(), config.table_opener, &admission);
+        let cache = config.cache.filter(|_| config.spill.is_some());
         let sessions = Sessions::new(
             config.settings,
             (tables, advice),
@@ -144,7 +145,7 @@ impl Server {
             config.idle_max,
             config.page,
         );
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(sessions.with_cache(cache));
         let restoring = Arc::clone(&sessions);
         let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
         let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
@@ -181,17 +182,27 @@ impl Server {
     }
 
     /// Opens files of this machine, each as a session; they are analysed one after another while
-    /// the server runs.
+    /// the server runs, where the cache does not have their rows. Returns sentences about that, for
+    /// people. Blocks.
     ///
     /// # Errors
     /// When there are more files than sessions may be open, named by the message.
-    pub fn open(&self, files: Vec<OwnFile>) -> Result<(), String> {
-        let mut queue = Vec::new();
+    pub fn open(&self, files: Vec<OwnFile>) -> Result<Vec<String>, String> {
+        let (mut queue, mut notes) = (Vec::new(), Vec::new());
         for OwnFile { path, content } in files {
             let name = path.to_string_lossy().into_owned();
-            let size = path.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
-            let made = self.sessions.create(NewUpload::file(name.clone(), size), None);
-            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            let opened = match &content {
+                OwnFileContent::Log(file) => {
+                    let again = file.try_clone().map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
+                    self.sessions.create_file(&path, again)
+                }
+                OwnFileContent::Table(_) => {
+                    let size = path.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
+                    self.sessions.create(NewUpload::file(name.clone(), size), None).map(|session| (session, None))
+                }
+            };
+            let (session, note) = opened.map_err(|error| format!("{name}: {}", error.message()))?;
+            notes.extend(note.map(|note| format!("{name}: {note}")));
             queue.push((session, name, content));
         }
         tokio::task::spawn_blocking(move || {
@@ -202,22 +213,28 @@ impl Server {
                 }
             }
         });
-        Ok(())
+        Ok(notes)
     }
 
     /// Reads streams, and files as they grow, each as a session of its own for as long as it goes
-    /// on.
+    /// on. A file is read from where the cache has it. Returns as [`Server::open`]. Blocks.
     ///
     /// # Errors
     /// As [`Server::open`].
-    pub fn follow(&self, inputs: Vec<Input>) -> Result<(), String> {
-        for input in inputs {
+    pub fn follow(&self, inputs: Vec<(PathBuf, Input)>) -> Result<Vec<String>, String> {
+        let mut notes = Vec::new();
+        for (path, input) in inputs {
             let name = input.name().to_owned();
-            let made = self.sessions.create(NewUpload::file(name.clone(), None), None);
-            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            let file = input.followed_file().map_err(|error| error.to_string())?;
+            let made = match file {
+                Some(file) => self.sessions.create_followed(&path, file),
+                None => self.sessions.create(NewUpload::file(name.clone(), None), None).map(|session| (session, None)),
+            };
+            let (session, note) = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            notes.extend(note.map(|note| format!("{name}: {note}")));
             tokio::task::spawn_blocking(move || session.run_following(input));
         }
-        Ok(())
+        Ok(notes)
     }
 
     /// Answers until `stop` is done; then lets running requests end within the grace, and stops all
@@ -323,6 +340,7 @@ async fn keep_house(sessions: Arc<Sessions>) {
     let mut every = every(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
+        sessions.read_damaged_anew().await;
         sessions.forget_idle().await;
     }
 }

@@ -3,22 +3,31 @@
 
 use super::no_file;
 use crate::http::error::ApiError;
-use crate::setting::STATE;
-use crate::state::StateDir;
+use crate::setting::{CACHE_DIR, STATE};
+use crate::state::{CacheEntry, StateDir};
 use axum::http::StatusCode;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::{LATE_COLUMNS_MAX, OwnColumns};
 use rorqual_crossfilter::{RowStore, RowStoreSettings};
-use rorqual_pipe::Setting;
 use rorqual_pipe::setting::TEMP_DIR;
+use rorqual_pipe::{Setting, reason};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The journal in which a session's rows outlive it.
+#[derive(Clone)]
+pub(crate) enum Journal {
+    None,
+    /// Of a session that is kept: its folder, and its id.
+    Session(Arc<StateDir>, String),
+    /// Of a file of the server.
+    File(Arc<CacheEntry>),
+}
 
 /// Settings for the stores of one session, and their files.
 pub(crate) struct LogStores {
     pub(crate) settings: RowStoreSettings,
-    /// The folder of a session that is kept, and its id.
-    pub(crate) state: Option<(Arc<StateDir>, String)>,
+    pub(crate) journal: Journal,
     /// Folder for rows that do not fit the memory.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) file_bytes_max: u64,
@@ -51,13 +60,28 @@ impl LogStores {
         let failed = |setting: Setting, folder: String, cause: std::io::Error| {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(setting, &folder, &cause))
         };
-        if let Some((state, id)) = &self.state {
-            let failed = |cause| failed(STATE, state.folder(), cause);
-            let store = state.journal(id).and_then(|journal| RowStore::with_journal(settings, journal, self.file_bytes_max));
-            return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
-        }
-        let spill = self.folder.as_ref().map(|folder| (folder.clone(), self.file_bytes_max));
         let folder = || self.folder.as_ref().map_or_else(String::new, |folder| folder.display().to_string());
-        RowStore::new(RowStoreSettings { spill, ..settings }).map_err(|cause| failed(TEMP_DIR, folder(), cause))
+        match &self.journal {
+            Journal::None => RowStore::new(self.spilling(settings)).map_err(|cause| failed(TEMP_DIR, folder(), cause)),
+            Journal::Session(state, id) => {
+                let journal = state.journal(id);
+                let store = journal.and_then(|journal| RowStore::with_journal(settings, journal, self.file_bytes_max));
+                store.inspect_err(|_| state.forget_journal(id)).map_err(|cause| failed(STATE, state.folder(), cause))
+            }
+            Journal::File(entry) => {
+                let settings = self.spilling(settings);
+                let journal = entry.journal();
+                let store = journal.and_then(|journal| RowStore::with_journal(settings.clone(), journal, entry.bytes_max()));
+                store.or_else(|cause| {
+                    entry.give_up(&format!("{CACHE_DIR}: {}", reason(&cause)));
+                    RowStore::new(settings).map_err(|cause| failed(TEMP_DIR, folder(), cause))
+                })
+            }
+        }
+    }
+
+    /// Settings of a store that spills, where it may.
+    pub(crate) fn spilling(&self, settings: RowStoreSettings) -> RowStoreSettings {
+        RowStoreSettings { spill: self.folder.as_ref().map(|folder| (folder.clone(), self.file_bytes_max)), ..settings }
     }
 }

@@ -1,5 +1,6 @@
 //! One analysis and its state.
 
+mod cached;
 mod end;
 mod kept;
 mod log_stores;
@@ -10,7 +11,8 @@ mod table;
 mod table_resources;
 mod uploads;
 
-pub(crate) use log_stores::LogStores;
+pub(crate) use cached::CachedFile;
+pub(crate) use log_stores::{Journal, LogStores};
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
@@ -145,6 +147,8 @@ pub(crate) struct Session {
     reports: Reports,
     /// Its checkpoints, where it outlives the server.
     checkpoints: Option<Checkpoints>,
+    /// The cache's entry of a file of the server.
+    cached: Option<CachedFile>,
     /// Rises with every change of state.
     changed: watch::Sender<u64>,
 }
@@ -250,6 +254,7 @@ impl Session {
             recordings,
             reports: Reports::new(&shared.kept),
             checkpoints,
+            cached: None,
             changed: watch::Sender::new(0),
         }
     }
@@ -334,6 +339,11 @@ impl Session {
     /// file, which the control counts too.
     pub(crate) fn stored_bytes(&self) -> u64 {
         if self.is_table() && !self.announced.is_file { self.offset() } else { self.control.stored_bytes() }
+    }
+
+    /// Bytes that this server has read of it, as stored.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.stored_bytes().saturating_sub(self.kept_bytes())
     }
 
     /// Somebody is interested.

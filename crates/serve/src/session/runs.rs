@@ -9,7 +9,7 @@ use crate::state::Checkpoints;
 use rorqual_accesslog::analyze::{LogRun, SliceEnd};
 use rorqual_accesslog::format::{LogFormat, detect};
 use rorqual_accesslog::report::Guess;
-use rorqual_pipe::{BlockSource, Input};
+use rorqual_pipe::{BlockSource, FollowStatus, Input};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,6 +48,9 @@ impl UploadRun {
 impl Session {
     /// Analyses an open file to its end. Blocks.
     pub(crate) fn run_file(self: &Arc<Self>, name: String, file: File) {
+        if let Some(cached) = self.cached() {
+            return self.run_cached(cached, None);
+        }
         match Input::from_file(name, file).map(Input::into_utf8) {
             Ok(input) => self.run_input(input),
             Err(error) => self.step(|phase| phase.fail(Failure::Unreadable { message: error.to_string() })),
@@ -57,19 +60,17 @@ impl Session {
     /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
     pub(crate) fn run_following(self: &Arc<Self>, input: Input) {
         let formats = self.settings.formats.clone();
-        self.run_input(input.with_first(move |head| is_enough(head, &formats)));
+        let input = input.with_first(move |head| is_enough(head, &formats));
+        match self.cached() {
+            Some(cached) => self.run_cached(cached, Some(input)),
+            None => self.run_input(input),
+        }
     }
 
     /// Analyses an input of our own instead of an upload. Blocks.
     pub(crate) fn run_input(self: &Arc<Self>, input: Input) {
-        let followed = input.followed();
-        {
-            let mut inner = self.lock();
-            self.change(&mut inner, |phase| (phase.read(followed.is_some()), ()));
-            if !matches!(inner.phase, Phase::Reading { .. }) {
-                return;
-            }
-            inner.followed = followed;
+        if !self.begin_reading(input.followed()) {
+            return;
         }
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
@@ -80,6 +81,17 @@ impl Session {
             Err(unknown) => self.end_unknown(&unknown),
         }
         std::mem::forget(guard);
+    }
+
+    /// Begins to read a file, which may be followed; false where it was stopped before.
+    pub(super) fn begin_reading(&self, followed: Option<FollowStatus>) -> bool {
+        let mut inner = self.lock();
+        self.change(&mut inner, |phase| (phase.read(followed.is_some()), ()));
+        let begun = matches!(inner.phase, Phase::Reading { .. });
+        if begun {
+            inner.followed = followed;
+        }
+        begun
     }
 
     /// Runs all that its feed gives it in one slice. Blocks.
@@ -194,7 +206,7 @@ impl Session {
         SliceOutcome::Ended
     }
 
-    fn found(&self, detection: &rorqual_accesslog::format::Detection) {
+    pub(super) fn found(&self, detection: &rorqual_accesslog::format::Detection) {
         {
             let mut inner = self.lock();
             inner.format = Some(detection.format.clone());

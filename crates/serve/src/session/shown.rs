@@ -1,5 +1,6 @@
 //! A session as clients see it: its progress, and its report.
 
+use super::cached::ReopenedView;
 use super::phase::RunOutcome;
 use super::{Session, SessionInner, SessionState};
 use crate::explore::reports::Reports;
@@ -33,6 +34,8 @@ pub(crate) struct SessionView {
     created: f64,
     expires_seconds: u64,
     kept: Option<bool>,
+    /// A file of the server whose rows were in the cache.
+    reopened: Option<ReopenedView>,
     /// Number of the columns of a table; they are others where it changes. `None` of a log.
     columns: Option<usize>,
     /// Number of the columns of a log's own, of which there may be more while it comes.
@@ -67,6 +70,7 @@ impl Session {
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
             kept: None,
+            reopened: self.reopened(),
             columns: inner.table.as_ref().map(|_| inner.schema.own().len()),
             own_columns: 0,
         };

@@ -1,24 +1,24 @@
 //! The folder with the files of all kept sessions, and their reading.
 
 use super::{
-    COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum,
+    COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum, is_id,
 };
-use crate::explore::sessions::ID_BYTES;
 use crate::limits::STATE_FILE_BYTES_MAX;
 use crate::setting::STATE;
 use rorqual_pipe::reason;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
 /// The folder, which one server has at a time.
 pub(crate) struct StateDir {
     folder: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl StateDir {
@@ -27,18 +27,57 @@ impl StateDir {
     /// # Errors
     /// When it can't be written, or another server has it; for people.
     pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
-        let failed = |cause: io::Error| format!("{STATE} {}: {}", folder.display(), reason(&cause));
+        let taken = Self::take_folder(folder);
+        let taken = taken.map_err(|cause| format!("{STATE} {}: {}", folder.display(), reason(&cause)))?;
+        let others = || format!("{STATE} {}: another server has this folder; give each its own", folder.display());
+        taken.ok_or_else(others)
+    }
+
+    /// The same; `None` where another server has it.
+    pub(super) fn take_folder(folder: &Path) -> io::Result<Option<Arc<Self>>> {
         // Logs tell of visitors.
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock =
-            OpenOptions::new().mode(0o600).create(true).truncate(false).write(true).open(folder.join(LOCK)).map_err(failed)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = folder.join(LOCK);
+        let lock = OpenOptions::new().mode(0o600).create(true).truncate(false).write(true).open(&path)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Arc::new(Self { folder: folder.to_owned(), _lock: lock })),
-            Err(TryLockError::WouldBlock) => {
-                Err(format!("{STATE} {}: another server has this folder; give each its own", folder.display()))
-            }
-            Err(TryLockError::Error(cause)) => Err(failed(cause)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(cause)) => return Err(cause),
         }
+        // Whoever had it before may have removed the folder meanwhile.
+        let (ours, named) = (lock.metadata()?, fs::metadata(&path)?);
+        let is_ours = (ours.dev(), ours.ino()) == (named.dev(), named.ino());
+        Ok(is_ours.then(|| Arc::new(Self { folder: folder.to_owned(), lock })))
+    }
+
+    /// Notes that it is used now. Where that fails, it seems unused for longer.
+    pub(super) fn touch(&self, now: SystemTime) {
+        let _ = self.lock.set_modified(now);
+    }
+
+    /// True if there is a checkpoint of that session.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.path(id, SESSION).exists()
+    }
+
+    /// Removes the files of a session. One that can't be removed is found again, and is no loss.
+    pub(super) fn clear(&self, id: &str) {
+        for extension in [SESSION, SYNCED, ROWS] {
+            let _ = fs::remove_file(self.path(id, extension));
+        }
+        self.clear_unfinished(id);
+    }
+
+    /// Removes what a server was writing when it was ended.
+    pub(super) fn clear_unfinished(&self, id: &str) {
+        for extension in [TMP, COPY] {
+            let _ = fs::remove_file(self.path(&format!("{UNFINISHED}{id}"), extension));
+        }
+    }
+
+    /// The result of `make` from the latest checkpoint, which need not be on the disk.
+    pub(super) fn latest_alone<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> io::Result<T> {
+        self.read(id, &self.path(id, SESSION)).and_then(make)
     }
 
     /// Removes the journal of a session that is not to be.
@@ -172,11 +211,6 @@ impl StateDir {
     pub(super) fn path(&self, id: &str, extension: &str) -> PathBuf {
         self.folder.join(id).with_extension(extension)
     }
-}
-
-/// True if a server would give a session such an id.
-fn is_id(text: &str) -> bool {
-    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// True if an error comes from a machine that ended in the middle: other errors may pass, and the

@@ -3,14 +3,22 @@
 //! one before at once. Beside it is a copy of the latest that is on the disk for sure, which only a
 //! later one of that kind replaces: from it a session goes on where the machine lost what came
 //! after it.
+//!
+//! Files that the server reads itself are kept in the same way, each in a folder of its own, for
+//! the next time that they are opened: the cache.
 
 mod checkpoints;
 mod dir;
+mod file_cache;
+mod file_identity;
 
 pub(crate) use checkpoints::Checkpoints;
 pub(crate) use dir::StateDir;
+pub use file_cache::CacheSettings;
+pub(crate) use file_cache::{CacheEntry, FileCache, NotCached};
+pub(crate) use file_identity::SavedFile;
 
-use crate::limits::NAME_BYTES_MAX;
+use crate::limits::{ID_BYTES, NAME_BYTES_MAX};
 use crate::session::SessionEnd;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
@@ -23,7 +31,7 @@ use std::fs::File;
 use std::time::SystemTime;
 
 /// Version of these files; others are left alone.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 const SESSION: &str = "session";
 const SYNCED: &str = "synced";
@@ -42,6 +50,18 @@ fn checksum(parts: &[&[u8]]) -> String {
     let mut hasher = Hasher::new(Algorithm::Sha256);
     parts.iter().for_each(|part| hasher.update(part));
     hasher.finish().to_string()
+}
+
+/// The name of an entry with that key, as sessions have names.
+fn hex_id(key: &[&[u8]]) -> String {
+    let mut id = checksum(key);
+    id.truncate(2 * ID_BYTES);
+    id
+}
+
+/// True if a name is that of a session.
+fn is_id(name: &str) -> bool {
+    name.len() == 2 * ID_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// All of a session but its rows.
@@ -74,6 +94,9 @@ pub(crate) struct SavedSession {
     /// Bytes taken in, after decoding.
     pub(crate) decoded_bytes: u64,
     pub(crate) counts: AnalysisCounts,
+    /// The file of the server that it is; `None` of an upload.
+    #[serde(default)]
+    pub(crate) file: Option<SavedFile>,
 }
 
 /// A format, by its name and as it was given.
@@ -141,6 +164,7 @@ impl SavedSession {
             lines: 0,
             decoded_bytes: 0,
             counts,
+            file: None,
         }
     }
 

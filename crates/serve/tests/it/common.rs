@@ -14,6 +14,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
     Config {
         reading: 1,
         state: None,
+        cache: None,
         port: 0,
         access: Access::default(),
         sessions_max: 1,

@@ -126,6 +126,7 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Comparison", "post", "/api/sessions/{id}/compare", json!({"a": {}, "b": {"where": "status = 500"}}).to_string()),
         ("Explained", "post", "/api/sessions/{id}/explain", all.to_string()),
         ("Rates", "post", "/api/sessions/{id}/rates", json!({"limit_per_minute": 1}).to_string()),
+        ("Suggestions", "post", "/api/sessions/{id}/suggest", json!({"text": "statos = 500"}).to_string()),
         ("Server", "get", "/api/server", String::new()),
         ("Vitals", "get", "/api/vitals", String::new()),
         ("Discarded", "put", "/api/discard", "some bytes".to_owned()),

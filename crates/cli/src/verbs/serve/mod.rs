@@ -7,14 +7,15 @@ mod templates;
 
 pub(crate) use tables::table_format;
 
-use crate::args::{Common, ServeArgs, TerminalWhen};
+use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
-use rorqual_accesslog::analyze::AnalyzeSettings;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
+use rorqual_accesslog::format::LogFormat;
 use rorqual_pipe::{Input, allocator};
-use rorqual_serve::{Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
+use rorqual_serve::{CacheSettings, Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
 use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
 use std::fs::File;
@@ -117,7 +118,7 @@ async fn serve(config: Config, args: &ServeArgs, logs: Vec<StartLog>) -> Result<
     log::note(service, &format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
     server.unrestored().iter().for_each(|why| log::note(service, &format!("not offered again: {why}")));
     say_what_is_not_asked(&server, args, logs.len());
-    open_logs(&server, logs).map_err(|error| message::error(&error))?;
+    open_logs(&server, logs, service).map_err(|error| message::error(&error))?;
     // Removed when the server ends.
     let _page = args.open.then(|| open_in_browser(&url)).flatten();
     let reloading = hangup.map(|hangup| tokio::spawn(reload(hangup, server.reloader())));
@@ -152,20 +153,21 @@ fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
 enum StartLog {
     /// To its end, in its turn.
     File(OwnFile),
-    /// A file that is read as it grows.
-    Followed(Input),
+    /// A file that is read as it grows, at that path.
+    Followed(PathBuf, Input),
 }
 
-fn open_logs(server: &Server, logs: Vec<StartLog>) -> Result<(), String> {
+fn open_logs(server: &Server, logs: Vec<StartLog>, service: &ServiceArgs) -> Result<(), String> {
     let (mut files, mut followed) = (Vec::new(), Vec::new());
     for log in logs {
         match log {
             StartLog::File(file) => files.push(file),
-            StartLog::Followed(input) => followed.push(input),
+            StartLog::Followed(path, input) => followed.push((path, input)),
         }
     }
-    server.open(files)?;
-    server.follow(followed)
+    let notes = [server.open(files)?, server.follow(followed)?];
+    notes.iter().flatten().for_each(|note| log::note(service, note));
+    Ok(())
 }
 
 fn announce(url: &str) -> io::Result<()> {
@@ -184,13 +186,14 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
 }
 
 fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog]) -> Result<Config, String> {
-    let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(_))).count();
+    let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(..))).count();
     let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(_), .. }));
     Ok(Config {
         port: args.port,
         access: args.service.access(),
         sessions_max: usize::from(args.sessions).max(logs.len()),
         state: args.state.clone(),
+        cache: cache(args)?,
         // Files are read one after another; of followed ones nobody knows how long they take.
         reading: followed + (logs.len() - followed - logs.iter().filter(|log| is_table(log)).count()).min(1),
         connections_max: args.connections.into(),
@@ -214,6 +217,28 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         page: view_page,
         carriers: Vec::new(),
     })
+}
+
+/// The cache for rows of files.
+fn cache(args: &ServeArgs) -> Result<Option<CacheSettings>, String> {
+    let meaning = meaning(&args.format)?;
+    let folder = args.cache.folder(args.state.as_ref());
+    Ok(folder.map(|(folder, bytes_max)| CacheSettings { folder, bytes_max, meaning }))
+}
+
+/// Everything that decides what the rows of a file are, beside the file: of another program or with
+/// another format they may be others.
+fn meaning(args: &FormatArgs) -> Result<String, String> {
+    let Formats { given, candidates } = formats(args)?;
+    let sources: Vec<&str> = given.iter().chain(&candidates).map(LogFormat::source).collect();
+    Ok(format!("{} {} {} {sources:?}", program(), given.is_some(), line_bytes_max(args)?))
+}
+
+/// This program as it was built, which its version does not tell of one that is being worked on.
+fn program() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let built = file.and_then(|file| Ok((file.len(), file.modified()?)));
+    format!("{} {:?}", env!("CARGO_PKG_VERSION"), built.ok())
 }
 
 /// The store in `dir`, made where there is none.
@@ -240,7 +265,7 @@ fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>)
 }
 
 fn follow(path: &Path) -> Result<StartLog, String> {
-    Input::follow(path).map(StartLog::Followed).map_err(|error| error.to_string())
+    Input::follow(path).map(|input| StartLog::Followed(path.to_owned(), input)).map_err(|error| error.to_string())
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -1,0 +1,522 @@
+//! `rorqual serve FILE`, again: rows that the cache has are not read anew.
+
+use crate::client::Server;
+use crate::common::{MIB, TestFolder, Truth, eventually, log, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Lines of a log that has some 8 MiB.
+const LINES: u64 = 80_000;
+
+/// A log in a folder with a cache.
+struct Cached {
+    folder: TestFolder,
+    log: String,
+    cache: String,
+}
+
+impl Cached {
+    fn new(bytes: impl AsRef<[u8]>) -> Self {
+        let folder = TestFolder::new();
+        let (log, cache) = (folder.file("access.log", bytes), folder.text("cache"));
+        Self { folder, log, cache }
+    }
+
+    fn open_with(&self, args: &[&str]) -> Opened {
+        Opened::new(&[&["--cache-dir", &self.cache, &self.log], args].concat())
+    }
+
+    fn open(&self) -> Opened {
+        self.open_with(&[])
+    }
+
+    fn append(&self, bytes: impl AsRef<[u8]>) {
+        let mut file = OpenOptions::new().append(true).open(&self.log).expect("it can be written");
+        file.write_all(bytes.as_ref()).expect("room on the disk");
+    }
+
+    fn size(&self) -> u64 {
+        fs::metadata(&self.log).expect("it is there").len()
+    }
+
+    /// Folders of the cache's entries.
+    fn entries(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(&self.cache) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// The file of the only entry with that extension.
+    fn kept(&self, extension: &str) -> PathBuf {
+        let [entry] = &self.entries()[..] else { panic!("not one entry: {:?}", self.entries()) };
+        let files = fs::read_dir(entry).expect("it is there").map(|file| file.expect("readable").path());
+        files.into_iter().find(|file| file.extension().is_some_and(|own| own == extension)).expect("a file of it")
+    }
+}
+
+/// A server with one file, whose rows are all there.
+struct Opened {
+    server: Server,
+    id: String,
+    live: Value,
+}
+
+impl Opened {
+    fn new(args: &[&str]) -> Self {
+        let server = Server::start(args);
+        let id = first_session(&server);
+        let live = server.when_state(&id, "finished");
+        Self { server, id, live }
+    }
+
+    fn ask(&self, what: &str, body: &Value) -> Value {
+        let target = format!("/api/sessions/{}/{what}", self.id);
+        let answer = self.server.request("POST", &target, body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    }
+
+    /// All that may be asked of its rows, without the time that it took.
+    fn answers(&self) -> Vec<Value> {
+        let mut report = self.live["report"].clone();
+        report["stats"].take();
+        let mut asked = vec![
+            report,
+            self.ask("view", &json!({})),
+            self.ask("view", &json!({"where": "status = 404", "buckets": 900})),
+            self.ask("explain", &json!({"select": {"where": "path = \"/p3\""}})),
+            self.ask("rows", &json!({"offset": 77_000, "limit": 50})),
+            self.ask("rows", &json!({"where": "status = 304", "from_end": true, "limit": 5})),
+            self.ask("rates", &json!({})),
+        ];
+        asked.iter_mut().filter(|answer| answer["seconds"].is_number()).for_each(|answer| drop(answer["seconds"].take()));
+        asked
+    }
+
+    /// Bytes of its file that were in the cache.
+    fn kept_bytes(&self) -> &Value {
+        &self.live["session"]["reopened"]["kept_bytes"]
+    }
+
+    /// Bytes that the program has read so far, of whatever.
+    fn read_bytes(&self) -> u64 {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.server.running.id())).expect("the kernel tells");
+        let field = io.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("a field of every kernel");
+        field.trim().parse().expect("a number")
+    }
+
+    /// Words that it says at some time.
+    fn says(&self, words: &str) {
+        eventually(words, || self.server.running.stderr_so_far().contains(words).then_some(()));
+    }
+
+    fn end(self) {
+        self.server.running.terminate();
+        drop(self.server.running.wait().exits(0));
+    }
+}
+
+fn first_session(server: &Server) -> String {
+    server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_file_that_was_read_is_not_read_again_and_says_the_same() {
+    let cached = Cached::new(log(LINES));
+    let first = cached.open();
+    assert_eq!(first.kept_bytes(), &Value::Null);
+    assert!(first.read_bytes() > cached.size());
+    Truth::of(&log(LINES)).check(&first.live["report"]);
+    let expected = first.answers();
+    first.end();
+    // It tells of visitors.
+    let modes = [&cached.cache.clone().into(), &cached.entries()[0], &cached.kept("rows"), &cached.kept("session")];
+    assert_eq!(modes.map(|path| mode(path)), [0o700, 0o700, 0o600, 0o600]);
+    let second = cached.open();
+    assert_eq!(second.kept_bytes(), cached.size());
+    // The first picture: a report, and what the page asks for at once. Of the cache itself the
+    // texts are read, of which each line has one of its own here.
+    second.ask("view", &json!({"buckets": 700}));
+    let read_bytes = second.read_bytes();
+    assert!(read_bytes < cached.size() / 3, "{read_bytes} of {}", cached.size());
+    assert_eq!(second.answers(), expected);
+    second.says("reopened: the rows of 7.");
+    assert_eq!(second.server.vitals()["received_bytes"], 0, "nothing was read of it");
+    // So it does while the first picture's rows are asked about again, and after that.
+    second.end();
+    assert_eq!(cached.open().answers(), expected);
+}
+
+#[test]
+fn of_a_file_that_grew_only_the_new_bytes_are_read() {
+    let all = log(LINES + 3_000);
+    // In the middle of a line, which is a line of its own until it goes on.
+    let cuts = [LINES, LINES + 1_000].map(|lines| log(lines).len() + 20);
+    let cached = Cached::new(&all[..cuts[0]]);
+    let first = cached.open();
+    assert_eq!(first.live["report"]["lines"]["total"], LINES + 1);
+    first.end();
+    // Nothing came: the unfinished line is read, and no more.
+    let again = cached.open();
+    assert_eq!(again.live["report"]["lines"]["total"], LINES + 1);
+    assert_eq!(again.kept_bytes(), cuts[0] as u64 - 20);
+    again.end();
+    for (from, to, kept) in [(cuts[0], cuts[1], cuts[0] - 20), (cuts[1], all.len(), cuts[1] - 20)] {
+        cached.append(&all[from..to]);
+        let grown = cached.open();
+        assert_eq!(grown.kept_bytes(), kept as u64);
+        let read_bytes = grown.read_bytes();
+        assert!(read_bytes < cached.size() / 3, "{read_bytes} of {}", cached.size());
+        grown.end();
+    }
+    let last = cached.open();
+    assert_eq!(last.kept_bytes(), cached.size());
+    Truth::of(&all).check(&last.live["report"]);
+    let rows = last.ask("rows", &json!({"offset": LINES, "limit": 2}));
+    let line = crate::common::line(LINES);
+    assert_eq!(rows["rows"][0]["line"], line.as_str(), "{rows}");
+    let expected = Opened::new(&[&cached.log]).answers();
+    assert_eq!(last.answers(), expected, "as if it was read at once");
+}
+
+#[test]
+fn a_file_that_changed_in_another_way_is_read_anew() {
+    let body = log(LINES);
+    let set_times = |path: &str, time: SystemTime| {
+        File::options().write(true).open(path).and_then(|file| file.set_modified(time)).expect("a time");
+    };
+    let other = |number: usize| -> Vec<u8> {
+        let mut lines: Vec<u8> = body.clone();
+        lines.iter_mut().filter(|byte| **byte == b'7').for_each(|byte| *byte = b'0' + number as u8);
+        lines
+    };
+    let cut = body[..body.len() / 2].iter().rposition(|byte| *byte == b'\n').expect("a line") + 1;
+    let middle = body.windows(4).position(|bytes| bytes == b"/p3?").expect("a path") + 2;
+    let at = body.len() / 2 + body[body.len() / 2..].windows(4).position(|bytes| bytes == b"/p3?").expect("a path") + 2;
+    assert!(middle < at);
+    type Change<'a> = Box<dyn Fn(&str) + 'a>;
+    let changes: [(&str, Change<'_>); 6] = [
+        ("truncated", Box::new(|path| fs::write(path, &body[..cut]).expect("room"))),
+        ("replaced by one of the same size", Box::new(|path| fs::write(path, other(5)).expect("room"))),
+        ("touched", Box::new(|path| set_times(path, SystemTime::now() - Duration::from_secs(60)))),
+        (
+            "edited in the middle, with the time as it was",
+            Box::new(|path| {
+                let file = File::options().write(true).open(path).expect("it is there");
+                let time = file.metadata().and_then(|data| data.modified()).expect("a time");
+                file.write_all_at(b"9", at as u64).expect("room");
+                file.set_modified(time).expect("a time");
+            }),
+        ),
+        ("begun anew and longer", Box::new(|path| fs::write(path, [&other(4)[..], b"\n"].concat()).expect("room"))),
+        (
+            "another file under its name",
+            Box::new(|path| {
+                fs::write(format!("{path}.new"), other(6)).expect("room");
+                fs::rename(format!("{path}.new"), path).expect("a name");
+            }),
+        ),
+    ];
+    for (what, change) in changes {
+        let cached = Cached::new(&body);
+        cached.open().end();
+        change(&cached.log);
+        let opened = cached.open();
+        assert_eq!(opened.kept_bytes(), &Value::Null, "{what}");
+        Truth::of(&fs::read(&cached.log).expect("it is there")).check(&opened.live["report"]);
+        opened.end();
+        // And from then on it is known as it is.
+        assert!(cached.open().kept_bytes().is_u64(), "{what}");
+        assert_eq!(cached.entries().len(), 1, "{what}");
+    }
+}
+
+/// A damaged byte anywhere is either found at once, or by the question that needs it; then the file
+/// is read anew.
+#[test]
+fn damage_to_the_cache_never_makes_a_wrong_count() {
+    let body = log(30_000);
+    let cached = Cached::new(&body);
+    let (first, truth) = (cached.open(), Truth::of(&body));
+    let (expected, question) = (first.answers(), json!({"where": "status = 404"}));
+    first.end();
+    let [rows, session] = ["rows", "session"].map(|extension| cached.kept(extension));
+    let [whole_rows, whole_session] = [&rows, &session].map(|path| fs::read(path).expect("it is there"));
+    let mut places: Vec<(&PathBuf, usize)> = kinds(&whole_rows).into_iter().map(|at| (&rows, at)).collect();
+    assert!(places.len() >= 4, "a record of each kind");
+    places.extend([3, whole_rows.len() / 3, whole_rows.len() - 3].map(|at| (&rows, at)));
+    places.extend([0, 70, whole_session.len() / 2, whole_session.len() - 1].map(|at| (&session, at)));
+    for (path, at) in places {
+        fs::write(&rows, &whole_rows).expect("room");
+        fs::write(&session, &whole_session).expect("room");
+        let file = File::options().write(true).open(path).expect("it is there");
+        let byte = if *path == rows { whole_rows[at] } else { whole_session[at] };
+        file.write_all_at(&[byte ^ 0x10], at as u64).expect("room");
+        let server = Server::start(&["--cache-dir", &cached.cache, &cached.log]);
+        let id = first_session(&server);
+        let whole = server.when_state(&id, "finished");
+        truth.check(&whole["report"]);
+        let target = format!("/api/sessions/{id}/view");
+        let found = eventually("the answer", || {
+            let answer = server.request("POST", &target, question.to_string().as_bytes());
+            assert!([200, 404, 410, 500].contains(&answer.status), "{answer:?}");
+            (answer.status == 200).then(|| answer.json()).filter(|answer| answer["complete"] == true)
+        });
+        assert_eq!(found["lines"], expected[2]["lines"], "byte {at} of {}", path.display());
+        let opened = Opened { live: server.when_state(&id, "finished"), server, id };
+        truth.check(&opened.live["report"]);
+        opened.end();
+    }
+}
+
+/// A byte in the payload of the first record of each kind.
+fn kinds(rows: &[u8]) -> Vec<usize> {
+    let (mut at, mut found) = (16, std::collections::BTreeMap::new());
+    while let Some(frame) = rows.get(at..at + 9) {
+        let length = u32::from_le_bytes([frame[1], frame[2], frame[3], frame[4]]) as usize;
+        found.entry(frame[0]).or_insert(at + 9 + length / 2);
+        at += 9 + length;
+    }
+    found.into_values().collect()
+}
+
+#[test]
+fn a_server_that_is_killed_while_it_reads_leaves_nothing_wrong() {
+    let body = log(LINES);
+    let cached = Cached::new(&body);
+    for delay in [0, 40, 150] {
+        let server = Server::start(&["--cache-dir", &cached.cache, "--limit-rate", "2MiB", &cached.log]);
+        let id = first_session(&server);
+        server.when(&id, "some bytes", |live| live["session"]["offset"].as_u64().is_some_and(|offset| offset > delay << 13));
+        server.running.kill();
+        drop(server.running.wait());
+        let opened = cached.open();
+        Truth::of(&body).check(&opened.live["report"]);
+        assert_eq!(opened.kept_bytes(), &Value::Null, "it was read to no part's end");
+        opened.end();
+        fs::remove_dir_all(&cached.cache).expect("it is there");
+    }
+}
+
+#[test]
+fn the_file_that_was_opened_longest_ago_gives_way() {
+    let folder = TestFolder::new();
+    let logs = ["a", "b", "c"].map(|name| folder.file(name, log(20_000)));
+    let cache = folder.text("cache");
+    let open = |log: &str, max: &str| Opened::new(&["--cache-dir", &cache, "--cache-max", max, log]);
+    open(&logs[0], "1GiB").end();
+    let entry = fs::read_dir(&cache).expect("it is there").next().expect("an entry").expect("readable").path();
+    let files = fs::read_dir(entry).expect("it is there");
+    let bytes: u64 = files.map(|file| file.expect("readable").metadata().expect("a size").len()).sum();
+    let max = (bytes * 5 / 2).to_string();
+    open(&logs[1], &max).end();
+    // Used again, so that the other one is the oldest.
+    let again = open(&logs[0], &max);
+    assert!(again.kept_bytes().is_u64());
+    again.end();
+    open(&logs[2], &max).end();
+    assert_eq!(fs::read_dir(&cache).expect("it is there").count(), 2);
+    for (log, is_kept) in [(&logs[0], true), (&logs[2], true), (&logs[1], false)] {
+        let opened = open(log, &max);
+        assert_eq!(opened.kept_bytes().is_u64(), is_kept, "{log}");
+        opened.end();
+    }
+}
+
+#[test]
+fn a_cache_that_can_not_be_used_is_told_and_the_file_is_read() {
+    let body = log(LINES);
+    let truth = Truth::of(&body);
+    let cached = Cached::new(&body);
+    let file = cached.folder.file("no folder", "");
+    let unfit = [
+        // A folder that can't be made, as one in a folder without the right to write.
+        (vec!["--cache-dir", &file], "its rows are not kept for the next time (--cache-dir"),
+        (vec!["--cache-dir", "/proc/nothing"], "its rows are not kept for the next time (--cache-dir"),
+        (vec!["--cache-dir", &cached.cache, "--cache-max", "100KiB"], "the rows of this file are not kept"),
+    ];
+    for (args, words) in unfit {
+        let opened = Opened::new(&[&[cached.log.as_str()], &args[..]].concat());
+        truth.check(&opened.live["report"]);
+        opened.says(words);
+        let said = opened.server.running.stderr_so_far();
+        assert_eq!(said.matches("not kept").count(), 1, "{said}");
+        assert_eq!(opened.ask("view", &json!({"where": "status = 404"}))["lines"]["matching"], truth.statuses["404"]);
+        opened.end();
+    }
+    let none = Opened::new(&["--cache-dir", &cached.cache, "--no-cache", &cached.log]);
+    truth.check(&none.live["report"]);
+    none.end();
+    let bytes: u64 = cached
+        .entries()
+        .iter()
+        .flat_map(|entry| fs::read_dir(entry).expect("it is there"))
+        .map(|file| file.expect("readable").metadata().expect("a size").len())
+        .sum();
+    assert_eq!(bytes, 0, "nothing is left of what was not kept");
+}
+
+#[test]
+fn a_second_server_reads_the_file_itself_and_harms_nothing() {
+    let body = log(LINES);
+    let truth = Truth::of(&body);
+    let cached = Cached::new(&body);
+    let first = cached.open();
+    let second = cached.open();
+    second.says("another server has this file open");
+    assert_eq!(second.kept_bytes(), &Value::Null);
+    truth.check(&second.live["report"]);
+    assert_eq!(second.answers(), first.answers());
+    second.end();
+    first.end();
+    let third = cached.open();
+    assert_eq!(third.kept_bytes(), cached.size());
+    truth.check(&third.live["report"]);
+}
+
+#[test]
+fn a_compressed_file_is_known_as_a_whole_only() {
+    let body = log(1_200_000 / 4);
+    // Incompressible enough to be worth it.
+    let packed = gzip(&body);
+    assert!(packed.len() as u64 > MIB, "{}", packed.len());
+    let cached = Cached::new(&packed);
+    cached.open().end();
+    let again = cached.open();
+    assert_eq!(again.kept_bytes(), packed.len() as u64);
+    Truth::of(&body).check(&again.live["report"]);
+    again.end();
+    cached.append(gzip(&log(1_000)));
+    let longer = cached.open();
+    assert_eq!(longer.kept_bytes(), &Value::Null);
+    Truth::of(&[body, log(1_000)].concat()).check(&longer.live["report"]);
+}
+
+#[test]
+fn settings_that_make_other_rows_have_an_entry_of_their_own() {
+    let cached = Cached::new(log(LINES));
+    cached.open().end();
+    let short = cached.open_with(&["--line-max", "1KiB"]);
+    assert_eq!(short.kept_bytes(), &Value::Null);
+    short.end();
+    let given = cached.open_with(&["--format", "combined"]);
+    assert_eq!(given.kept_bytes(), &Value::Null);
+    given.end();
+    assert_eq!(cached.entries().len(), 3);
+    assert!(cached.open().kept_bytes().is_u64());
+    // Another memory does not change what all of it has room for.
+    assert!(cached.open_with(&["--memory", "600MiB"]).kept_bytes().is_u64());
+}
+
+#[test]
+fn columns_of_the_logs_own_and_clients_without_room_are_there_again() {
+    // Each line has a client and an id of its own, for which the dictionaries have no room.
+    let line = |number: u64| {
+        let (hour, minute, second) = (number / 3_600 % 24, number / 60 % 60, number % 60);
+        let client = format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255);
+        let (cache, id) = (["HIT", "MISS", "-"][(number % 3) as usize], number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let time = format!("02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000");
+        format!("{client} - - [{time}] \"GET /p{} HTTP/1.1\" 200 10 {cache} {id:032x}\n", number % 7)
+    };
+    let lines = |range: std::ops::Range<u64>| range.map(line).collect::<String>();
+    let format =
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent $upstream_cache_status $request_id"#;
+    let cached = Cached::new(lines(0..400_000));
+    let open = || cached.open_with(&["--format", format, "--memory", "280MiB", "--sessions", "8"]);
+    let id = 300_000u64.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let asked = |opened: &Opened| {
+        let total = |filter: &str| opened.ask("view", &json!({"where": filter}))["lines"]["total"].as_u64();
+        [total("upstream_cache_status = HIT"), total(&format!("request_id = {id:032x}")), total("client = 10.4.147.224")]
+    };
+    let all = |opened: &Opened| {
+        let mut view = opened.ask("view", &json!({}));
+        view["seconds"].take();
+        view
+    };
+    let first = open();
+    let expected = [Some(133_334), Some(1), Some(1)];
+    assert_eq!(asked(&first), expected);
+    let everything = all(&first);
+    first.end();
+    let second = open();
+    assert_eq!(second.kept_bytes(), cached.size());
+    assert_eq!((all(&second), asked(&second)), (everything, expected));
+    second.end();
+    let kept_bytes = cached.size();
+    cached.append(lines(400_000..400_300));
+    let third = open();
+    assert_eq!(third.kept_bytes(), kept_bytes);
+    assert_eq!(asked(&third), [Some(133_434), Some(1), Some(1)]);
+}
+
+#[test]
+fn a_state_folder_has_the_cache_of_its_server() {
+    let cached = Cached::new(log(LINES));
+    let state = cached.folder.text("state");
+    Opened::new(&["--state", &state, &cached.log]).end();
+    assert!(fs::metadata(cached.folder.at("state/files")).expect("it is there").is_dir());
+    assert!(Opened::new(&["--state", &state, &cached.log]).kept_bytes().is_u64());
+    let home = cached.folder.text("home");
+    let run = rorqual(&["serve", "--port", "0", &cached.log]).with(|command| {
+        command.env("XDG_CACHE_HOME", &home);
+    });
+    let server = Server::start_as(run);
+    server.when_state(&first_session(&server), "finished");
+    assert!(fs::metadata(cached.folder.at("home/rorqual/files")).expect("it is there").is_dir());
+}
+
+#[test]
+fn a_file_that_is_followed_is_read_from_where_the_cache_has_it() {
+    let body = log(LINES);
+    let cached = Cached::new(&body);
+    cached.open().end();
+    cached.append(log(500));
+    let server = Server::start(&["--cache-dir", &cached.cache, "--follow", &cached.log]);
+    let id = first_session(&server);
+    let parsed = |count: u64| move |live: &Value| live["report"]["lines"]["parsed"] == count;
+    let live = server.when(&id, "the lines", parsed(LINES + 500));
+    assert_eq!(
+        (&live["session"]["state"], &live["session"]["reopened"]["kept_bytes"]),
+        (&"following".into(), &body.len().into())
+    );
+    cached.append(log(7));
+    server.when(&id, "more lines", parsed(LINES + 507));
+    assert!(server.vitals()["received_bytes"].as_u64().expect("bytes") < MIB);
+    server.running.terminate();
+    drop(server.running.wait());
+    let opened = cached.open();
+    assert_eq!(opened.kept_bytes(), (body.len() + log(500).len()) as u64);
+    Truth::of(&[body, log(500), log(7)].concat()).check(&opened.live["report"]);
+}
+
+/// Rows far above the memory.
+#[test]
+fn a_reopened_file_stays_within_little_memory() {
+    let cached = Cached::new(log(900_000));
+    let open = || {
+        let (server, memory_bytes) = Server::tight(&["--sessions", "1", "--cache-dir", &cached.cache, &cached.log]);
+        let id = first_session(&server);
+        let opened = Opened { live: server.when_state(&id, "finished"), server, id };
+        opened.ask("view", &json!({"where": "status = 404"}));
+        opened.ask("rows", &json!({"offset": 800_000}));
+        opened.server.within(memory_bytes);
+        opened
+    };
+    let first = open();
+    let expected = first.ask("view", &json!({"where": "status = 404"}))["lines"].clone();
+    first.end();
+    let second = open();
+    assert_eq!(second.kept_bytes(), cached.size());
+    assert_eq!(second.ask("view", &json!({"where": "status = 404"}))["lines"], expected);
+    assert!(fs::metadata(cached.kept("rows")).expect("it is there").size() > 0);
+}

@@ -1,0 +1,119 @@
+//! Sessions of files that the server reads, with the rows of them that the cache has.
+
+use crate::explore::sessions::Sessions;
+use crate::http::error::ApiError;
+use crate::http::token::random_text;
+use crate::limits::ID_BYTES;
+use crate::session::{CachedFile, Journal, LogStores, NewUpload, Session};
+use crate::setting::CACHE_DIR;
+use crate::state::{CacheEntry, NotCached, SavedColumns, SavedFormat, SavedSession};
+use axum::http::StatusCode;
+use rorqual_crossfilter::RowStore;
+use rorqual_pipe::{format_size, reason};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of a file, and the checkpoint that they are of.
+type Rows = (Arc<RowStore>, SavedSession);
+
+impl Sessions {
+    /// A session of a file of the server, with the rows of it that the cache has, and sentences
+    /// about that for people. Blocks.
+    ///
+    /// # Errors
+    /// As [`Sessions::create`].
+    pub(crate) fn create_file(&self, path: &Path, file: File) -> Result<(Arc<Session>, Option<String>), ApiError> {
+        let name = path.to_string_lossy().into_owned();
+        let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
+        self.create_cached(path, file, NewUpload::file(name, size))
+    }
+
+    /// The same of a file that is followed, whose size nobody knows.
+    pub(crate) fn create_followed(&self, path: &Path, file: File) -> Result<(Arc<Session>, Option<String>), ApiError> {
+        self.create_cached(path, file, NewUpload::file(path.to_string_lossy().into_owned(), None))
+    }
+
+    fn create_cached(&self, path: &Path, file: File, announced: NewUpload) -> Result<(Arc<Session>, Option<String>), ApiError> {
+        let entry = self.cache.as_ref().map(|cache| cache.entry(path, &file));
+        let entry = match entry {
+            Some(Ok(entry)) => Arc::new(entry),
+            Some(Err(NotCached::Refused(why))) => return Ok((self.create(announced, None)?, Some(why))),
+            Some(Err(NotCached::Small)) | None => return Ok((self.create(announced, None)?, None)),
+        };
+        self.check_room(&self.lock())?;
+        let stores = self.stores(Journal::File(Arc::clone(&entry)));
+        let (restored, note) = restored(&entry, &file, &stores);
+        let (store, saved) = match restored {
+            Some((store, saved)) => (store, Some(saved)),
+            None => (stores.empty()?, None),
+        };
+        let id = random_text(ID_BYTES)
+            .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
+        let session = self.session_of(id, announced, stores, store);
+        let session = self.add(session.with_cached(CachedFile::new(entry, file), saved))?;
+        if session.state().ended() {
+            session.complete_rows();
+        }
+        Ok((session, note))
+    }
+
+    /// Reads files anew of which rows from the cache turned out to be damaged: each in a session
+    /// with the same id.
+    pub(crate) async fn read_damaged_anew(self: &Arc<Self>) {
+        let damaged = || self.list().into_iter().find(|session| session.has_damaged_rows());
+        while let Some(session) = damaged() {
+            let Some(cached) = session.cached() else { return };
+            let (id, name, file) = (session.id().to_owned(), session.name().to_owned(), cached.open_again());
+            tracing::warn!(session = id, "the rows of its file in the cache are damaged: it is read anew ({CACHE_DIR})");
+            cached.forget();
+            self.discard(&session).await;
+            let _room = self.make_room().await;
+            let sessions = Arc::clone(self);
+            let read = move || sessions.read_anew(id, name, file);
+            // A panic was reported where it was.
+            let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.to_string()));
+            if let Err(error) = read {
+                tracing::warn!(error, "a file could not be read anew");
+            }
+        }
+    }
+
+    fn read_anew(&self, id: String, name: String, file: io::Result<File>) -> Result<(), String> {
+        let file = file.map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
+        let size = file.metadata().ok().map(|data| data.len());
+        let announced = NewUpload::file(name.clone(), size);
+        let made = self.session(id, announced, None, LogStores::empty).and_then(|made| self.add(made));
+        let session = made.map_err(|error| error.message().to_owned())?;
+        tokio::task::spawn_blocking(move || session.run_file(name, file));
+        Ok(())
+    }
+}
+
+/// The rows that the cache has of a file, or none yet, and a sentence about them.
+fn restored(entry: &CacheEntry, file: &File, stores: &LogStores) -> (Option<Rows>, Option<String>) {
+    let settings = |saved: &SavedSession| {
+        let own = saved.own.as_ref().map(SavedColumns::columns).map(Arc::new);
+        stores.spilling(stores.settings_with(own))
+    };
+    let is_fitting = |saved: &SavedSession| {
+        let has_format = saved.format.as_ref().is_some_and(|format| SavedFormat::format(format).is_some());
+        let settings = settings(saved);
+        has_format && saved.file.as_ref().is_some_and(|file| file.fits(settings.memory_bytes, settings.segment_rows))
+    };
+    let restored = entry.take(file, is_fitting, |stored| {
+        let store = RowStore::restore(settings(&stored.saved), stored.journal, entry.bytes_max(), &stored.head)?;
+        Ok((store, stored.saved))
+    });
+    match restored {
+        Ok(Some((store, saved))) => {
+            let (kept, size) = (saved.offset, entry.identity.size());
+            let rest = format_size(size.saturating_sub(kept));
+            let note = format!("reopened: the rows of {} were kept, and {rest} are read", format_size(kept));
+            (Some((store, saved)), Some(note))
+        }
+        Ok(None) => (None, None),
+        Err(why) => (None, Some(why)),
+    }
+}

@@ -1,0 +1,315 @@
+//! A file of the server whose rows are kept for the next time that it is opened (the cache).
+
+use super::phase::{Phase, SessionEnd};
+use super::runs::FailOnUnwind;
+use super::{Session, SessionState};
+use crate::limits::{CACHED_PART_BYTES, LAST_LINE_BYTES_MAX};
+use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession};
+use rorqual_accesslog::analyze::AnalyzeError;
+use rorqual_accesslog::format::LogFormat;
+use rorqual_crossfilter::RowStore;
+use rorqual_pipe::{Error, Input, reason};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Seek};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::runtime::Handle;
+
+/// Bytes that are looked through at a time for the end of a line.
+const SOUGHT_BYTES: u64 = 256 << 10;
+
+/// The cache's entry of a session's file.
+pub(crate) struct CachedFile {
+    entry: Arc<CacheEntry>,
+    file: File,
+    /// Bytes of the file whose rows came from the cache.
+    taken_bytes: u64,
+    read: Mutex<ReadSoFar>,
+}
+
+/// Part of a file that was read.
+#[derive(Clone, Default)]
+struct ReadSoFar {
+    offset: u64,
+    lines: u64,
+    format: Option<LogFormat>,
+}
+
+/// Reopening of a file, as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReopenedView {
+    /// Bytes of the file whose rows were kept; those after them were read.
+    kept_bytes: u64,
+}
+
+/// State of a file that was restored.
+pub(super) enum FileLeft {
+    /// All of it was read.
+    Nothing,
+    /// It goes on.
+    Rest,
+}
+
+impl CachedFile {
+    pub(crate) fn new(entry: Arc<CacheEntry>, file: File) -> Self {
+        Self { entry, file, taken_bytes: 0, read: Mutex::default() }
+    }
+
+    /// Forgets its rows.
+    pub(crate) fn forget(&self) {
+        self.entry.checkpoints.remove();
+    }
+
+    /// The file that has its path now.
+    pub(crate) fn open_again(&self) -> io::Result<File> {
+        self.entry.open_again()
+    }
+
+    /// Goes on after a checkpoint.
+    fn resume(&mut self, saved: &SavedSession, format: Option<LogFormat>) -> FileLeft {
+        let lines = saved.file.as_ref().map_or(0, |file| file.lines);
+        self.taken_bytes = saved.offset;
+        self.read = Mutex::new(ReadSoFar { offset: saved.offset, lines, format });
+        if saved.offset >= self.entry.identity.size() { FileLeft::Nothing } else { FileLeft::Rest }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file as an input.
+    fn input(&self, name: &str) -> Result<Input, Error> {
+        let again = || {
+            let mut file = self.file.try_clone()?;
+            // Looking for holes moved the place that all handles share.
+            file.rewind()?;
+            Ok(file)
+        };
+        let file = again().map_err(|cause| Error::io(name, "cannot open again", cause))?;
+        Input::from_file(name.to_owned(), file).map(Input::into_utf8)
+    }
+}
+
+impl Session {
+    /// The same with the cache's entry of its file, which goes on where that was `saved`.
+    pub(crate) fn with_cached(mut self, mut cached: CachedFile, saved: Option<SavedSession>) -> Self {
+        if let Some(saved) = saved {
+            let format = saved.format.as_ref().and_then(SavedFormat::format);
+            let left = cached.resume(&saved, format.clone());
+            self.control.resumed(saved.offset, saved.decoded_bytes);
+            self.analyzer.analysis().go_on(saved.counts);
+            let mut inner = self.lock();
+            (inner.format, inner.guess) = (format, saved.guess);
+            if matches!(left, FileLeft::Nothing) {
+                inner.phase = Phase::Ended { end: SessionEnd::Finished, ran: None };
+            }
+            drop(inner);
+        }
+        self.cached = Some(cached);
+        self
+    }
+
+    /// The cache's entry of its file.
+    pub(crate) fn cached(&self) -> Option<&CachedFile> {
+        self.cached.as_ref()
+    }
+
+    /// True if rows of its file that came from the cache turned out to be damaged.
+    pub(crate) fn has_damaged_rows(&self) -> bool {
+        self.cached.is_some() && self.rows.store().is_some_and(|store| store.is_damaged())
+    }
+
+    /// Bytes of its file whose rows came from the cache.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.cached.as_ref().map_or(0, |cached| cached.taken_bytes)
+    }
+
+    /// The part of its file that came from the cache, for clients.
+    pub(super) fn reopened(&self) -> Option<ReopenedView> {
+        let kept_bytes = self.kept_bytes();
+        (kept_bytes > 0).then_some(ReopenedView { kept_bytes })
+    }
+
+    /// Analyses a file from where the cache has it to its end, and keeps its rows; then what a file
+    /// that is followed gets. Blocks.
+    pub(super) fn run_cached(self: &Arc<Self>, cached: &CachedFile, followed: Option<Input>) {
+        if !self.begin_reading(followed.as_ref().and_then(Input::followed)) {
+            return;
+        }
+        let guard = FailOnUnwind(self);
+        let begun = Instant::now();
+        let ran = self.read_cached(cached).and_then(|ended| match (ended, followed) {
+            (None, Some(input)) if !self.control.stopped() => {
+                let start = cached.lock().offset;
+                self.run_part(cached, input, start..u64::MAX)
+            }
+            (ended, _) => Ok(ended),
+        });
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
+        match ran {
+            Ok(error) => self.end_by(error.as_ref()),
+            Err(unknown) => self.end_unknown(&unknown),
+        }
+        std::mem::forget(guard);
+    }
+
+    /// Reads the rest of a file; the error that ended it early.
+    fn read_cached(&self, cached: &CachedFile) -> Result<Option<Error>, AnalyzeError> {
+        let failed = |cause: io::Error| Error::io(self.name(), "cannot read", cause);
+        let size = match cached.file.metadata() {
+            Ok(data) => data.len(),
+            Err(cause) => return Ok(Some(failed(cause))),
+        };
+        let input = match cached.input(self.name()) {
+            Ok(input) => input,
+            Err(error) => return Ok(Some(error)),
+        };
+        if !input.is_file() {
+            // What was decoded can't be gone on with in the middle.
+            let error = self.run_part(cached, input, 0..size)?;
+            if error.is_none() && !self.control.stopped() {
+                self.keep_file(cached, size, false, true);
+            }
+            return Ok(error);
+        }
+        let whole_lines = line_end(&cached.file, cached.lock().offset, size).map_err(failed);
+        let end = match whole_lines {
+            Ok(end) => end,
+            Err(error) => return Ok(Some(error)),
+        };
+        loop {
+            let start = cached.lock().offset;
+            if start >= end {
+                break;
+            }
+            let part = part_end(&cached.file, start, end);
+            let input = match cached.input(self.name()) {
+                Ok(input) => input,
+                Err(error) => return Ok(Some(error)),
+            };
+            let error = self.run_part(cached, input, start..part)?;
+            if error.is_some() || self.control.stopped() {
+                return Ok(error);
+            }
+            self.keep_file(cached, part, true, part == end);
+        }
+        if end == size || self.is_followed() {
+            return Ok(None);
+        }
+        // The last line may go on when the file is opened next.
+        match cached.input(self.name()) {
+            Ok(input) => self.run_part(cached, input, end..size),
+            Err(error) => Ok(Some(error)),
+        }
+    }
+
+    /// Runs a part of the file that begins where it was left.
+    fn run_part(&self, cached: &CachedFile, input: Input, range: Range<u64>) -> Result<Option<Error>, AnalyzeError> {
+        let ReadSoFar { lines, format, .. } = cached.lock().clone();
+        let (end, input) = (range.end, if input.is_file() || range.start > 0 { input.within(range) } else { input });
+        let ran =
+            self.analyzer.run_after::<io::Sink>((lines, format), input, &self.control, |found, _| self.found(found), None)?;
+        if ran.error.is_none() && !self.control.stopped() {
+            *cached.lock() = ReadSoFar { offset: end, lines: ran.source.lines, format: ran.format };
+        }
+        Ok(ran.error)
+    }
+
+    /// Writes a checkpoint of a file of which so many bytes were read. In the turn of a question,
+    /// as it takes memory.
+    fn keep_file(&self, cached: &CachedFile, offset: u64, resumes: bool, is_last: bool) {
+        if cached.entry.checkpoints.removed() {
+            return;
+        }
+        let turn = Handle::current().block_on(self.rows.acquire());
+        let Some(store) = self.rows.store() else { return };
+        let begun = Instant::now();
+        let kept = self.saved_file(cached, &store, offset, resumes).and_then(|saved| {
+            let head = || if is_last { store.checkpoint_counted(&self.control) } else { store.checkpoint() };
+            cached.entry.checkpoints.write(|| saved, head)
+        });
+        drop(turn);
+        let kept = kept.map_err(|cause| match store.spill_failure() {
+            _ if cause.kind() == io::ErrorKind::Unsupported => "there was no room for them".to_owned(),
+            Some(why) => why,
+            None => reason(&cause),
+        });
+        match kept.and_then(|()| cached.entry.make_room()) {
+            Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
+            Err(why) => cached.entry.give_up(&why),
+        }
+    }
+
+    fn saved_file(&self, cached: &CachedFile, store: &RowStore, offset: u64, resumes: bool) -> io::Result<SavedSession> {
+        let ReadSoFar { lines, format, .. } = cached.lock().clone();
+        // Its name is its path, and that is with the file.
+        let mut saved = SavedSession::new("", self.created, self.analyzer.analysis().counts());
+        saved.format = format.as_ref().map(SavedFormat::new);
+        saved.own = self.own().as_deref().map(SavedColumns::new);
+        saved.guess.clone_from(&self.lock().guess);
+        (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, self.control.decoded_bytes());
+        saved.ended = Some(SessionEnd::Finished);
+        saved.file = Some(SavedFile {
+            identity: cached.entry.identity.known(&cached.file, offset, resumes)?,
+            lines,
+            whole: store.is_whole(),
+            memory_bytes: store.memory_bytes(),
+            segment_rows: store.segment_rows(),
+        });
+        Ok(saved)
+    }
+
+    /// True if it goes on as its file grows.
+    fn is_followed(&self) -> bool {
+        self.state() == SessionState::Following
+    }
+}
+
+/// End of a part of a file from `start` on, where a line ends; `end` is one.
+fn part_end(file: &File, start: u64, end: u64) -> u64 {
+    let most = start.saturating_add(CACHED_PART_BYTES);
+    if most >= end {
+        return end;
+    }
+    // Where no line ends, the rest is one part.
+    line_end(file, start, most).ok().filter(|found| *found > start).unwrap_or(end)
+}
+
+/// End of the last whole line between two offsets, of which the first begins a line; the first
+/// where none ends.
+fn line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
+    let least = start.max(end.saturating_sub(LAST_LINE_BYTES_MAX));
+    let (mut to, mut bytes) = (end, Vec::new());
+    while to > least {
+        let from = least.max(to.saturating_sub(SOUGHT_BYTES));
+        bytes.resize((to - from) as usize, 0);
+        file.read_exact_at(&mut bytes, from)?;
+        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + newline as u64 + 1);
+        }
+        to = from;
+    }
+    Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_part_ends_with_a_line() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let long = SOUGHT_BYTES as usize + 10;
+        file.write_all(b"one\n").and_then(|()| file.write_all(&vec![b'x'; long])).expect("it can be written");
+        let size = (4 + long) as u64;
+        assert_eq!(line_end(&file, 0, size).expect("it can be read"), 4, "far before the end");
+        assert_eq!(line_end(&file, 4, size).expect("it can be read"), 4, "no line ends after it");
+        assert_eq!(part_end(&file, 0, 4), 4);
+        file.write_all(b"\n").expect("it can be written");
+        assert_eq!(line_end(&file, 0, size + 1).expect("it can be read"), size + 1);
+    }
+}
