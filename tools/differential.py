@@ -97,8 +97,8 @@ class Case:
             # Of lines that end with a NUL, GNU grep goes by bytes that are not UTF-8.
             chosen = [flags for flags in chosen if flags != ["-I"]]
         if ["-U", "-z"] in chosen:
-            # ripgrep takes the last of -z and --crlf, and ends a count and the -- between groups with a NUL.
-            chosen = [flags for flags in chosen if flags not in (["--crlf"], ["-c"]) and flags[0] not in CONTEXT]
+            # ripgrep takes the last of -z and --crlf, and ends a count, a name and the -- between groups with a NUL.
+            chosen = [flags for flags in chosen if flags not in (["--crlf"], ["-c"], ["-l"]) and flags[0] not in CONTEXT]
         if self.peer == "r" and ["-c"] in chosen:
             # ripgrep counts matches with -o, and prints counts instead of names with -l.
             chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]
@@ -429,6 +429,15 @@ EXPLAINED = [
     Rule("after a match over lines ripgrep goes on as if a line began there, though not with -o and -c",
          lambda a: a.case.peer == "r" and a.case.has("-U") and not a.case.has("-o", "-c") and any(b"^" in pattern for pattern in a.case.patterns),
          in_case(without_starts)),
+    Rule("after a match over lines ripgrep goes on as if a line began there, but not with -o, where the matches are the same",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and not a.case.has("-o", "-c", "-v") and any(b"^" in pattern for pattern in a.case.patterns),
+         in_case(lambda case: case.flags.append("-o"))),
+    Rule("with -U and -m ripgrep also counts the empty match after the end of a line, and stops too early",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-m") and a.case.may_be_empty() and a.ours[0].startswith(a.theirs[0]),
+         drop("-m")),
+    Rule("with -U, -m and -o ripgrep prints the first line of a match that goes on beyond the last line of -m",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-m") and a.case.has("-o") and a.theirs[0].startswith(a.ours[0]),
+         drop("-m")),
     Rule("with -v ripgrep prints some of the lines that matches over lines touch",
          lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-v"), drop("-v")),
     Rule("ripgrep prints the lines before an empty match after the end of the last line, which is no line",
