@@ -30,7 +30,8 @@ pub struct ScanHead {
     pub whole: bool,
 }
 
-/// NULs at the start of an input that are a hole: longer than what formats of binary data begin with.
+/// NULs at the start of an input that are a hole: longer than what formats of binary data begin
+/// with.
 const HOLE_BYTES_MIN: usize = 64 << 10;
 
 /// Longest hole at the start of a file that is looked through for what comes after it.

@@ -90,7 +90,8 @@ pub struct ChunkNotes {
 }
 
 /// All notes of a chunk that may become samples, whatever was before it: which ones do must not
-/// depend on where chunks are cut. Of more than [`SAMPLES_MAX`] reasons, the first fill the samples.
+/// depend on where chunks are cut. Of more than [`SAMPLES_MAX`] reasons the first fill the
+/// samples.
 #[derive(Debug, Default)]
 struct LineNotes {
     notes: Vec<LineNote>,

@@ -853,8 +853,8 @@ fn what_is_not_read_of_the_lines_of_a_log_is_said_once() {
     assert!(!read.stderr.contains("nothing tells its unit"), "{}", read.stderr);
 }
 
-/// A log that was cut while its writer had it open begins with a hole, which may be longer than what is
-/// looked at for a format.
+/// A log that was cut while its writer had it open begins with a hole, which may be longer than
+/// what is looked at for a format.
 #[test]
 fn a_log_that_begins_with_a_hole_is_a_log() {
     let folder = TestFolder::new();

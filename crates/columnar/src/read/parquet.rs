@@ -219,8 +219,8 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     }
 }
 
-/// Memory of the pages of columns with large ones that are held at once, one of each, stored and not.
-/// Where the first is small the others are not looked at, and are within their share.
+/// Memory of the pages of columns with large ones that are held at once, one of each, stored and
+/// not. Where the first is small the others are not looked at, and are within their share.
 fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
     let of_chunk = |chunk: &ColumnChunkMetaData| {
         let bytes = chunk.uncompressed_size().max(chunk.compressed_size());

@@ -130,8 +130,8 @@ impl<'a> Convert<'a> {
         Ok(())
     }
 
-    /// Beside large pages that are read, what is written has smaller row groups, unless their size is
-    /// given.
+    /// Beside large pages that are read, what is written has smaller row groups, unless their size
+    /// is given.
     fn make_room(&mut self, schema: &SchemaRef, held: &HeldInputs) {
         while held.large_page_bytes > 0
             && self.budget(self.limit, schema, held, 1).check().is_err()
