@@ -4,6 +4,8 @@ use crate::decode::{Decode, DecodedRecords};
 use crate::format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Settings for reading inputs.
@@ -27,6 +29,13 @@ pub struct ScanHead {
     /// This is all there is.
     pub whole: bool,
 }
+
+/// NULs at the start of an input that are a hole: longer than what formats of binary data begin
+/// with.
+const HOLE_BYTES_MIN: usize = 64 << 10;
+
+/// Longest hole at the start of a file that is looked through for what comes after it.
+const HOLE_BYTES_MAX: u64 = 64 << 20;
 
 /// Ends a run that has seen enough.
 pub(crate) fn enough() -> Error {
@@ -82,14 +91,12 @@ impl ScanSettings {
     /// When it can't be read or decoded.
     pub fn head(&self, input: &mut Input, ahead_bytes: usize) -> Result<ScanHead, Error> {
         if let Some(file) = input.file_again()? {
-            let mut bytes = vec![0; BLOCK_BYTES];
-            let read = file.read_at(&mut bytes, 0).map_err(|cause| Error::io(input.name(), "cannot read", cause))?;
-            bytes.truncate(read);
-            return Ok(ScanHead { whole: read < BLOCK_BYTES, bytes });
+            return first_block(&file).map_err(|cause| Error::io(input.name(), "cannot read", cause));
         }
         let mut bytes = Vec::new();
         let keep = |block: Chunk| {
             bytes.extend_from_slice(&block.bytes);
+            bytes.drain(..hole_bytes(&bytes).saturating_sub(1));
             if bytes.len() < BLOCK_BYTES { Ok(()) } else { Err(enough()) }
         };
         let (ahead, whole) = self.ahead(input, ahead_bytes)?;
@@ -114,6 +121,29 @@ impl ScanSettings {
     fn plan(&self, framing: Framing) -> RunPlan {
         RunPlan { framing, zstd_window_log_max: self.zstd_window_log_max }
     }
+}
+
+/// The first block of a file, or of what follows the hole that it begins with: a log that was cut
+/// while its writer had it open.
+fn first_block(file: &File) -> io::Result<ScanHead> {
+    let mut start = 0;
+    loop {
+        let mut bytes = vec![0; BLOCK_BYTES];
+        let read = file.read_at(&mut bytes, start)?;
+        bytes.truncate(read);
+        let hole = hole_bytes(&bytes);
+        if hole == 0 || hole == read && read < BLOCK_BYTES || start >= HOLE_BYTES_MAX {
+            return Ok(ScanHead { whole: read < BLOCK_BYTES, bytes });
+        }
+        start += hole as u64 - 1;
+    }
+}
+
+/// Length of the hole that some bytes begin with, if they do. Its last NUL is left to them, so that
+/// they are told from a text.
+fn hole_bytes(bytes: &[u8]) -> usize {
+    let nuls = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+    if nuls < HOLE_BYTES_MIN { 0 } else { nuls }
 }
 
 /// Decodes, as far as that can be done at once.

@@ -34,7 +34,7 @@ impl GivenCertificates {
 
 /// True if the only objection to a certificate is that it may sign others. Its dates were looked at
 /// before that.
-fn is_authority(error: &Error) -> bool {
+pub(crate) fn is_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }

@@ -2,9 +2,10 @@
 
 use crate::client::RefusedRedirect;
 use crate::error::{FetchError, FetchErrorKind, reason};
+use crate::given;
 use crate::limits::{BACKOFF_MAX, PROGRESS_BYTES, RETRY_AFTER_MAX, START_OVERS_MAX};
 use crate::proxy::ProxySetting;
-use crate::setting::{CONNECT_TIMEOUT, IDLE_TIMEOUT, KEEP_ENCODING, MAX_TIME};
+use crate::setting::{CA_CERT, CONNECT_TIMEOUT, IDLE_TIMEOUT, KEEP_ENCODING, MAX_TIME};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use std::error::Error as StdError;
 use std::fmt;
@@ -249,6 +250,11 @@ fn untrusted(error: &rustls::Error) -> String {
         error,
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) if presented.is_empty()
     );
+    if given::is_authority(error) {
+        return format!(
+            "its certificate is its own authority, as openssl req -x509 makes it; {CA_CERT} trusts it where it names that very one"
+        );
+    }
     let hint = if nameless { " (made by openssl req it needs -addext subjectAltName=DNS:NAME or IP:ADDRESS)" } else { "" };
     format!("{error}{hint}")
 }

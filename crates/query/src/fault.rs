@@ -13,6 +13,9 @@ const COLUMNS_SHOWN: usize = 20;
 /// Part of the engine's message about a temp folder that is full; it has no kind for it.
 const TEMP_FULL: &str = "max_temp_directory_size";
 
+/// Start of the engine's words about a defect in it.
+const BUG_REPORT: &str = "\nThis issue was likely caused by a bug";
+
 /// The message for an error.
 pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String {
     if let Some(known) = known(error) {
@@ -81,7 +84,9 @@ fn no_column(field: &Column, valid: &[Column]) -> String {
 
 /// Without the words that name parts of the engine.
 fn plain(text: &str) -> String {
-    const WORDS: [&str; 8] = [
+    const WORDS: [&str; 10] = [
+        "Internal error: ",
+        "IO error: ",
         "Error during planning: ",
         "Execution error: ",
         "External error: ",
@@ -91,7 +96,8 @@ fn plain(text: &str) -> String {
         "SQL error: ",
         "This feature is not implemented: ",
     ];
-    let mut rest = text;
+    // The engine asks its users to report what its authors did not expect.
+    let mut rest = text.split(BUG_REPORT).next().unwrap_or(text).trim_end_matches("..");
     while let Some(shorter) = WORDS.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = shorter;
     }

@@ -160,6 +160,7 @@ impl<'a> Runner<'a> {
         };
         // A task of its own: this one hears nothing while it waits for the reader of the output.
         let stop = Control::default();
+        self.engine.scans.begin(&stop);
         let mut signalled = tokio::spawn(stop_at([interrupt, terminate, hangup], stop.clone()));
         let end = tokio::select! {
             // Libraries panic on files that contradict themselves.
@@ -175,7 +176,7 @@ impl<'a> Runner<'a> {
         };
         signalled.abort();
         match end {
-            StatementEnd::Unwritten(_) if stop.stopped() => StatementEnd::Interrupted,
+            StatementEnd::Unwritten(_) | StatementEnd::Failed(_) if stop.stopped() => StatementEnd::Interrupted,
             end => end,
         }
     }

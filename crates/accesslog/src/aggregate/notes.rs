@@ -9,7 +9,6 @@ use rorqual_pipe::{Chunk, ChunkLine, Error, format_size};
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
-use std::mem::discriminant;
 
 /// Samples kept of each kind (rejected, repaired).
 const SAMPLES_MAX: usize = 20;
@@ -54,11 +53,12 @@ impl NoteReason {
         }
     }
 
-    /// Reasons that differ only in their figures are one kind.
+    /// Reasons that differ only in their figures are one kind, and have one [`NoteReason::name`].
     fn like(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Flaw(a), Self::Flaw(b)) => discriminant(a) == discriminant(b),
-            _ => discriminant(self) == discriminant(other),
+            (Self::Flaw(LineFlaw::NotJson(_)), Self::Flaw(LineFlaw::NotJson(_)))
+            | (Self::TooLong { .. }, Self::TooLong { .. }) => true,
+            _ => self == other,
         }
     }
 }
@@ -84,9 +84,19 @@ pub struct ChunkNotes {
     lines: u64,
     /// Of the first line that counts and has a time.
     zone_seconds: Option<i32>,
-    rejects: Vec<LineNote>,
-    repairs: Vec<LineNote>,
+    rejects: LineNotes,
+    repairs: LineNotes,
     rejected: Vec<Bytes>,
+}
+
+/// All notes of a chunk that may become samples, whatever was before it: which ones do must not
+/// depend on where chunks are cut. Of more than [`SAMPLES_MAX`] reasons the first fill the
+/// samples.
+#[derive(Debug, Default)]
+struct LineNotes {
+    notes: Vec<LineNote>,
+    /// The reasons, each with the number of its notes.
+    reasons: Vec<(NoteReason, usize)>,
 }
 
 #[derive(Debug)]
@@ -109,11 +119,11 @@ impl ChunkNotes {
     }
 
     pub(crate) fn repair(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
-        note(&mut self.repairs, self.lines, chunk, line, reason);
+        self.repairs.add(self.lines, chunk, line, reason);
     }
 
     pub(crate) fn reject(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason, keep: bool) {
-        note(&mut self.rejects, self.lines, chunk, line, reason);
+        self.rejects.add(self.lines, chunk, line, reason);
         if !keep {
             return;
         }
@@ -131,11 +141,22 @@ impl ChunkNotes {
     }
 }
 
-fn note(notes: &mut Vec<LineNote>, line_number: u64, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
-    let alike = notes.iter().filter(|note| note.reason.like(&reason)).count();
-    if notes.len() < SAMPLES_MAX && alike < SAMPLES_PER_REASON_MAX {
+impl LineNotes {
+    fn add(&mut self, line_number: u64, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
+        let known = self.reasons.iter().position(|(known, _)| known.like(&reason)).unwrap_or(self.reasons.len());
+        if known == SAMPLES_MAX {
+            return;
+        }
+        if known == self.reasons.len() {
+            self.reasons.push((reason, 0));
+        }
+        let alike = &mut self.reasons[known].1;
+        if *alike == SAMPLES_PER_REASON_MAX {
+            return;
+        }
+        *alike += 1;
         let text = line.bytes[..line.bytes.len().min(SAMPLE_TEXT_BYTES_MAX)].to_vec();
-        notes.push(LineNote { line: line_number, offset: chunk.offset + line.start as u64, reason, text });
+        self.notes.push(LineNote { line: line_number, offset: chunk.offset + line.start as u64, reason, text });
     }
 }
 
@@ -193,10 +214,10 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
     /// # Errors
     /// When rejected lines can't be written.
     pub(crate) fn take(&mut self, notes: ChunkNotes) -> Result<(), Error> {
-        if !(notes.rejects.is_empty() && notes.repairs.is_empty()) {
+        if !(notes.rejects.notes.is_empty() && notes.repairs.notes.is_empty()) {
             let (mut rejects, mut repairs) = self.analysis.samples();
-            notes.rejects.iter().for_each(|note| rejects.add(&self.source, self.lines, note));
-            notes.repairs.iter().for_each(|note| repairs.add(&self.source, self.lines, note));
+            notes.rejects.notes.iter().for_each(|note| rejects.add(&self.source, self.lines, note));
+            notes.repairs.notes.iter().for_each(|note| repairs.add(&self.source, self.lines, note));
         }
         self.lines += notes.lines;
         if let (None, Some(zone)) = (self.zone_seconds, notes.zone_seconds) {

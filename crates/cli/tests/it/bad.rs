@@ -140,3 +140,35 @@ fn a_conversion_that_fails_keeps_no_rejects_and_says_so() {
         assert!(!std::path::Path::new(&rejects).exists());
     }
 }
+
+/// Samples are the first three lines of each reason, wherever blocks end.
+#[test]
+fn samples_of_rejected_lines_do_not_depend_on_blocks() {
+    let folder = TestFolder::new();
+    let start = "1.2.3.4 - - [10/Oct/2024:13:55:36 +0000] \"GET / HTTP/1.1\"";
+    let good = format!("{start} 200 5\n");
+    let bad = ["junk\n", &format!("{start}\n"), "1.2.3.4 - -\n"];
+    for apart in [0, 5_000] {
+        let (mut text, mut expected, mut number) = (good.repeat(20), Vec::new(), 20);
+        for line in bad {
+            for _ in 0..5 {
+                number += 1;
+                text.push_str(line);
+                expected.push((line.trim_end(), number));
+            }
+            text.push_str(&good.repeat(apart));
+            number += apart;
+        }
+        let file = folder.file("access.log", &text);
+        for threads in ["1", "3"] {
+            let report = rorqual(&["logs", "--json", "--threads", threads, "--format", "common", &file]).run().json();
+            let samples = report["rejects"]["samples"].as_array().expect("samples");
+            let found: Vec<(&str, usize)> = samples
+                .iter()
+                .map(|sample| (sample["text"].as_str().expect("a text"), sample["line"].as_u64().expect("a number") as usize))
+                .collect();
+            let first: Vec<(&str, usize)> = expected.chunks(5).flat_map(|alike| alike[..3].to_vec()).collect();
+            assert_eq!(found, first, "{apart} apart, {threads} threads");
+        }
+    }
+}

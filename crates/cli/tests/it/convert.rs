@@ -852,3 +852,22 @@ fn what_is_not_read_of_the_lines_of_a_log_is_said_once() {
     let read = rorqual(&["convert", "--force", "--format", format, "-o", &target, &file]).run().exits(0);
     assert!(!read.stderr.contains("nothing tells its unit"), "{}", read.stderr);
 }
+
+/// A log that was cut while its writer had it open begins with a hole, which may be longer than
+/// what is looked at for a format.
+#[test]
+fn a_log_that_begins_with_a_hole_is_a_log() {
+    let folder = TestFolder::new();
+    let line = "1.2.3.4 - - [10/Oct/2024:13:55:36 +0000] \"GET / HTTP/1.1\" 200 5\n";
+    for hole in [5_000, 262_100, 300_000, 3_000_000] {
+        let text = [vec![0; hole], line.repeat(40).into_bytes()].concat();
+        let file = folder.file("access.log", &text);
+        let from_file = rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0);
+        let from_pipe = rorqual(&["convert", "-", "--to", "ndjson", "-o", "-"]).stdin(text).run().exits(0);
+        assert_eq!(from_file.text().matches("\"client\":\"1.2.3.4\"").count(), 40, "{hole}: {}", from_file.stderr);
+        assert_eq!(from_pipe.text(), from_file.text(), "{hole}");
+    }
+    // NULs before other data tell nothing.
+    let file = folder.file("data", [vec![0; 300_000], b"a,b\n1,2\n".to_vec()].concat());
+    let _ = rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(2).says(&["binary data"]);
+}

@@ -87,6 +87,19 @@ fn tree() -> TestFolder {
     folder
 }
 
+/// Git lists nothing of its own folder, nor the file that stands for it in a work tree.
+#[test]
+fn what_git_keeps_for_itself_is_no_file_of_a_folder() {
+    let folder = tree();
+    folder.file(".git/config", "x\n");
+    folder.file("src/.git", "x\n");
+    let found = |flags: &[&str]| {
+        let ran = rorqual(&["grep", "-rl", "--sort", "path", "x"]).args(flags).arg(folder.path()).run().exits(0);
+        ran.text().lines().filter(|name| name.contains(".git")).count()
+    };
+    assert_eq!((found(&[]), found(&["--gitignore"])), (2, 0));
+}
+
 #[test]
 fn files_are_chosen_by_name_and_by_glob() {
     let folder = tree();

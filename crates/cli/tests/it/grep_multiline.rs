@@ -102,6 +102,10 @@ fn matches_are_counted_and_stopped_after() {
     prints(&["-m1", "-n", r"b\nc"], TEXT, "1:a b\n2:c\n");
     prints(&["-m1", "-nA1", r"b\nc"], TEXT, "1:a b\n2:c\n3-d\n");
     prints(&["-m1", "-c", r"b\nc"], TEXT, "1\n");
+    // Two matches in a line are two, from a file and from a pipe.
+    prints(&["-m1", "-c", r"ab|q\nq"], "x\nabab\nab\n", "2\n");
+    prints(&["-m3", "-c", r"ab|q\nq"], "x\nabab\nab\nab\n", "3\n");
+    prints(&["-vc", "-m2", r"ab|q\nq"], "x\nabab\ny\nz\n", "2\n");
     // The lines of the first match, with all matches that lie in them.
     prints(&["-m1", "-o", r"[abc]|\n"], TEXT, "a\nb\n");
     prints(&["-vn", r"a\nb"], TEXT, "1:a b\n2:c\n3:d\n6:c\n7:x\n");

@@ -51,6 +51,8 @@ struct CurrentGroup {
     reader: ParquetRecordBatchReader,
     /// Rows that were taken, of those that are selected and not filtered out.
     done: usize,
+    /// The rows that were taken before the reader was made.
+    done_before: usize,
     batch_rows: usize,
     /// So many rows may a batch have once it is known how large they are.
     batch_rows_max: usize,
@@ -118,7 +120,9 @@ impl Groups {
             let pages = Pages::new(part.group, group, self.bytes_max).map(Arc::new);
             let pages = pages.ok_or_else(|| self.corrupt(&format!("row group {}: its columns overlap", part.group)))?;
             match self.builder(&part, done, batch_rows, &pages).build() {
-                Ok(reader) => return Ok(CurrentGroup { part, pages, reader, done, batch_rows, batch_rows_max }),
+                Ok(reader) => {
+                    return Ok(CurrentGroup { part, pages, reader, done, done_before: done, batch_rows, batch_rows_max });
+                }
                 Err(error) => {
                     let Some(refused) = pages.refused() else { return Err(failed(&self.name, &error)) };
                     if !refused.full || batch_rows == 1 {
@@ -165,16 +169,22 @@ impl Groups {
 
     /// After an error: the same rows, fewer at a time, where that may help.
     fn again(&mut self, error: &ArrowError) -> Result<(), Error> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        match current.pages.refused() {
-            None => Err(self.corrupt(&error.to_string())),
-            Some(refused) if refused.full && current.batch_rows > 1 => {
-                let rows = (current.batch_rows / 8).max(1);
-                self.current = Some(self.open(current.part, current.done, (rows, rows))?);
-                Ok(())
+        let Some(CurrentGroup { part, pages, reader, done, done_before, batch_rows, .. }) = self.current.take() else {
+            return Ok(());
+        };
+        // With its pages.
+        drop(reader);
+        let rows = match pages.refused() {
+            None => return Err(self.corrupt(&error.to_string())),
+            Some(refused) if refused.full && batch_rows > 1 => (batch_rows / 8).max(1),
+            // Large pages have room one at a time: a new reader passes over those that are done.
+            Some(refused) if refused.full && done > done_before => {
+                self::batch_rows(self.metadata.metadata().row_group(part.group), &self.mask)
             }
-            Some(refused) => Err(self.refused(refused.full, &refused.text)),
-        }
+            Some(refused) => return Err(self.refused(refused.full, &refused.text)),
+        };
+        self.current = Some(self.open(part, done, (rows, rows))?);
+        Ok(())
     }
 
     fn refused(&self, full: bool, text: &str) -> Error {

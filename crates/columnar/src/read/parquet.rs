@@ -219,8 +219,8 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     }
 }
 
-/// Memory of the pages of columns with large ones that are held at once, stored and not, as the
-/// first of each tells. Others are not looked at, and are within their share.
+/// Memory of the pages of columns with large ones that are held at once, one of each, stored and
+/// not. Where the first is small the others are not looked at, and are within their share.
 fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
     let of_chunk = |chunk: &ColumnChunkMetaData| {
         let bytes = chunk.uncompressed_size().max(chunk.compressed_size());
@@ -231,8 +231,18 @@ fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: 
         let page = first
             .filter(|(_, page)| page.is_dictionary)
             .map_or(first, |(start, page)| chunks.page_header(start.saturating_add((page.bytes + page.stored_bytes) as u64)));
+        let (start, length) = chunk.byte_range();
+        let next = |(at, page): &(u64, PageHeader)| {
+            let next = at.saturating_add((page.bytes + page.stored_bytes) as u64);
+            if page.page_bytes >= large_bytes_min && next < start.saturating_add(length) {
+                chunks.page_header(next)
+            } else {
+                None
+            }
+        };
         let stored = |page: PageHeader| if chunk.compression() == Compression::UNCOMPRESSED { 0 } else { page.stored_bytes };
-        page.map_or(0, |(_, page)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page)))
+        let held = |(_, page): (u64, PageHeader)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page));
+        std::iter::successors(page, next).map(held).max().unwrap_or(0)
     };
     let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_chunk).fold(0, usize::saturating_add);
     footer.row_groups().iter().map(of_group).max().unwrap_or(0)

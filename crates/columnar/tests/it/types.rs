@@ -168,14 +168,14 @@ fn encrypted_parquet_is_named() {
 
 #[test]
 fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
-    let texts = |rows: usize| {
+    let texts = |rows: usize, page_bytes: usize| {
         let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("{row:010240}"))));
         let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
         let properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_dictionary_enabled(false)
-            .set_data_page_size_limit(1 << 30)
-            .set_write_batch_size(1 << 20)
+            .set_data_page_size_limit(page_bytes)
+            .set_write_batch_size(if page_bytes == 1 << 30 { 1 << 20 } else { 1 })
             .build();
         let mut bytes = Vec::new();
         let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
@@ -184,19 +184,22 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
         bytes
     };
     // 8 MiB in a memory of 16, of which pages have two: DuckDB writes such.
-    let table = open(&texts(800)).unwrap();
-    assert!(table.large_page_bytes() > 8_000_000, "{}", table.large_page_bytes());
-    let mut rows = 0;
-    for batch in table.batches(None, &RowChoice::All).unwrap() {
-        let batch = batch.unwrap();
-        assert!(batch.get_array_memory_size() < 3 * MIB);
-        for text in batch.column(0).as_string::<i32>().iter() {
-            assert_eq!(text, Some(format!("{rows:010240}").as_str()));
-            rows += 1;
+    // So are several, which have room one at a time, whatever the size of the first.
+    for (count, page_bytes) in [(800, 1 << 30), (2_000, 6 << 20), (2_100, 8 << 20)] {
+        let table = open(&texts(count, page_bytes)).unwrap();
+        assert!((6 << 20..9 << 20).contains(&table.large_page_bytes()), "{}", table.large_page_bytes());
+        let mut rows = 0;
+        for batch in table.batches(None, &RowChoice::All).unwrap() {
+            let batch = batch.unwrap();
+            assert!(batch.get_array_memory_size() < 3 * MIB);
+            for text in batch.column(0).as_string::<i32>().iter() {
+                assert_eq!(text, Some(format!("{rows:010240}").as_str()));
+                rows += 1;
+            }
         }
+        assert_eq!(rows, count);
     }
-    assert_eq!(rows, 800);
-    let (_, error) = lines(&open(&texts(1_200)).unwrap());
+    let (_, error) = lines(&open(&texts(1_200, 1 << 30)).unwrap());
     let error = error.expect("more than there is room for");
     assert_eq!(error.kind(), ErrorClass::Limit);
     assert!(error.to_string().contains("more \"memory\""), "{error}");

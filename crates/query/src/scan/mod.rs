@@ -28,7 +28,7 @@ use datafusion::error::DataFusionError;
 use rorqual_columnar::ScanSettings;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{BufferPool, Control, Error};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// State shared by all scans of a process.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct ScanContext {
     /// Counts bytes; it stops no reader.
     pub(crate) control: Control,
     pub(crate) tallies: ScanTallies,
+    /// The stop of the statement that runs, for what reads while it is planned.
+    stop: Mutex<Control>,
     /// The fate of records that are no rows, where it was said.
     pub(crate) bad: Option<BadRecordFlag>,
 }
@@ -46,14 +48,31 @@ pub(crate) struct ScanContext {
 impl ScanContext {
     pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>) -> Arc<Self> {
         let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        Arc::new(Self { shares, blocks, control: Control::default(), tallies: ScanTallies::default(), bad })
+        Arc::new(Self {
+            shares,
+            blocks,
+            control: Control::default(),
+            tallies: ScanTallies::default(),
+            stop: Mutex::default(),
+            bad,
+        })
+    }
+
+    /// A statement begins, which `stop` ends.
+    pub(crate) fn begin(&self, stop: &Control) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = stop.clone();
+    }
+
+    /// The stop of the statement that runs.
+    pub(crate) fn stop(&self) -> Control {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Settings for reading one input by so many threads, with blocks of its own.
     pub(crate) fn scan(&self, threads: usize) -> ScanSettings {
         let QueryShares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
         let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
-        ScanSettings { pool, control: Control::default(), record_bytes_max, zstd_window_log_max }
+        ScanSettings { pool, control: self.stop(), record_bytes_max, zstd_window_log_max }
     }
 }
 

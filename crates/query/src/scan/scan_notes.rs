@@ -3,7 +3,6 @@
 use rorqual_columnar::{BadRecord, DecodeNote, DecodedRecords, Notes};
 use rorqual_pipe::Chunk;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Reason for which a record that is too long is left out.
@@ -83,10 +82,8 @@ impl NoteCount {
 
 fn sentence(name: &str, left: &SkippedRecords) -> String {
     let records = if left.records == 1 { "1 record was" } else { &format!("{} records were", left.records) };
-    let mut text = format!("{name}: {records} left out; ");
-    let first = if left.records == 1 { "it" } else { "the first" };
-    let _ = write!(text, "{first}, at byte {}, is {}", left.first.at, left.first.reason);
-    text
+    let first = if left.records == 1 { "," } else { "; the first" };
+    format!("{name}: {records} left out{first} at byte {}: {}", left.first.at, left.first.reason)
 }
 
 impl ScanNotes {

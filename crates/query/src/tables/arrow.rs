@@ -16,7 +16,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
 use rorqual_columnar::read::{RowChoice, TableFile, fit, merge};
-use rorqual_pipe::{Control, Error, ErrorClass, Input};
+use rorqual_pipe::{Error, ErrorClass, Input};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +45,7 @@ impl TableFactory {
     /// A table over a stream that can be read once.
     pub(super) fn arrow_stream(&self, input: Input) -> Result<Arc<dyn TableProvider>> {
         let name = input.name().to_owned();
-        let reader = input.into_reader(&Control::default()).map_err(external)?;
+        let reader = input.into_reader(&self.context.stop()).map_err(external)?;
         let stream = TableFile::stream(reader, &name, self.reader_bytes()).map_err(external)?;
         let (schema, whole_bytes) = (SchemaRef::clone(stream.schema()), bytes(&stream)?);
         table(&schema, std::iter::once(ArrowSource::Once(name, Mutex::new(Some(stream)))), whole_bytes)

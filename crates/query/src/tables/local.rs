@@ -13,7 +13,7 @@ use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
 use rorqual_columnar::RecordFormat;
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::is_stream;
-use rorqual_pipe::{Control, Input, reason};
+use rorqual_pipe::{Input, reason};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl TableFactory {
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         // Of a compressed one the bytes are others.
-        let stored = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?;
+        let stored = input.read_ahead(PREFIX_BYTES, &self.context.stop()).map_err(external)?;
         if matches!(kind, TableKind::Arrow) && is_stream(&head.bytes) && (stored.is_empty() || is_stream(stored)) {
             return self.arrow_stream(input);
         }
@@ -70,7 +70,7 @@ impl TableFactory {
         let looked = match input.file_again().map_err(external)? {
             Some(file) => SampledInput::File(Input::from_file(name, file).map_err(external)?),
             None => {
-                let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
+                let ahead = input.read_ahead(PREFIX_BYTES, &self.context.stop()).map_err(external)?.to_vec();
                 SampledInput::Ahead(input.copy_of(ahead))
             }
         };

@@ -5,6 +5,7 @@ use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::process::ProcessRun;
 use std::fs::File;
 use std::io::BufWriter;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -154,6 +155,25 @@ fn a_reader_that_takes_nothing_does_not_keep_it() {
         running.interrupt();
         let _ = running.wait().exits(130).says(&["stopped by Ctrl-C"]);
     }
+}
+
+/// While it is planned, standard input is looked at, which may give nothing yet.
+#[test]
+fn ctrl_c_ends_a_query_that_waits_for_its_input() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let held = reader.try_clone().unwrap();
+    writer.write_all(b"a,b\n").unwrap();
+    let running = query(&["SELECT * FROM '-'"])
+        .with(|run| {
+            run.stdin(held);
+        })
+        .start();
+    while rustix::io::ioctl_fionread(&reader).unwrap() > 0 {
+        assert!(running.peak_bytes() > 0, "it ended");
+        std::thread::yield_now();
+    }
+    running.interrupt();
+    let _ = running.wait().exits(130).says(&["stopped by Ctrl-C"]);
 }
 
 /// True if there is a file of some size below a folder.

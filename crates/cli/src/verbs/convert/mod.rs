@@ -111,6 +111,7 @@ impl<'a> Convert<'a> {
     /// were asked for stay, with shorter records.
     fn fit(&mut self, schema: &SchemaRef, sources: &[KnownInput]) -> Result<(), String> {
         let held = HeldInputs::of(sources);
+        self.make_room(schema, &held);
         let sum = |limit, threads| self.budget(limit, schema, &held, threads);
         let fits = |limit, threads| sum(limit, threads).check().is_ok();
         let (mut threads, mut limit) = (self.threads, self.limit);
@@ -127,6 +128,15 @@ impl<'a> Convert<'a> {
             self.scan.pool = pool(record_bytes_max, threads);
         }
         Ok(())
+    }
+
+    /// Beside large pages that are read, what is written has smaller row groups, unless their size
+    /// is given.
+    fn make_room(&mut self, schema: &SchemaRef, held: &HeldInputs) {
+        while held.large_page_bytes > 0
+            && self.budget(self.limit, schema, held, 1).check().is_err()
+            && self.output.halve_groups(self.memory_bytes)
+        {}
     }
 
     fn pass(&self, sources: &mut [KnownInput], schema: &SchemaRef) -> Result<PassEnd, String> {

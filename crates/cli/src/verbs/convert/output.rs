@@ -63,6 +63,18 @@ impl ConvertOutput {
         }
     }
 
+    /// Makes row groups half as large, unless their size is given; false where they are as small as
+    /// it is of use.
+    pub(super) fn halve_groups(&mut self, memory_bytes: u64) -> bool {
+        const GROUP_BYTES_MIN: usize = 4 << 20;
+        let halved = self.settings(memory_bytes).group_bytes_max / 2;
+        let smaller = self.group_bytes_max.is_none() && halved >= GROUP_BYTES_MIN;
+        if smaller {
+            self.settings.group_bytes_max = halved;
+        }
+        smaller
+    }
+
     /// True if written rows are gone: there is no second pass.
     pub(super) fn is_stream(&self) -> bool {
         self.is_stream

@@ -67,10 +67,11 @@ impl GrepOutput {
         }
     }
 
-    /// Mode of the searchers. A count that stops early needs the place of its last line.
-    fn mode_of(self, args: &GrepArgs, operands: &Operands) -> SearchMode {
+    /// Mode of the searchers. A count that stops early needs the place of its last line, which a
+    /// search of a whole text always knows.
+    fn mode_of(self, args: &GrepArgs, operands: &Operands, expression: &Expression) -> SearchMode {
         let stops = self == Self::Count && args.max_count.is_some() && operands.paths.iter().any(|path| path.as_os_str() == "-");
-        if stops { SearchMode::Lines } else { self.mode() }
+        if stops && !expression.is_multiline() { SearchMode::Lines } else { self.mode() }
     }
 
     fn mode(self) -> SearchMode {
@@ -133,7 +134,6 @@ impl SearchPlan {
         refuse(args)?;
         let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR, control)?;
         let selection = SelectionFlags::new(args, memory_bytes)?;
-        let mode = output.mode_of(args, &operands);
         let around = output.mode() == SearchMode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
         let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
         let (before, after) = (lines(args.before_context), lines(args.after_context));
@@ -149,7 +149,7 @@ impl SearchPlan {
         let (expression, threads) = compile(common, needs, &operands)?;
         let searcher = Searcher {
             matcher: expression.matcher(),
-            mode,
+            mode: output.mode_of(args, &operands, &expression),
             invert: args.invert_match,
             numbered: output.mode() == SearchMode::Lines && (args.line_number || args.column || args.json),
             around: before > 0 || after > 0,

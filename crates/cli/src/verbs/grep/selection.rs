@@ -79,10 +79,8 @@ impl SelectionFlags {
         if self.gitignore {
             builder.parents(true).ignore(true).git_ignore(true).git_global(true).git_exclude(true).require_git(false);
         }
-        if !self.folders.is_empty() {
-            let folders = Arc::clone(&self.folders);
-            builder.filter_entry(move |entry| !is_passed_over(entry, &folders));
-        }
+        let (folders, no_repository) = (Arc::clone(&self.folders), self.gitignore);
+        builder.filter_entry(move |entry| !is_passed_over(entry, &folders) && !(no_repository && is_repository(entry)));
         if self.sorted {
             self.check_sortable(folder)?;
             builder.sort_by_file_name(std::ffi::OsStr::cmp);
@@ -124,6 +122,11 @@ fn is_passed_over(entry: &DirEntry, folders: &[GlobMatcher]) -> bool {
     let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
     // The one that was named was asked for by its whole name.
     entry.depth() > 0 && is_folder && folders.iter().any(|glob| glob.is_match(Path::new(entry.file_name())))
+}
+
+/// True of git's own folder, or the file that names it, which git never lists.
+fn is_repository(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_name() == ".git"
 }
 
 /// A path without slashes at its end.
