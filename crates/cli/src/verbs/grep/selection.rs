@@ -80,7 +80,7 @@ impl SelectionFlags {
             builder.parents(true).ignore(true).git_ignore(true).git_global(true).git_exclude(true).require_git(false);
         }
         let (folders, no_repository) = (Arc::clone(&self.folders), self.gitignore);
-        builder.filter_entry(move |entry| !is_passed_over(entry, &folders) && !(no_repository && is_repository(entry)));
+        builder.filter_entry(move |entry| !(is_passed_over(entry, &folders) || no_repository && is_repository(entry)));
         if self.sorted {
             self.check_sortable(folder)?;
             builder.sort_by_file_name(std::ffi::OsStr::cmp);
