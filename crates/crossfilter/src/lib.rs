@@ -14,6 +14,7 @@
 //! This crate opens no socket, starts no runtime and knows no flag.
 
 mod bits;
+mod bucket_counts;
 mod builder;
 mod candidates;
 mod code_set;
@@ -32,6 +33,7 @@ mod naming;
 mod number_buckets;
 mod number_spread;
 mod numbers;
+mod outliers;
 mod own_columns;
 mod page;
 mod panels;
@@ -54,6 +56,7 @@ mod tally;
 mod test_counts;
 mod timeline;
 mod uncoded;
+mod unusual;
 mod urls;
 mod values;
 mod view;
@@ -68,6 +71,7 @@ pub use recorder::Recordings;
 pub use scan_rows::{OwnRow, ViewRow};
 pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use table_recorder::{TableRecorder, TableRows, TextCells};
+pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
     Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,

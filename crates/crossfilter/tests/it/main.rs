@@ -12,4 +12,5 @@ mod page;
 mod rates;
 mod table;
 mod turns;
+mod unusual;
 mod views;
