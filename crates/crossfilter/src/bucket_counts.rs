@@ -120,7 +120,11 @@ impl RowStore {
         let threads = self.settings.threads.min(snapshot.segments.len()).max(1);
         let mut workers: Vec<SegmentScratch> = (0..threads).map(|_| SegmentScratch::default()).collect();
         let work = |scratch: &mut SegmentScratch, segment: &Arc<Segment>| {
-            if control.stopped() || segment.times.is_none() { Ok(()) } else { self.count_buckets(segment, fields, scratch, &counts) }
+            if control.stopped() || segment.times.is_none() {
+                Ok(())
+            } else {
+                self.count_buckets(segment, fields, scratch, &counts)
+            }
         };
         let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
         each(snapshot.segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
@@ -273,7 +277,11 @@ impl SegmentScratch {
                 let mut counts = lock(counts);
                 let at = run.bucket as usize * counts.slots + slots.start;
                 let of_slots = &mut counts.counts[at..at + slots.len() - first];
-                of_slots.iter_mut().zip(&sums[first..]).filter(|(_, sum)| sum[0] > 0).for_each(|(count, sum)| count.add(&parts(sum)));
+                of_slots
+                    .iter_mut()
+                    .zip(&sums[first..])
+                    .filter(|(_, sum)| sum[0] > 0)
+                    .for_each(|(count, sum)| count.add(&parts(sum)));
             }
             start = run.end;
         }

@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{STATUS, STATUSES, number_source, source};
+use crate::columns::{AGENT, CLIENT, REFERRER, STATUS, STATUSES, USER, number_source, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
@@ -125,6 +125,12 @@ impl CandidateField {
     /// True if its values tell what happened better than that it did: there are more than a few.
     pub(crate) fn is_telling(&self) -> bool {
         self.column.is_some_and(|column| ![TextColumn::METHOD, TextColumn::PROTOCOL, TextColumn::KIND].contains(&column))
+    }
+
+    /// True if it is of what is asked for or answers, and not of those who ask: these do not make
+    /// an answer slow or large.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        ![CLIENT, USER, REFERRER, AGENT].contains(&self.index)
     }
 
     /// Its name, for programs.

@@ -68,7 +68,8 @@ impl Series {
     /// A number of rows: as many as in the windows before and after it, or `fewer`, or more.
     pub(crate) fn of_rate(hits: &[f64], fewer: bool) -> Self {
         let expected: Vec<Option<f64>> = (0..hits.len()).map(|at| around(hits, at, fewer)).collect();
-        let log = |(hits, expected): (&f64, &Option<f64>)| expected.map_or(0.0, |expected| ((hits + 1.0) / (expected + 1.0)).ln());
+        let log =
+            |(hits, expected): (&f64, &Option<f64>)| expected.map_or(0.0, |expected| ((hits + 1.0) / (expected + 1.0)).ln());
         let logs: Vec<f64> = hits.iter().zip(&expected).map(log).collect();
         let chance = |expected: &Option<f64>| expected.map_or(1.0, |expected| 1.0 / (expected + 1.0));
         let usual_chance = quantile(expected.iter().map(chance).collect(), 0.5);

@@ -8,9 +8,9 @@ use crate::counted::CountedViews;
 use crate::evidence::{p_value, q_values};
 use crate::limits::{RATES_BYTES_MIN, UNUSUAL_BYTES_MAX};
 use crate::outliers::{Series, heaviest, usual_peak};
+use crate::panels::shown;
 use crate::store::{RowStore, Snapshot};
 use crate::timeline::Axis;
-use crate::panels::shown;
 use crate::view::{STATUS_FIELD, View, ViewError};
 use rorqual_accesslog::filter::{Filter, NumberTest, TextTest, TextValue};
 use rorqual_accesslog::schema::NumberColumn;
@@ -43,12 +43,17 @@ const GAP_MIN: f64 = 1.5;
 /// The same of what happened to the value itself: a crawler that came before may come for longer.
 const OWN_TIMES: usize = 2;
 const OWN_GAP_MIN: f64 = 2.0;
-const OWN_MORE_GAP_MIN: f64 = 6.0;
+const OWN_MORE_GAP_MIN: f64 = 8.0;
+
+/// Standard deviations, at least, of more rows of a value that came at other times, too: such a
+/// part of them at least.
+const KNOWN_Z_MIN: f64 = 20.0;
+const KNOWN_PART: f64 = 0.1;
 
 /// Part of an effect that, a day or a week before or after, makes it a habit, and its deviation at
 /// least.
 const HABIT: f64 = 0.3;
-const HABIT_Z_MIN: f64 = 3.0;
+const HABIT_Z_MIN: f64 = 2.0;
 const DAY_SECONDS: i64 = 86_400;
 
 /// Spans at most.
@@ -307,7 +312,12 @@ impl OutlierSearch {
                 put(UnusualKind::Fewer, slot, share.clone().fewer());
                 put(UnusualKind::More, slot, share);
             }
-            outcomes(&windows).into_iter().for_each(|(kind, series)| put(kind, slot, series));
+            for (kind, series) in outcomes(&windows) {
+                let is_outcome = [UnusualKind::Errors, UnusualKind::Refused].contains(&kind);
+                if is_outcome || field.field.is_asked_for() {
+                    put(kind, slot, series);
+                }
+            }
         }
         by_kind.into_iter().for_each(|of_kind| self.take(of_kind, &span, &all));
     }
@@ -354,8 +364,10 @@ fn outcomes(windows: &[BucketCount]) -> Vec<(UnusualKind, Series)> {
     let rows = of(windows, |window| window.hits);
     let most = |number: fn(&BucketCount) -> u32| windows.iter().map(number).max().unwrap_or(0);
     let all = [
-        (most(|window| window.errors) >= ERRORS_MIN as u32).then(|| (UnusualKind::Errors, Series::of_share(&of(windows, |window| window.errors), &rows))),
-        (most(|window| window.refused) >= HITS_MIN as u32).then(|| (UnusualKind::Refused, Series::of_share(&of(windows, |window| window.refused), &rows))),
+        (most(|window| window.errors) >= ERRORS_MIN as u32)
+            .then(|| (UnusualKind::Errors, Series::of_share(&of(windows, |window| window.errors), &rows))),
+        (most(|window| window.refused) >= HITS_MIN as u32)
+            .then(|| (UnusualKind::Refused, Series::of_share(&of(windows, |window| window.refused), &rows))),
         Some((UnusualKind::Slower, Series::of_mean(windows, |window| (window.timed, window.time_steps)))),
         Some((UnusualKind::Larger, Series::of_mean(windows, |window| (window.hits, window.size_steps)))),
     ];
@@ -375,11 +387,20 @@ fn is_large(kind: UnusualKind, is_value: bool, series: &Series, at: usize, rows:
     let (seen, expected) = (series.seen[at], series.expected[at]);
     let (excess, effect) = (seen - expected, series.effects[at]);
     match (kind, is_value) {
-        (UnusualKind::More, true) => excess >= HITS_MIN && excess >= 0.01 * rows && seen >= 3.0 * expected,
+        (UnusualKind::More, true) => {
+            let others = series.seen.iter().sum::<f64>() - seen;
+            let is_known = others >= HITS_MIN && others >= KNOWN_PART * seen;
+            let is_sure = !is_known || series.z[at] >= KNOWN_Z_MIN;
+            excess >= HITS_MIN && excess >= 0.01 * rows && seen >= 3.0 * expected && is_sure
+        }
         (UnusualKind::More, false) => excess >= 100.0 && seen >= 3.0 * expected,
         (UnusualKind::Fewer, true) => expected >= 50.0 && expected >= 0.02 * rows && seen <= 0.2 * expected,
         (UnusualKind::Fewer, false) => expected >= 30.0 && seen <= 0.4 * expected,
-        (UnusualKind::Errors, _) => excess >= ERRORS_MIN && seen >= 5.0 * expected && (effect >= 0.2 || effect >= 0.02 && series.z[at] >= 20.0),
+        (UnusualKind::Errors, _) => {
+            excess >= ERRORS_MIN
+                && seen >= 5.0 * expected
+                && (effect >= 0.2 && excess >= 2.0 * ERRORS_MIN || effect >= 0.02 && series.z[at] >= 20.0)
+        }
         (UnusualKind::Refused, _) => excess >= HITS_MIN && seen >= 3.0 * expected && effect >= 0.1,
         (UnusualKind::Slower | UnusualKind::Larger, _) => excess >= 1.0,
     }
@@ -454,7 +475,10 @@ fn clustered(outliers: Vec<Outlier>) -> Vec<OutlierCluster> {
     }
     let mut joined: Vec<OutlierCluster> = Vec::new();
     for cluster in clusters {
-        let is_same = |other: &&mut OutlierCluster| other.outliers[0].is_of(&cluster.outliers[0]) && other.touches(&Outlier { from: cluster.from, to: cluster.to, ..cluster.outliers[0] });
+        let is_same = |other: &&mut OutlierCluster| {
+            other.outliers[0].is_of(&cluster.outliers[0])
+                && other.touches(&Outlier { from: cluster.from, to: cluster.to, ..cluster.outliers[0] })
+        };
         match joined.iter_mut().find(is_same) {
             Some(other) => {
                 (other.from, other.to) = (other.from.min(cluster.from), other.to.max(cluster.to));
@@ -471,7 +495,8 @@ fn clustered(outliers: Vec<Outlier>) -> Vec<OutlierCluster> {
 /// log but a part of it.
 fn refined(counts: &BucketCounts, slot: usize, outlier: &Outlier) -> Option<UnusualSpan> {
     let axis = counts.axis;
-    let near = |at: &usize| axis.start(*at + 1) > outlier.from - axis.width_seconds && axis.start(*at) < outlier.to + axis.width_seconds;
+    let near =
+        |at: &usize| axis.start(*at + 1) > outlier.from - axis.width_seconds && axis.start(*at) < outlier.to + axis.width_seconds;
     let buckets: Vec<usize> = (0..axis.buckets).filter(near).collect();
     let (first, last) = (*buckets.first()?, *buckets.last()?);
     let of_slot = counts.windows(slot, 1);
@@ -522,9 +547,11 @@ impl Usual {
         let level = |is_in: bool| {
             let (mut own_sum, mut all_sum, mut buckets) = (BucketCount::default(), BucketCount::default(), 0.0);
             // What is usual for a number of rows is the time around.
-            let is_near = |at: usize| kind != UnusualKind::Fewer && kind != UnusualKind::More || !of_all || {
-                let reach = 2 * span.len().max(6);
-                at + reach >= span.start && at < span.end + reach
+            let is_near = |at: usize| {
+                kind != UnusualKind::Fewer && kind != UnusualKind::More || !of_all || {
+                    let reach = 2 * span.len().max(6);
+                    at + reach >= span.start && at < span.end + reach
+                }
             };
             for at in (0..own.len()).filter(|at| span.contains(at) == is_in && is_near(*at)) {
                 own_sum.add(&own[at]);

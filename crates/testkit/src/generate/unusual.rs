@@ -282,8 +282,7 @@ impl UnusualLog {
                 "" => format!("/item/{}", self.random.below(ITEMS as usize)),
                 path => path.to_owned(),
             };
-            (hit.milliseconds, hit.bytes, hit.upstream) =
-                (regular.milliseconds, regular.bytes, Some(self.random.below(4)));
+            (hit.milliseconds, hit.bytes, hit.upstream) = (regular.milliseconds, regular.bytes, Some(self.random.below(4)));
             return true;
         }
         false
@@ -451,19 +450,52 @@ fn regulars(days: usize, random: &mut Rng) -> Vec<Regular> {
         }
         bursts.iter_mut().for_each(|(from, to, _)| (*from, *to) = ((*from).min(minutes), (*to).min(minutes)));
         let client = [60 + number as u8, random.below(200) as u8, random.below(200) as u8, 10];
-        let agent = format!("Crawler{}/{}.{}", ["Blue", "Grey", "Red", "Green", "Lilac", "Ochre", "White"][number], number + 1, random.below(10));
-        all.push(Regular { client, spread: 1 + random.below(60), agent, path: "", minutes: bursts, milliseconds: 30.0, bytes: 12_000.0, status: 200 });
+        let agent = format!(
+            "Crawler{}/{}.{}",
+            ["Blue", "Grey", "Red", "Green", "Lilac", "Ochre", "White"][number],
+            number + 1,
+            random.below(10)
+        );
+        all.push(Regular {
+            client,
+            spread: 1 + random.below(60),
+            agent,
+            path: "",
+            minutes: bursts,
+            milliseconds: 30.0,
+            bytes: 12_000.0,
+            status: 200,
+        });
     }
     if random.below(2) == 0 {
         let (at, length) = (random.below(300), 5 + random.below(40));
-        let nights = (0..days).map(|day| (day * MINUTES_OF_DAY + at, day * MINUTES_OF_DAY + at + length, 0.1 + 0.2 * random.fraction()));
+        let nights =
+            (0..days).map(|day| (day * MINUTES_OF_DAY + at, day * MINUTES_OF_DAY + at + length, 0.1 + 0.2 * random.fraction()));
         let nights = nights.collect();
-        all.push(Regular { client: [10, 0, 0, 5], spread: 1, agent: "nightly-export/2.1".to_owned(), path: "/export", minutes: nights, milliseconds: 4_000.0, bytes: 3e6, status: 200 });
+        all.push(Regular {
+            client: [10, 0, 0, 5],
+            spread: 1,
+            agent: "nightly-export/2.1".to_owned(),
+            path: "/export",
+            minutes: nights,
+            milliseconds: 4_000.0,
+            bytes: 3e6,
+            status: 200,
+        });
     }
     if random.below(2) == 0 {
         let at = random.below(50);
         let hours = (0..days * 24).map(|hour| (hour * 60 + at, hour * 60 + at + 2, 0.08)).collect();
-        all.push(Regular { client: [10, 0, 0, 6], spread: 1, agent: "cron-sync/1.0".to_owned(), path: "/sync", minutes: hours, milliseconds: 300.0, bytes: 500.0, status: 200 });
+        all.push(Regular {
+            client: [10, 0, 0, 6],
+            spread: 1,
+            agent: "cron-sync/1.0".to_owned(),
+            path: "/sync",
+            minutes: hours,
+            milliseconds: 300.0,
+            bytes: 500.0,
+            status: 200,
+        });
     }
     all
 }
@@ -506,9 +538,13 @@ fn skewed(random: &mut Rng, bound: f64) -> u32 {
 fn agent(number: usize) -> String {
     let version = 90 + number;
     match number % 4 {
-        0 => format!("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{version}.0.0.0 Safari/537.36"),
+        0 => format!(
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{version}.0.0.0 Safari/537.36"
+        ),
         1 => format!("Mozilla/5.0 (X11; Linux x86_64; rv:{version}.0) Gecko/20100101 Firefox/{version}.0"),
-        2 => format!("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{version}.1 Safari/605.1.15"),
+        2 => format!(
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{version}.1 Safari/605.1.15"
+        ),
         _ => format!("OkApp/{version} (Android 14)"),
     }
 }

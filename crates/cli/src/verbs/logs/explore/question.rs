@@ -5,8 +5,7 @@ use crate::args::{ExploreArgs, RateBy};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError,
-    ViewParts,
+    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::Serialize;

@@ -7,8 +7,8 @@ use super::super::words::{size, thousands};
 use super::question::{LogsAnswer, Question, show};
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, RateUnit, Rates, UnknownField, UnusualSpan,
-    UnusualSpans, ViewResult,
+    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, RateUnit, Rates, UnknownField,
+    UnusualSpan, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::Control;
 use std::io::{self, Write};
@@ -57,7 +57,11 @@ pub(crate) fn print_asked(
 fn findings(out: &mut impl Write, found: &UnusualSpans) -> io::Result<()> {
     let tried = thousands(found.tried as u64);
     if found.spans.is_empty() {
-        return writeln!(out, "\nNothing unusual: {tried} windows of time of {} values are as usual.", thousands(found.values as u64));
+        return writeln!(
+            out,
+            "\nNothing unusual: {tried} windows of time of {} values are as usual.",
+            thousands(found.values as u64)
+        );
     }
     writeln!(out, "\n{BOLD}Unusual spans{BOLD:#}  {DIM}UTC{DIM:#}")?;
     for span in &found.spans {
