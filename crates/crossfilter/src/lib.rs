@@ -14,7 +14,6 @@
 //! This crate opens no socket, starts no runtime and knows no flag.
 
 mod bits;
-mod bucket_counts;
 mod builder;
 mod candidates;
 mod code_set;
@@ -33,6 +32,7 @@ mod naming;
 mod number_buckets;
 mod number_spread;
 mod numbers;
+mod outcome_counts;
 mod outliers;
 mod own_columns;
 mod page;

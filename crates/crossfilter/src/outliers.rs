@@ -1,6 +1,6 @@
 //! Windows of time that stand out of a series, by what is usual in it and in others of its kind.
 
-use crate::bucket_counts::{BucketCount, STEPS};
+use crate::outcome_counts::{OutcomeCount, STEPS};
 
 /// Share of the windows, those with the highest shares, that a usual share is not taken from.
 const TRIMMED: f64 = 0.05;
@@ -44,8 +44,8 @@ impl Series {
     }
 
     /// A mean of logarithms (to base 2).
-    pub(crate) fn of_mean(windows: &[BucketCount], of: impl Fn(&BucketCount) -> (u32, u64)) -> Self {
-        let mean = |window: &BucketCount| {
+    pub(crate) fn of_mean(windows: &[OutcomeCount], of: impl Fn(&OutcomeCount) -> (u32, u64)) -> Self {
+        let mean = |window: &OutcomeCount| {
             let (rows, steps) = of(window);
             (rows >= MEAN_ROWS_MIN).then(|| (steps as f64 / f64::from(rows) / STEPS, f64::from(rows)))
         };

@@ -1,12 +1,12 @@
 //! Unusual spans of a log, found without a question: errors, volume, durations, sizes and values
 //! that stand out of what is usual in it.
 
-use crate::bucket_counts::{ALL, BucketCount, BucketCounts, STEPS, WatchedField};
 use crate::candidates::CandidateField;
 use crate::columns::{AGENT, CLIENT, CODED, PATH, STATUS};
 use crate::counted::CountedViews;
 use crate::evidence::{p_value, q_values};
 use crate::limits::{RATES_BYTES_MIN, UNUSUAL_BYTES_MAX};
+use crate::outcome_counts::{ALL, OutcomeCount, OutcomeCounts, STEPS, WatchedField};
 use crate::outliers::{Series, heaviest, usual_peak};
 use crate::panels::shown;
 use crate::store::{RowStore, Snapshot};
@@ -113,7 +113,7 @@ pub struct UnusualSpan {
     pub value: Option<String>,
     /// Filter for the rows that it is about.
     pub filter: String,
-    /// What happened in it, in a few words for people.
+    /// Summary of it in a few words, for people.
     pub text: String,
     /// Rows in the span that are unusual: errors, or requests.
     pub hits: u64,
@@ -187,7 +187,7 @@ impl RowStore {
     /// The values with most rows of each field, as many as there is memory for.
     fn watched(&self, all: &CountedViews, buckets: usize) -> Vec<WatchedField> {
         let bytes = self.rates_bytes().clamp(RATES_BYTES_MIN, UNUSUAL_BYTES_MAX);
-        let slots = bytes as usize / (buckets * size_of::<BucketCount>());
+        let slots = bytes as usize / (buckets * size_of::<OutcomeCount>());
         let fields = self.fields();
         let weight = |field: &CandidateField| match field.index {
             PATH | CLIENT => 5,
@@ -213,7 +213,7 @@ impl RowStore {
     fn spans(
         &self,
         snapshot: &Snapshot,
-        of_all: &BucketCounts,
+        of_all: &OutcomeCounts,
         fields: &[WatchedField],
         clusters: &[OutlierCluster],
         control: &Control,
@@ -280,7 +280,7 @@ struct OutlierSeries {
 }
 
 impl OutlierSearch {
-    fn all_rows(&mut self, counts: &BucketCounts, width: usize) {
+    fn all_rows(&mut self, counts: &OutcomeCounts, width: usize) {
         let windows = counts.windows(ALL, width);
         if windows.len() < BUCKETS_MIN {
             return;
@@ -293,7 +293,7 @@ impl OutlierSearch {
         outcomes(&windows).into_iter().for_each(|(kind, series)| take(kind, series));
     }
 
-    fn values(&mut self, counts: &BucketCounts, (number, field): (usize, &WatchedField), width: usize) {
+    fn values(&mut self, counts: &OutcomeCounts, (number, field): (usize, &WatchedField), width: usize) {
         let all = of(&counts.windows(ALL, width), |window| window.hits);
         if all.len() < BUCKETS_MIN {
             return;
@@ -345,7 +345,7 @@ impl OutlierSearch {
         }
     }
 
-    /// Those that are no accident, most unusual first.
+    /// Outliers that are no accident, most unusual first.
     fn outliers(&self, is_telling: impl Fn(usize) -> bool) -> Vec<Outlier> {
         let p: Vec<f64> = self.found.iter().map(|outlier| p_value(outlier.z * outlier.z)).collect();
         let mut outliers = self.found.clone();
@@ -360,9 +360,9 @@ impl OutlierSearch {
 
 /// Errors, refusals, durations and sizes among the rows of windows, where there are enough to say
 /// anything.
-fn outcomes(windows: &[BucketCount]) -> Vec<(UnusualKind, Series)> {
+fn outcomes(windows: &[OutcomeCount]) -> Vec<(UnusualKind, Series)> {
     let rows = of(windows, |window| window.hits);
-    let most = |number: fn(&BucketCount) -> u32| windows.iter().map(number).max().unwrap_or(0);
+    let most = |number: fn(&OutcomeCount) -> u32| windows.iter().map(number).max().unwrap_or(0);
     let all = [
         (most(|window| window.errors) >= ERRORS_MIN as u32)
             .then(|| (UnusualKind::Errors, Series::of_share(&of(windows, |window| window.errors), &rows))),
@@ -378,7 +378,7 @@ fn outcomes(windows: &[BucketCount]) -> Vec<(UnusualKind, Series)> {
 const HITS_MIN: f64 = 30.0;
 const ERRORS_MIN: f64 = 10.0;
 
-fn of(windows: &[BucketCount], number: impl Fn(&BucketCount) -> u32) -> Vec<f64> {
+fn of(windows: &[OutcomeCount], number: impl Fn(&OutcomeCount) -> u32) -> Vec<f64> {
     windows.iter().map(|window| f64::from(number(window))).collect()
 }
 
@@ -493,7 +493,7 @@ fn clustered(outliers: Vec<Outlier>) -> Vec<OutlierCluster> {
 
 /// The span of an outlier to the fine bucket, with its numbers; `None` where it is no span of the
 /// log but a part of it.
-fn refined(counts: &BucketCounts, slot: usize, outlier: &Outlier) -> Option<UnusualSpan> {
+fn refined(counts: &OutcomeCounts, slot: usize, outlier: &Outlier) -> Option<UnusualSpan> {
     let axis = counts.axis;
     let near =
         |at: &usize| axis.start(*at + 1) > outlier.from - axis.width_seconds && axis.start(*at) < outlier.to + axis.width_seconds;
@@ -508,8 +508,8 @@ fn refined(counts: &BucketCounts, slot: usize, outlier: &Outlier) -> Option<Unus
     if (to - from) as f64 > SPAN_PART_MAX * axis.buckets as f64 {
         return None;
     }
-    let join = |windows: &[BucketCount]| {
-        let mut sum = BucketCount::default();
+    let join = |windows: &[OutcomeCount]| {
+        let mut sum = OutcomeCount::default();
         windows[from..to].iter().for_each(|window| sum.add(window));
         sum
     };
@@ -542,10 +542,10 @@ struct Usual {
 }
 
 impl Usual {
-    fn new(kind: UnusualKind, slot: usize, own: &[BucketCount], all: &[BucketCount], span: std::ops::Range<usize>) -> Self {
+    fn new(kind: UnusualKind, slot: usize, own: &[OutcomeCount], all: &[OutcomeCount], span: std::ops::Range<usize>) -> Self {
         let of_all = slot == ALL;
         let level = |is_in: bool| {
-            let (mut own_sum, mut all_sum, mut buckets) = (BucketCount::default(), BucketCount::default(), 0.0);
+            let (mut own_sum, mut all_sum, mut buckets) = (OutcomeCount::default(), OutcomeCount::default(), 0.0);
             // What is usual for a number of rows is the time around.
             let is_near = |at: usize| {
                 kind != UnusualKind::Fewer && kind != UnusualKind::More || !of_all || {
@@ -564,7 +564,7 @@ impl Usual {
     }
 
     /// Weight of a bucket: positive where it is more like the span than like the rest.
-    fn weight(&self, own: &BucketCount, all: &BucketCount) -> f64 {
+    fn weight(&self, own: &OutcomeCount, all: &OutcomeCount) -> f64 {
         let middle = (self.outside + self.within) / 2.0;
         let weight = match self.kind {
             UnusualKind::More | UnusualKind::Fewer if self.of_all => f64::from(own.hits) - middle,
@@ -578,7 +578,7 @@ impl Usual {
     }
 
     /// Hits, rows, hits that would be usual, and the ratio.
-    fn numbers(&self, own: &BucketCount, all: &BucketCount, buckets: usize) -> (u64, u64, f64, f64) {
+    fn numbers(&self, own: &OutcomeCount, all: &OutcomeCount, buckets: usize) -> (u64, u64, f64, f64) {
         let ratio = |hits: f64, expected: f64| (hits + 0.5) / (expected + 0.5);
         let (hits, rows) = match self.kind {
             UnusualKind::More | UnusualKind::Fewer => (own.hits, all.hits),
@@ -602,7 +602,7 @@ impl Usual {
 }
 
 /// Rows a bucket, a share of rows, or a mean logarithm.
-fn level(kind: UnusualKind, of_all: bool, own: &BucketCount, all: &BucketCount, buckets: f64) -> f64 {
+fn level(kind: UnusualKind, of_all: bool, own: &OutcomeCount, all: &OutcomeCount, buckets: f64) -> f64 {
     let share = |part: u32, of: u32| f64::from(part) / f64::from(of.max(1));
     let mean = |steps: u64, rows: u32| steps as f64 / STEPS / f64::from(rows.max(1));
     match kind {
@@ -632,7 +632,7 @@ impl UnusualSpan {
         self.text = self.words(status);
     }
 
-    /// What happened, in a few words.
+    /// Summary of it in a few words.
     fn words(&self, status: Option<u32>) -> String {
         let Self { hits, rows, ratio, .. } = self;
         let value = self.value.as_deref().map(|value| shown(value.as_bytes()));

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Questions, in place of the report")]
 pub(crate) struct ExploreArgs {
-    /// Findings without a question: spans of time in which errors, the number of requests, durations,
-    /// sizes or the share of a value are unusual
+    /// Findings without a question: spans of time in which errors, the number of requests,
+    /// durations, sizes or the share of a value are unusual
     ///
     /// Each has its span, what happened in it, and a filter for --where; ask --explain of the span
     /// for more. A quiet log has none.

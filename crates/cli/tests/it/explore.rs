@@ -1,5 +1,5 @@
-//! `rorqual logs --findings`, `--explain`, `--compare` and `--rates`: answers against counts of the lines that
-//! were written.
+//! `rorqual logs --findings`, `--explain`, `--compare` and `--rates`: answers against counts of the
+//! lines that were written.
 
 use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;

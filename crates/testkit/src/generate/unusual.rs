@@ -24,7 +24,7 @@ const CLIENTS: f64 = 150_000.0;
 const ITEMS: f64 = 20_000.0;
 const AGENTS: f64 = 60.0;
 
-/// Answers of the site's programs: path, parts in a thousand, milliseconds and bytes that are usual.
+/// Answers of the site's programs: path, parts in a thousand, usual milliseconds and bytes.
 const ROUTES: [(&str, usize, f64, f64); 10] = [
     ("/", 90, 30.0, 18_000.0),
     ("/search", 70, 120.0, 9_000.0),
@@ -288,7 +288,7 @@ impl UnusualLog {
         false
     }
 
-    /// What usually happens to any request: some are slow, some fail.
+    /// Gives any request its usual chances: some are slow, some fail.
     fn usual(&mut self) {
         let (load, faults) = (self.load[self.minute], self.faults[self.minute]);
         let tail = if self.random.below(50) == 0 { 5.0 + 25.0 * self.random.fraction() } else { 1.0 };

@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex};
 
 /// Rows of a value in a bucket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct BucketCount {
+pub(crate) struct OutcomeCount {
     pub(crate) hits: u32,
-    /// Those with a status of 500 or more.
+    /// Rows with a status of 500 or more.
     pub(crate) errors: u32,
-    /// Those with a status from 400 on, and below that.
+    /// Rows with a status from 400 to 499.
     pub(crate) refused: u32,
-    /// Those that say how long they took.
+    /// Rows that say how long they took.
     pub(crate) timed: u32,
     /// Sum of the logarithms of how long they took, as [`log_steps`] has them.
     pub(crate) time_steps: u64,
@@ -29,7 +29,7 @@ pub(crate) struct BucketCount {
     pub(crate) size_steps: u64,
 }
 
-impl BucketCount {
+impl OutcomeCount {
     pub(crate) fn add(&mut self, other: &Self) {
         self.hits = self.hits.saturating_add(other.hits);
         self.errors = self.errors.saturating_add(other.errors);
@@ -80,25 +80,25 @@ impl WatchedField {
 }
 
 /// Counts by bucket and slot.
-pub(crate) struct BucketCounts {
+pub(crate) struct OutcomeCounts {
     pub(crate) axis: Axis,
     pub(crate) slots: usize,
-    counts: Vec<BucketCount>,
+    counts: Vec<OutcomeCount>,
 }
 
-impl BucketCounts {
+impl OutcomeCounts {
     fn new(axis: Axis, slots: usize) -> Self {
-        Self { axis, slots, counts: vec![BucketCount::default(); axis.buckets * slots] }
+        Self { axis, slots, counts: vec![OutcomeCount::default(); axis.buckets * slots] }
     }
 
-    pub(crate) fn get(&self, bucket: usize, slot: usize) -> &BucketCount {
+    pub(crate) fn get(&self, bucket: usize, slot: usize) -> &OutcomeCount {
         &self.counts[bucket * self.slots + slot]
     }
 
     /// A slot over time, `width` buckets at a time; those at the end that are fewer are left out.
-    pub(crate) fn windows(&self, slot: usize, width: usize) -> Vec<BucketCount> {
+    pub(crate) fn windows(&self, slot: usize, width: usize) -> Vec<OutcomeCount> {
         let window = |at: usize| {
-            let mut sum = BucketCount::default();
+            let mut sum = OutcomeCount::default();
             (at * width..(at + 1) * width).for_each(|bucket| sum.add(self.get(bucket, slot)));
             sum
         };
@@ -114,9 +114,9 @@ impl RowStore {
         axis: Axis,
         fields: &[WatchedField],
         control: &Control,
-    ) -> Result<BucketCounts, ViewError> {
+    ) -> Result<OutcomeCounts, ViewError> {
         let slots = fields.iter().map(|field| field.slots.end).max().unwrap_or(1);
-        let counts = Mutex::new(BucketCounts::new(axis, slots));
+        let counts = Mutex::new(OutcomeCounts::new(axis, slots));
         let threads = self.settings.threads.min(snapshot.segments.len()).max(1);
         let mut workers: Vec<SegmentScratch> = (0..threads).map(|_| SegmentScratch::default()).collect();
         let work = |scratch: &mut SegmentScratch, segment: &Arc<Segment>| {
@@ -137,7 +137,7 @@ impl RowStore {
         segment: &Segment,
         fields: &[WatchedField],
         scratch: &mut SegmentScratch,
-        counts: &Mutex<BucketCounts>,
+        counts: &Mutex<OutcomeCounts>,
     ) -> io::Result<()> {
         let axis = lock(counts).axis;
         scratch.order(segment, self, &axis)?;
@@ -258,12 +258,12 @@ impl SegmentScratch {
         Ok(())
     }
 
-    /// Sums the weights of each bucket by place, and adds those of the places from the second on (or
-    /// of the only one) to the slots.
+    /// Sums the weights of each bucket by place, and adds those of the places from the second on
+    /// (or of the only one) to the slots.
     fn sum(
         &mut self,
         slots: Range<usize>,
-        counts: &Mutex<BucketCounts>,
+        counts: &Mutex<OutcomeCounts>,
         add_rows: impl Fn(&Self, Range<usize>, &mut Vec<[u64; 3]>, &[[u64; 3]]),
     ) {
         let mut sums = std::mem::take(&mut self.sums);
@@ -294,9 +294,9 @@ fn outcome(status: u32) -> u64 {
     1 | u64::from(status >= 500) << FIELD_BITS | u64::from((400..500).contains(&status)) << (2 * FIELD_BITS)
 }
 
-fn parts([hits, time, size]: &[u64; 3]) -> BucketCount {
+fn parts([hits, time, size]: &[u64; 3]) -> OutcomeCount {
     let field = |number: u32| (hits >> (number * FIELD_BITS) & ((1 << FIELD_BITS) - 1)) as u32;
-    BucketCount {
+    OutcomeCount {
         hits: field(0),
         errors: field(1),
         refused: field(2),
@@ -324,7 +324,7 @@ mod tests {
         for status in [200, 404, 500, 503, 0] {
             add(&mut sums, &[outcome(status), 1 << TIMED_BITS | 5, 7]);
         }
-        let expected = BucketCount { hits: 5, errors: 2, refused: 1, timed: 5, time_steps: 25, size_steps: 35 };
+        let expected = OutcomeCount { hits: 5, errors: 2, refused: 1, timed: 5, time_steps: 25, size_steps: 35 };
         assert_eq!(parts(&sums), expected);
     }
 }
