@@ -419,14 +419,14 @@ impl WindowAxis {
 
     /// True if much the same happened at the same time of a neighbouring day or week.
     fn is_habit(&self, series: &Series, window: usize) -> bool {
-        let seconds = self.axis.width_seconds * self.width as i64;
+        let seconds = self.axis.width_seconds * self.width.cast_signed() as i64;
         let is_alike = |at: i64| {
             let at = usize::try_from(at).ok().filter(|at| *at < series.z.len());
             at.is_some_and(|at| series.z[at] >= HABIT_Z_MIN && series.effects[at] >= HABIT * series.effects[window])
         };
         let happened = |days: i64| {
             let distance = (days * DAY_SECONDS + seconds / 2).div_euclid(seconds);
-            let at = window as i64 + distance;
+            let at = window.cast_signed() as i64 + distance;
             distance.abs() > 2 && (at - 1..=at + 1).any(is_alike)
         };
         [-7, -1, 1, 7].into_iter().any(happened)

@@ -309,14 +309,10 @@ pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester,
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FindingsAsked {
-    page: Option<String>,
-    #[serde(default)]
-    turn: u64,
-}
+struct FindingsAsked {}
 
 pub(crate) async fn findings(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
-    let (asked, _ticket): (FindingsAsked, _) = body_json(&asker.holder, body).await?;
+    let (FindingsAsked {}, _ticket) = body_json(&asker.holder, body).await?;
     if session.is_table() {
         return Err(ApiError::bad_request("findings are of the requests of an access log, and the rows of a table are none"));
     }
@@ -331,7 +327,7 @@ pub(crate) async fn findings(PathSession(session): PathSession, asker: Requester
         let mut value = AnswerWithHint { answer, hint };
         Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.answer.found.spans.truncate(rows)))
     };
-    answer(&session, &asker, asking(asked.page, asked.turn)?, ask).await
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Deserialize)]

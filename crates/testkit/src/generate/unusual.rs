@@ -173,7 +173,8 @@ impl UnusualLog {
         let trouble = TROUBLES.get(number).copied();
         let incident = trouble.map(|(name, trouble, part, _)| place(name, trouble, part, &weights, &mut random));
         if let (Some((_, trouble, _, share)), Some(incident)) = (trouble, &incident) {
-            let span = (incident.from - START_SECONDS) as usize / 60..(incident.to - START_SECONDS) as usize / 60;
+            let span = (incident.from - START_SECONDS).unsigned_abs() as usize / 60
+                ..(incident.to - START_SECONDS).unsigned_abs() as usize / 60;
             match trouble {
                 Trouble::Missing => weights[span].iter_mut().for_each(|weight| *weight *= 1.0 - share / 100.0),
                 Trouble::Scan => weights[span].iter_mut().for_each(|weight| *weight /= 1.0 - share / 100.0),
@@ -305,7 +306,7 @@ impl UnusualLog {
     }
 
     fn goes_wrong(&mut self) {
-        let now = START_SECONDS + self.minute as i64 * 60;
+        let now = START_SECONDS + self.minute.cast_signed() as i64 * 60;
         let Some((trouble, share)) = self.trouble else { return };
         let is_on = self.incident.as_ref().is_some_and(|incident| (incident.from..incident.to).contains(&now));
         if !is_on || self.random.fraction() >= share {
@@ -348,9 +349,9 @@ impl UnusualLog {
     }
 
     fn write(&mut self, out: &mut Vec<u8>) {
-        let seconds = START_SECONDS + self.minute as i64 * 60;
+        let seconds = START_SECONDS + self.minute.cast_signed() as i64 * 60;
         let second = (60 * self.of_minute / self.counts[self.minute].max(1)).min(59);
-        let stamp = self.clock.stamp(seconds + second as i64);
+        let stamp = self.clock.stamp(seconds + second.cast_signed());
         let [a, b, c, d] = self.hit.client;
         let client = format!("{a}.{b}.{c}.{d}");
         push(out, &[self.hit.host.as_bytes(), b" ", client.as_bytes(), b" - - [", stamp, b"] \"GET "]);
@@ -389,7 +390,7 @@ fn place(name: &'static str, trouble: Trouble, part: f64, weights: &[f64], rando
         wanted < 0.0
     });
     let minute = minute.unwrap_or(0).min(weights.len() - length);
-    let from = START_SECONDS + minute as i64 * 60;
+    let from = START_SECONDS + minute.cast_signed() as i64 * 60;
     let causes = match trouble {
         Trouble::PathFails(path, _) | Trouble::Slow(path, _) | Trouble::Larger(path, _) => vec![("path", path)],
         Trouble::AllFail(502) => vec![("status", "502"), ("", "")],
@@ -399,7 +400,7 @@ fn place(name: &'static str, trouble: Trouble, part: f64, weights: &[f64], rando
         Trouble::Agent => vec![("agent", "FreshNewsBot/0.9 (+http://freshnews.example)"), ("bot", "FreshNewsBot")],
         Trouble::UpstreamFails | Trouble::UpstreamSlow => vec![("upstream_addr", "10.0.0.12:8080")],
     };
-    UnusualIncident { name, from, to: from + length as i64 * 60, causes, lines: 0 }
+    UnusualIncident { name, from, to: from + length.cast_signed() as i64 * 60, causes, lines: 0 }
 }
 
 /// Expected lines of each minute, in parts: two humps a day, weekends, slow growth, and a walk that
@@ -561,7 +562,7 @@ mod tests {
             let mut out = Vec::new();
             write_count(&mut log, 20_000, &mut out).expect("a Vec takes everything");
             let truth = log.truth();
-            let end = START_SECONDS + truth.days as i64 * 86_400;
+            let end = START_SECONDS + truth.days.cast_signed() as i64 * 86_400;
             assert_eq!(truth.incident.is_some(), number < UNUSUAL_CASES);
             let missing = |one: &UnusualIncident| one.name == "missing traffic";
             let is_sound = |one: &UnusualIncident| one.from < one.to && one.to <= end && (one.lines > 0 || missing(one));
