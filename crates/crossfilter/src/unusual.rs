@@ -19,13 +19,20 @@ use serde::Serialize;
 
 /// Buckets of all rows at most, with so many rows each on average; fewer than the least say
 /// nothing.
-const FINE_BUCKETS_MAX: u64 = 6_000;
+const FINE_BUCKETS_MAX: u64 = 5_500;
 const FINE_ROWS_MIN: u64 = 10;
 const BUCKETS_MIN: usize = 24;
 
 /// Buckets of values at most, and rows in each on average.
 const COARSE_BUCKETS_MAX: u64 = 400;
 const COARSE_ROWS_MIN: u64 = 100;
+
+/// Memory of a window of a series, and of the fine counts of all rows.
+const SERIES_BYTES: usize = 4 * size_of::<f64>();
+const FINE_BYTES: usize = FINE_BUCKETS_MAX as usize * size_of::<OutcomeCount>();
+
+/// The fine counts of each span take the place of those of the values.
+const _: () = assert!(((SPANS_MAX + 1) * FINE_BYTES) as u64 <= RATES_BYTES_MIN);
 
 /// Widths of windows in buckets.
 const FINE_WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
@@ -172,23 +179,31 @@ impl RowStore {
         }
         let outliers = search.outliers(|field| fields[field].field.is_telling());
         let clusters = clustered(outliers);
+        let values = of_values.slots - 1;
+        drop(of_values);
         let spans = self.spans(&snapshot, &of_all, &fields, &clusters, control)?;
         let has_groups = || self.dictionaries.iter().any(|dictionary| dictionary.lock().has_groups());
         Ok(UnusualSpans {
             spans,
             rows,
             dropped,
-            values: of_values.slots - 1,
+            values,
             tried: search.tried,
             exact: dropped == 0 && !has_groups() && !self.has_cut(),
         })
     }
 
+    /// Memory of the counts.
+    fn unusual_bytes(&self) -> usize {
+        self.rates_bytes().clamp(RATES_BYTES_MIN, UNUSUAL_BYTES_MAX) as usize
+    }
+
     /// The values with most rows of each field, as many as there is memory for.
     fn watched(&self, all: &CountedViews, buckets: usize) -> Vec<WatchedField> {
-        let bytes = self.rates_bytes().clamp(RATES_BYTES_MIN, UNUSUAL_BYTES_MAX);
-        let slots = bytes as usize / (buckets * size_of::<OutcomeCount>());
         let fields = self.fields();
+        let slots_bytes: usize = fields.iter().map(|field| size_of::<u32>() * self.codes_of(field.index)).sum();
+        let bytes = self.unusual_bytes().saturating_sub(slots_bytes + FINE_BYTES);
+        let slots = bytes / (buckets * (size_of::<OutcomeCount>() + SERIES_BYTES));
         let weight = |field: &CandidateField| match field.index {
             PATH | CLIENT => 5,
             AGENT => 3,
@@ -287,10 +302,11 @@ impl OutlierSearch {
         }
         let hits = of(&windows, |window| window.hits);
         let span = WindowAxis { axis: counts.axis, width };
-        let mut take = |kind, series| self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)] }, &span, &hits);
-        take(UnusualKind::More, Series::of_rate(&hits, false));
-        take(UnusualKind::Fewer, Series::of_rate(&hits, true));
-        outcomes(&windows).into_iter().for_each(|(kind, series)| take(kind, series));
+        for kind in KINDS {
+            if let Some(series) = series_of(kind, &windows, None) {
+                self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)] }, &span, &hits);
+            }
+        }
     }
 
     fn values(&mut self, counts: &OutcomeCounts, (number, field): (usize, &WatchedField), width: usize) {
@@ -299,27 +315,13 @@ impl OutlierSearch {
             return;
         }
         let span = WindowAxis { axis: counts.axis, width };
-        let mut by_kind: Vec<OutlierSeries> = Vec::new();
-        let mut put = |kind, slot, series| match by_kind.iter_mut().find(|other| other.kind == kind) {
-            Some(of_kind) => of_kind.series.push((slot, series)),
-            None => by_kind.push(OutlierSeries { kind, field: Some(number), series: vec![(slot, series)] }),
-        };
-        for slot in field.slots.clone() {
-            let windows = counts.windows(slot, width);
-            let hits = of(&windows, |window| window.hits);
-            if hits.iter().any(|hits| *hits >= HITS_MIN) {
-                let share = Series::of_share(&hits, &all);
-                put(UnusualKind::Fewer, slot, share.clone().fewer());
-                put(UnusualKind::More, slot, share);
-            }
-            for (kind, series) in outcomes(&windows) {
-                let is_outcome = [UnusualKind::Errors, UnusualKind::Refused].contains(&kind);
-                if is_outcome || field.field.is_asked_for() {
-                    put(kind, slot, series);
-                }
-            }
+        // One kind after the other, as the series of all values take as much memory as their counts.
+        let is_told = |kind: &UnusualKind| field.field.is_asked_for() || !OF_ANSWERS.contains(kind);
+        for kind in KINDS.into_iter().filter(is_told) {
+            let series = |slot: usize| Some((slot, series_of(kind, &counts.windows(slot, width), Some(&all))?));
+            let series = field.slots.clone().filter_map(series).collect();
+            self.take(OutlierSeries { kind, field: Some(number), series }, &span, &all);
         }
-        by_kind.into_iter().for_each(|of_kind| self.take(of_kind, &span, &all));
     }
 
     /// Takes the windows of a kind that stand out.
@@ -358,20 +360,28 @@ impl OutlierSearch {
     }
 }
 
-/// Errors, refusals, durations and sizes among the rows of windows, where there are enough to say
-/// anything.
-fn outcomes(windows: &[OutcomeCount]) -> Vec<(UnusualKind, Series)> {
-    let rows = of(windows, |window| window.hits);
-    let most = |number: fn(&OutcomeCount) -> u32| windows.iter().map(number).max().unwrap_or(0);
-    let all = [
-        (most(|window| window.errors) >= ERRORS_MIN as u32)
-            .then(|| (UnusualKind::Errors, Series::of_share(&of(windows, |window| window.errors), &rows))),
-        (most(|window| window.refused) >= HITS_MIN as u32)
-            .then(|| (UnusualKind::Refused, Series::of_share(&of(windows, |window| window.refused), &rows))),
-        Some((UnusualKind::Slower, Series::of_mean(windows, |window| (window.timed, window.time_steps)))),
-        Some((UnusualKind::Larger, Series::of_mean(windows, |window| (window.hits, window.size_steps)))),
-    ];
-    all.into_iter().flatten().filter(|(_, series)| !series.z.is_empty()).collect()
+/// All kinds, and those that depend on what is asked for and not on who asks.
+const KINDS: [UnusualKind; 6] =
+    [UnusualKind::Errors, UnusualKind::Refused, UnusualKind::Slower, UnusualKind::Larger, UnusualKind::More, UnusualKind::Fewer];
+const OF_ANSWERS: [UnusualKind; 2] = [UnusualKind::Slower, UnusualKind::Larger];
+
+/// The series of a kind, of all rows or of a value among `all` of each window; `None` where there
+/// are too few to say anything.
+fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[f64]>) -> Option<Series> {
+    let hits = of(windows, |window| window.hits);
+    let share = |part: Vec<f64>, least: f64| part.iter().any(|part| *part >= least).then(|| Series::of_share(&part, &hits));
+    let fewer = kind == UnusualKind::Fewer;
+    let series = match (kind, all) {
+        (UnusualKind::Errors, _) => share(of(windows, |window| window.errors), ERRORS_MIN)?,
+        (UnusualKind::Refused, _) => share(of(windows, |window| window.refused), HITS_MIN)?,
+        (UnusualKind::Slower, _) => Series::of_mean(windows, |window| (window.timed, window.time_steps)),
+        (UnusualKind::Larger, _) => Series::of_mean(windows, |window| (window.hits, window.size_steps)),
+        (_, None) => Series::of_rate(&hits, fewer),
+        (_, Some(_)) if hits.iter().all(|hits| *hits < HITS_MIN) => return None,
+        (_, Some(all)) if fewer => Series::of_share(&hits, all).fewer(),
+        (_, Some(all)) => Series::of_share(&hits, all),
+    };
+    (!series.z.is_empty()).then_some(series)
 }
 
 /// Rows of a value, or errors, that are told.

@@ -74,7 +74,10 @@ fn findings(out: &mut impl Write, found: &UnusualSpans) -> io::Result<()> {
 fn finding(out: &mut impl Write, span: &UnusualSpan) -> io::Result<()> {
     let (from, to) = (show_time(span.from), show_time(span.to));
     // The day is said once.
-    let until = if from[..10] == to[..10] { &to[11..] } else { &to[..] };
+    let until = match (from.split_once(' '), to.split_once(' ')) {
+        (Some((day, _)), Some((other, time))) if day == other => time,
+        _ => &to,
+    };
     writeln!(out, "{from} to {until}  {BOLD}{}{BOLD:#}", shown(&span.text, usize::MAX))?;
     if !span.filter.is_empty() {
         writeln!(out, "{DIM}{INDENT}{}{DIM:#}", shown(&span.filter, usize::MAX))?;
