@@ -315,7 +315,7 @@ impl OutlierSearch {
             return;
         }
         let span = WindowAxis { axis: counts.axis, width };
-        // One kind after the other, as the series of all values take as much memory as their counts.
+        // One kind after the other: the series of all values take as much memory as their counts.
         let is_told = |kind: &UnusualKind| field.field.is_asked_for() || !OF_ANSWERS.contains(kind);
         for kind in KINDS.into_iter().filter(is_told) {
             let series = |slot: usize| Some((slot, series_of(kind, &counts.windows(slot, width), Some(&all))?));
