@@ -2,20 +2,22 @@
 
 use crate::bits::Bits;
 use crate::codes::{ColumnCode, with_codes};
-use crate::columns::{STATUS, number_source, source};
+use crate::columns::{AGENT, CLIENT, REFERRER, STATUS, STATUSES, USER, number_source, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::number_buckets::Threshold;
+use crate::panels::top_values;
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
+use crate::view::STATUS_FIELD;
 use foldhash::quality::FixedState;
 use rorqual_accesslog::filter::{Filter, FilterRegex, NumberTest, TextTest, TextValue};
-use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
@@ -85,6 +87,7 @@ pub(crate) fn thresholds() -> Vec<CandidateTest> {
 }
 
 /// A field whose values are tried.
+#[derive(Clone)]
 pub(crate) struct CandidateField {
     /// `None` for the status.
     column: Option<TextColumn>,
@@ -117,6 +120,22 @@ impl CandidateField {
             Some(column) => CandidateTest::Code { column, code, classes: self.classes.clone() },
             None => CandidateTest::Status(code),
         }
+    }
+
+    /// True if its values tell what happened better than that it did: there are more than a few.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.column.is_some_and(|column| ![TextColumn::METHOD, TextColumn::PROTOCOL, TextColumn::KIND].contains(&column))
+    }
+
+    /// True if it is of what is asked for or answers, and not of those who ask: these do not make
+    /// an answer slow or large.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        ![CLIENT, USER, REFERRER, AGENT].contains(&self.index)
+    }
+
+    /// Its name, for programs.
+    pub(crate) fn name(&self, schema: &Schema) -> String {
+        self.column.map_or_else(|| STATUS_FIELD.to_owned(), |column| schema.text_name(column).into_owned())
     }
 
     /// True if it is the field that is tested.
@@ -252,6 +271,27 @@ impl RowStore {
             None => hits(all.sums.column(STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
         }
         drawn.into_iter().map(|(_, code)| field.test(code)).collect()
+    }
+
+    /// The values of a field with most rows, at most so many; ties by text.
+    pub(crate) fn most_frequent(&self, field: &CandidateField, all: &CountedViews, most: usize) -> Vec<u32> {
+        let is_value = |(code, amount): &(u32, RowsAndBytes)| field.is_value(*code) && amount.hits > 0;
+        let codes = |top: Vec<(u32, RowsAndBytes)>| top.into_iter().map(|(code, _)| code).collect();
+        let Some(column) = field.column else {
+            let mut statuses: Vec<_> = all.sums.column(STATUS).iter().filter(is_value).collect();
+            statuses.sort_by_key(|(code, amount)| (std::cmp::Reverse(amount.hits), *code));
+            statuses.truncate(most);
+            return codes(statuses);
+        };
+        let (_, derived) = source(column);
+        self.amounts(all, column, |amounts, tables| {
+            codes(top_values(amounts.iter().filter(is_value), |code| tables.text_of(derived, code), most))
+        })
+    }
+
+    /// Codes that a column has in all segments.
+    pub(crate) fn codes_of(&self, index: usize) -> usize {
+        if index == STATUS { STATUSES } else { self.dictionaries[index].lock().len() }
     }
 
     /// Hash of the text of a value.

@@ -32,6 +32,8 @@ mod naming;
 mod number_buckets;
 mod number_spread;
 mod numbers;
+mod outcome_counts;
+mod outliers;
 mod own_columns;
 mod page;
 mod panels;
@@ -55,6 +57,7 @@ mod tally;
 mod test_counts;
 mod timeline;
 mod uncoded;
+mod unusual;
 mod urls;
 mod values;
 mod view;
@@ -70,6 +73,7 @@ pub use scan_rows::{OwnRow, ViewRow};
 pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use suggest::{SuggestWanted, Suggestion, Suggestions};
 pub use table_recorder::{TableRecorder, TableRows, TextCells};
+pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
     Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,

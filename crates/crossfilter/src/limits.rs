@@ -168,6 +168,10 @@ pub const RATES_BYTES_MIN: u64 = 2 << 20;
 /// A million rows at a time.
 pub const RATES_BYTES_MAX: u64 = 128 << 20;
 
+/// Memory of values over time, where unusual spans are looked for; they take that of rates, which
+/// are not asked at the same time.
+pub const UNUSUAL_BYTES_MAX: u64 = 16 << 20;
+
 /// Least for the filters of a question.
 const FILTERS_BYTES_MIN: u64 = 4 << 20;
 

@@ -229,6 +229,15 @@ export function spanTitle(span: Span, zone: number, seconds: number): string {
   return `${from} – ${sameDay ? to.slice(12) : to}`
 }
 
+/** A span with as much beside it that it can be seen for what it is, within the whole. */
+export function around(span: Span, whole: Span | null): Span {
+  const beside = 3 * Math.max(span.to - span.from, 60)
+  return {
+    from: Math.max(span.from - beside, whole?.from ?? -Infinity),
+    to: Math.min(span.to + beside, whole?.to ?? Infinity),
+  }
+}
+
 /** What a bucket says aloud and in the hover line. */
 export function binTitle(bins: Bins, bin: number, zone: number): string {
   const from = bins.at[bin]

@@ -9,6 +9,7 @@ import {
   viewApi,
   type Comparison,
   type Explanation,
+  type Findings,
   type Rates,
   type Selection,
 } from './viewapi'
@@ -16,6 +17,8 @@ import { views } from './views.svelte'
 
 const settleMs = 60
 const againMs = 2000
+/** Findings are of the whole log: each time all of it is looked at. */
+const findingsAgainMs = 5000
 
 /** One tool's answer: of the newest question, with a word on why there is none. */
 export class Asked<Q, A> {
@@ -25,7 +28,7 @@ export class Asked<Q, A> {
 
   private latest: Latest<Q, A>
 
-  constructor(send: (question: Q, signal: AbortSignal) => Promise<A>) {
+  constructor(send: (question: Q, signal: AbortSignal) => Promise<A>, again = againMs) {
     this.latest = new Latest<Q, A>({
       send,
       take: (answer) => {
@@ -40,7 +43,7 @@ export class Asked<Q, A> {
       },
       clock,
       settleMs,
-      againMs,
+      againMs: again,
     })
   }
 
@@ -81,6 +84,10 @@ class Tools {
     { session: string; question: Selection & { select: Selection; limit: number } },
     Explanation
   >(({ session, question }, signal) => viewApi.explain(session, question, signal))
+  findings = new Asked<{ session: string }, Findings>(
+    ({ session }, signal) => viewApi.findings(session, signal),
+    findingsAgainMs,
+  )
   compare = new Asked<{ session: string; a: Selection; b: Selection }, Comparison>(
     ({ session, a, b }, signal) => viewApi.compare(session, { a, b, top: 10 }, signal),
   )
@@ -106,6 +113,14 @@ class Tools {
     this.explain.ask(
       session !== null && question !== null ? { session, question: { ...question, limit: 20 } } : null,
     )
+  }
+
+  /** Of access logs, once there are lines. */
+  askFindings(): void {
+    const { session } = store.place
+    const isLog = store.table === null && (store.session?.columns ?? null) === null
+    const hasTimes = store.whole !== null
+    this.findings.ask(session !== null && isLog && hasTimes ? { session } : null)
   }
 
   askCompare(): void {

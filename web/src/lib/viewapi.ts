@@ -157,6 +157,23 @@ export interface Explanation extends Marked {
   rows: Finding[]
 }
 
+/** A span of time in which something is unusual. */
+export interface UnusualSpan {
+  from: number
+  to: number
+  kind: 'errors' | 'refused' | 'slower' | 'larger' | 'more' | 'fewer'
+  /** What happened, without its time. */
+  text: string
+  filter: string
+}
+
+export interface Findings extends Marked {
+  findings: UnusualSpan[]
+  /** Lines that there was no room for. */
+  dropped: number
+  complete: boolean
+}
+
 export interface RateRow {
   value: string
   hits: number
@@ -230,6 +247,7 @@ export const viewApi = {
     ask<Comparison>(id, 'compare', question, signal),
   explain: (id: string, question: Selection & { select: Selection; limit: number }, signal: AbortSignal) =>
     ask<Explanation>(id, 'explain', question, signal),
+  findings: (id: string, signal: AbortSignal) => ask<Findings>(id, 'findings', {}, signal),
   rates: (
     id: string,
     question: Selection & {

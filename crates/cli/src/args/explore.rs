@@ -7,6 +7,13 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Questions, in place of the report")]
 pub(crate) struct ExploreArgs {
+    /// Findings without a question: spans of time in which errors, the number of requests,
+    /// durations, sizes or the share of a value are unusual
+    ///
+    /// Each has its span, what happened in it, and a filter for --where; ask --explain of the span
+    /// for more. A quiet log has none.
+    #[arg(long, group = "question")]
+    pub(crate) findings: bool,
     /// Explain a span of time: values, and pairs of them, that are over-represented in it against
     /// all other lines
     ///
@@ -39,7 +46,7 @@ pub(crate) struct ExploreArgs {
 impl ExploreArgs {
     /// True if anything is asked.
     pub(crate) fn asks(&self) -> bool {
-        self.explain.is_some() || self.compare.is_some() || self.rates
+        self.findings || self.explain.is_some() || self.compare.is_some() || self.rates
     }
 }
 

@@ -12,6 +12,7 @@ Examples:
   rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
   rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
   rorqual logs --rejects unread.log access.log
+  rorqual logs --findings access.log
   rorqual logs --explain 2025-01-31T08:00..2025-01-31T08:30 access.log
   rorqual logs --compare 2025-01-30..2025-01-31 2025-01-31..2025-02-01 access.log
   rorqual logs --rates --limit-per-minute 60 --where 'path = /login' access.log
@@ -27,8 +28,8 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
-    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.explain/1`,
-    /// `rorqual.compare/1`, `rorqual.rates/1`)
+    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.findings/1`,
+    /// `rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the report as one self-contained page; `-` is standard output

@@ -1,5 +1,5 @@
-//! `rorqual logs --explain`, `--compare` and `--rates`: answers against counts of the lines that
-//! were written.
+//! `rorqual logs --findings`, `--explain`, `--compare` and `--rates`: answers against counts of the
+//! lines that were written.
 
 use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;
@@ -115,6 +115,25 @@ fn explain_finds_a_scanner_with_numbers_that_are_true() {
     assert_eq!(meant["lines"]["parsed"], 900);
     let shown = rorqual(&["logs", "--explain", "2025-01-31T03:00..2025-01-31T03:20", &file]).run().exits(0);
     assert!(shown.text().contains(SCANNER) && shown.text().contains("G-test"), "{}", shown.text());
+}
+
+#[test]
+fn findings_name_the_scanner_unasked() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let clean = folder.file("clean.log", text(lines.iter().filter(|line| !line.is_scan())));
+    let document = asked(&["--findings"], &file);
+    assert_eq!((&document["schema"], &document["answer"]["exact"]), (&json!("rorqual.findings/1"), &json!(true)));
+    let [finding] = &document["answer"]["findings"].as_array().expect("findings")[..] else { panic!("{document}") };
+    assert_eq!((&finding["from"], &finding["to"]), (&json!(START + SCAN.start), &json!(START + SCAN.end)));
+    let said = finding.to_string();
+    assert!(said.contains(SCANNER) || said.contains("/.env"), "{said}");
+    assert_eq!((&finding["hits"], &finding["kind"]), (&json!(900), &json!("more")));
+    let shown = rorqual(&["logs", "--findings", &file]).run().exits(0);
+    assert!(shown.text().contains("2025-01-31 03:00:00 to 03:20:00"), "{}", shown.text());
+    assert_eq!(asked(&["--findings"], &clean)["answer"]["findings"], json!([]));
+    let shown = rorqual(&["logs", "--findings", &clean]).run().exits(0);
+    assert!(shown.text().contains("Nothing unusual"), "{}", shown.text());
 }
 
 #[test]
@@ -301,6 +320,7 @@ fn what_can_not_be_asked_is_told() {
         (&["--compare", "2025-01-31..2025-02-01", "--json"], &["2 values required"]),
         (&["--rates", "--explain", "2025-01-31.."], &["cannot be used with"]),
         (&["--rates", "--html", "page.html"], &["--html", "cannot be used with"]),
+        (&["--findings", "--rates"], &["cannot be used with"]),
         (&["--limit-per-minute", "5"], &["--rates"]),
         (&["--rates", "--limit-per-minute", "5", "--limit-per-second", "5"], &["cannot be used with"]),
         (&["--rates", "--temp-dir", "/nowhere/at/all"], &["--temp-dir /nowhere/at/all"]),

@@ -13,4 +13,5 @@ mod rates;
 mod suggest;
 mod table;
 mod turns;
+mod unusual;
 mod views;

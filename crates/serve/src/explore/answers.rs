@@ -7,7 +7,7 @@ use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
     Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowPage,
-    RowStore, Stack, UnknownField, ViewResult,
+    RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
@@ -394,6 +394,15 @@ fn finding(finding: Finding) -> FindingRow {
         q: finding.q,
         companions: finding.companions,
     }
+}
+
+#[derive(Serialize)]
+pub(crate) struct FindingsAnswer {
+    #[serde(flatten)]
+    pub(crate) found: UnusualSpans,
+    /// The log has ended, and these are of all of it.
+    pub(crate) complete: bool,
+    pub(crate) seconds: f64,
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,9 @@
 //! `docs/api.md` lists them.
 
 use crate::admission::response_permits::Ticket;
-use crate::explore::answers::{AnswerWithHint, CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
+use crate::explore::answers::{
+    AnswerWithHint, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer,
+};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
 use crate::http::error::ApiError;
@@ -305,6 +307,29 @@ pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester,
         let mut value = AnswerWithHint { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
         value.answer.rows.truncate(limit);
         Ok(capped_json(&mut value, limit, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingsAsked {}
+
+pub(crate) async fn findings(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (FindingsAsked {}, _ticket) = body_json(&asker.holder, body).await?;
+    if session.is_table() {
+        return Err(ApiError::bad_request("findings are of the requests of an access log, and the rows of a table are none"));
+    }
+    // Taken before the rows: findings shown as complete are of all of them.
+    let complete = session.state().ended();
+    let hint = session.hint();
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        store.refresh();
+        let (found, hint) = hint.beside(store.unusual(control)?, store);
+        let answer = FindingsAnswer { found, complete, seconds: begun.elapsed().as_secs_f64() };
+        let mut value = AnswerWithHint { answer, hint };
+        Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.answer.found.spans.truncate(rows)))
     };
     answer(&session, &asker, None, ask).await
 }

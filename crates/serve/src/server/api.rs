@@ -70,6 +70,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .post("/api/sessions/{id}/rows", views::rows)
         .post("/api/sessions/{id}/compare", views::compare)
         .post("/api/sessions/{id}/explain", views::explain)
+        .post("/api/sessions/{id}/findings", views::findings)
         .post("/api/sessions/{id}/rates", views::rates)
         .post("/api/sessions/{id}/suggest", suggest::suggest)
         .get("/api/sessions/{id}/rejects", views::rejects)

@@ -1,7 +1,7 @@
 //! `gen`: makes the files of the tests and the benchmark.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
-use rorqual_testkit::generate::{self, AccessLog, DistinctLog, EventLines, GeneratedSummary, IncidentLog, SiteLog};
+use rorqual_testkit::generate::{self, AccessLog, DistinctLog, EventLines, GeneratedSummary, IncidentLog, SiteLog, UnusualLog};
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +17,9 @@ gen: make test data, the same every time, in constant memory
   gen site OUT LINES [SEED]                    an access log of a busy site, 90 days long
   gen incidents OUT LINES SEED --truth FILE    a week of the same site with more fields, in which 20 things go wrong;
                                                FILE gets what and when, as JSON
+  gen unusual OUT LINES SEED NUMBER --truth FILE
+                                               a log with one of 20 incidents, or from NUMBER 20 on a quiet one, with
+                                               seasons, heavy tails, crawlers and jobs; FILE gets what and when, as JSON
   gen nul OUT BYTES_OF_LOG BYTES_OF_NULS       an access log with one line of NULs in the middle
   gen sparse OUT BYTES_OF_LOG HOLE_BYTES       the same with a hole, which takes no room on the disk
   gen behind OUT BYTES_OF_LOG NULS             an access log with one line of NULs that ends in zq9behind;
@@ -63,6 +66,9 @@ fn run(args: &[String]) -> GenResult {
         ["site", out, lines] => site(out, lines.parse()?, generate::SEED_DEFAULT),
         ["site", out, lines, seed] => site(out, lines.parse()?, seed.parse()?),
         ["incidents", out, lines, seed, "--truth", truth] => incidents(out, lines.parse()?, seed.parse()?, truth),
+        ["unusual", out, lines, seed, number, "--truth", truth] => {
+            unusual(out, lines.parse()?, (seed.parse()?, number.parse()?), truth)
+        }
         ["nul", out, log, nuls] => Ok(generate::write_nul_log(size(log)?, size(nuls)?, &mut open(out)?)?),
         ["sparse", "-", ..] => Err("a hole needs a file, stdout cannot have one".into()),
         ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
@@ -96,6 +102,13 @@ fn site(out: &str, lines: u64, seed: u64) -> GenResult {
 
 fn incidents(out: &str, lines: u64, seed: u64, truth: &str) -> GenResult {
     let mut log = IncidentLog::new(lines, seed);
+    let written = generate::write_count(&mut log, lines, &mut open(out)?)?;
+    serde_json::to_writer_pretty(File::create(truth)?, &log.truth())?;
+    Ok(written)
+}
+
+fn unusual(out: &str, lines: u64, (seed, number): (u64, usize), truth: &str) -> GenResult {
+    let mut log = UnusualLog::new(lines, seed, number);
     let written = generate::write_count(&mut log, lines, &mut open(out)?)?;
     serde_json::to_writer_pretty(File::create(truth)?, &log.truth())?;
     Ok(written)

@@ -15,6 +15,7 @@ mod incidents;
 mod random;
 mod sample;
 mod site;
+mod unusual;
 
 use std::io::{self, Write};
 
@@ -26,6 +27,7 @@ pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, writ
 pub use incidents::{Incident, IncidentLog, IncidentSpan, IncidentTruth};
 pub use random::Rng;
 pub use site::SiteLog;
+pub use unusual::{UNUSUAL_CASES, UnusualIncident, UnusualLog, UnusualTruth};
 
 /// The seed of every generator unless another is asked for.
 pub const SEED_DEFAULT: u64 = 20_251_121;

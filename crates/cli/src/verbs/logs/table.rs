@@ -31,6 +31,9 @@ fn report(
     if args.explore.rates {
         return refused("--rates", "rates are of the clients of an access log");
     }
+    if args.explore.findings {
+        return refused("--findings", "findings are of the requests of an access log");
+    }
     if args.rejects.is_some() {
         return refused("--rejects", "it is for the lines of an access log");
     }

@@ -47,8 +47,8 @@ pub(super) fn print(
     let (schema, shown) = match &answer {
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", TableAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", TableAnswer::Compare(compared)),
-        // Refused before: a table has no clients.
-        LogsAnswer::Rates(_) => return Ok(exit),
+        // Refused before: a table has no clients, and no statuses.
+        LogsAnswer::Rates(_) | LogsAnswer::Findings(_) => return Ok(exit),
     };
     let printed = if json {
         let document = TableDocument {

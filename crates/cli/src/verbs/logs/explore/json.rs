@@ -4,7 +4,7 @@ use super::HeldRows;
 use super::question::{LogsAnswer, Question, SpanSeconds};
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::report::{InputReport, LogReport, ReportSamples, RunStats, TimeSpan};
-use rorqual_crossfilter::{Compared, Explained, Rates};
+use rorqual_crossfilter::{Compared, Explained, Rates, UnusualSpans};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::OutputFd;
 use serde::Serialize;
@@ -37,6 +37,7 @@ struct AskedLines {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ShownAnswer<'a> {
+    Findings(&'a UnusualSpans),
     Explain(&'a Explained),
     Compare(&'a Compared),
     Rates(&'a Rates),
@@ -50,6 +51,7 @@ pub(super) fn print(
     control: &Control,
 ) -> io::Result<()> {
     let (schema, answer) = match answer {
+        LogsAnswer::Findings(found) => ("rorqual.findings/1", ShownAnswer::Findings(found)),
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", ShownAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", ShownAnswer::Compare(compared)),
         LogsAnswer::Rates(rates) => ("rorqual.rates/1", ShownAnswer::Rates(rates)),

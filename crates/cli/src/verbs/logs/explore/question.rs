@@ -5,7 +5,7 @@ use crate::args::{ExploreArgs, RateBy};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, View, ViewError, ViewParts,
+    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -20,6 +20,7 @@ const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
 /// Question about the lines of a log.
 #[derive(Debug, Clone)]
 pub(crate) enum Question {
+    Findings,
     Explain(SpanFilter),
     Compare(SpanFilter, SpanFilter),
     Rates { by: RateGrouping, limits: Vec<Limit> },
@@ -28,6 +29,7 @@ pub(crate) enum Question {
 /// Answer to a question.
 #[derive(Debug)]
 pub(crate) enum LogsAnswer {
+    Findings(UnusualSpans),
     Explain(Explained),
     Compare(Box<Compared>),
     Rates(Rates),
@@ -36,6 +38,9 @@ pub(crate) enum LogsAnswer {
 impl Question {
     /// The question of the arguments, where there is one.
     pub(super) fn of(args: &ExploreArgs) -> Result<Option<Self>, String> {
+        if args.findings {
+            return Ok(Some(Self::Findings));
+        }
         if let Some(text) = &args.explain {
             let span = span("--explain", text)?;
             if span.since_us.is_none() && span.until_us.is_none() {
@@ -59,7 +64,7 @@ impl Question {
         match self {
             Self::Explain(span) => vec![*span],
             Self::Compare(a, b) => vec![*a, *b],
-            Self::Rates { .. } => Vec::new(),
+            Self::Findings | Self::Rates { .. } => Vec::new(),
         }
     }
 
@@ -75,7 +80,7 @@ impl Question {
         match self {
             Self::Explain(_) => Some("--explain"),
             Self::Compare(..) => Some("--compare"),
-            Self::Rates { .. } => None,
+            Self::Findings | Self::Rates { .. } => None,
         }
     }
 
@@ -93,6 +98,11 @@ impl Question {
     ) -> Result<LogsAnswer, ViewError> {
         let view = |span: SpanFilter| timed(span, within);
         match self {
+            Self::Findings => {
+                let mut found = store.unusual(control)?;
+                found.spans.truncate(top);
+                Ok(LogsAnswer::Findings(found))
+            }
             Self::Explain(span) => {
                 // Lines without a time are neither in the span nor in the rest.
                 let mut explained = store.explain(&view(*span), &view(SpanFilter::default()), control)?;
@@ -120,6 +130,7 @@ impl Question {
                 Self::Compare(..) => "--compare",
                 // That nobody asked for anything is an answer.
                 Self::Rates { .. } if rows == 0 => return None,
+                Self::Findings => "--findings",
                 Self::Rates { .. } => "--rates",
             };
             return Some(format!("{flag}: no line that is meant has a time"));
@@ -151,6 +162,7 @@ impl LogsAnswer {
     /// True if every value was looked at.
     pub(crate) fn exact(&self) -> bool {
         match self {
+            Self::Findings(found) => found.exact,
             Self::Explain(explained) => explained.exact,
             Self::Compare(compared) => {
                 let exact = |panel: &rorqual_accesslog::report::Panel| panel.exact;

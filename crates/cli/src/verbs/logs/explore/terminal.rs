@@ -7,7 +7,8 @@ use super::super::words::{size, thousands};
 use super::question::{LogsAnswer, Question, show};
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, RateUnit, Rates, UnknownField, ViewResult,
+    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, RateUnit, Rates, UnknownField,
+    UnusualSpan, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::Control;
 use std::io::{self, Write};
@@ -29,6 +30,7 @@ pub(super) fn print(
     let mut text = Vec::new();
     header(&mut text, report)?;
     match answer {
+        LogsAnswer::Findings(found) => findings(&mut text, found)?,
         LogsAnswer::Rates(answer) => rates(&mut text, answer, top, width)?,
         answer => print_asked(&mut text, question, answer, (width, false))?,
     }
@@ -50,6 +52,37 @@ pub(crate) fn print_asked(
         }
         _ => Ok(()),
     }
+}
+
+fn findings(out: &mut impl Write, found: &UnusualSpans) -> io::Result<()> {
+    let tried = thousands(found.tried as u64);
+    if found.spans.is_empty() {
+        return writeln!(
+            out,
+            "\nNothing unusual: {tried} windows of time of {} values are as usual.",
+            thousands(found.values as u64)
+        );
+    }
+    writeln!(out, "\n{BOLD}Unusual spans{BOLD:#}  {DIM}UTC{DIM:#}")?;
+    for span in &found.spans {
+        finding(out, span)?;
+    }
+    let q = found.spans.iter().map(|span| span.q).fold(f64::MIN_POSITIVE, f64::max);
+    writeln!(out, "{DIM}{tried} windows of time tried; q ≤ {q:.0e}.{DIM:#}")
+}
+
+fn finding(out: &mut impl Write, span: &UnusualSpan) -> io::Result<()> {
+    let (from, to) = (show_time(span.from), show_time(span.to));
+    // The day is said once.
+    let until = match (from.split_once(' '), to.split_once(' ')) {
+        (Some((day, _)), Some((other, time))) if day == other => time,
+        _ => &to,
+    };
+    writeln!(out, "{from} to {until}  {BOLD}{}{BOLD:#}", shown(&span.text, usize::MAX))?;
+    if !span.filter.is_empty() {
+        writeln!(out, "{DIM}{INDENT}{}{DIM:#}", shown(&span.filter, usize::MAX))?;
+    }
+    Ok(())
 }
 
 fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize) -> io::Result<()> {
