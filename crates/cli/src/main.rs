@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Query(args) => verbs::query::run(&cli.common, &args),
         Verb::Render(args) => verbs::render::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
+        Verb::Mcp(args) => verbs::mcp::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man { verb } => print_man_page(verb.as_deref()),
     };

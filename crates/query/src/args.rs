@@ -86,6 +86,9 @@ pub(crate) struct Args {
     /// Longest line or record that is taken
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
+    /// Read only files below this folder, and no address; may be given again
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Vec<PathBuf>,
     /// Write the bytes of the object at an address to standard output, for the other verbs
     #[arg(long, value_name = "URL", hide = true, exclusive = true)]
     pub(crate) copy_object: Option<String>,

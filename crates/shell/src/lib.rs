@@ -6,4 +6,5 @@ pub mod exit;
 pub mod fitting;
 pub mod interrupt;
 pub mod message;
+pub mod roots;
 pub mod watchdog;

@@ -8,6 +8,7 @@ mod fetch;
 mod grep;
 mod hash;
 mod logs;
+mod mcp;
 mod name_globs;
 mod query;
 mod render;
@@ -25,6 +26,7 @@ pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::{GrepArgs, Sort, USAGE as GREP_USAGE};
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use name_globs::{NameGlob, NameGlobs};
 pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, SplitBy};
@@ -109,6 +111,7 @@ pub(crate) enum Verb {
     Render(RenderArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    Mcp(McpArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  rorqual completions bash > ~/.local/share/bash-completion/completions/rorqual")]
     Completions {

@@ -8,6 +8,7 @@ pub(crate) mod grep;
 pub(crate) mod hash;
 pub(crate) mod head;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod query;
 pub(crate) mod render;
 pub(crate) mod sample;

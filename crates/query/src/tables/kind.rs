@@ -9,6 +9,7 @@ use rorqual_columnar::read::{is_parquet, is_table};
 use rorqual_columnar::{FormatHints, FormatKind, RecordFormat, ScanHead, ValueRules, json};
 use rorqual_pipe::escaped_path;
 use rorqual_pipe::whole_file::OutputPath;
+use rorqual_shell::roots::Roots;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub(crate) struct TableOptions {
     pub(super) widen: bool,
     /// The guess about a file was told.
     guess_said: AtomicBool,
+    /// Where there are any, no other file is read, and no address.
+    pub(super) roots: Option<Roots>,
 }
 
 /// The rows of a single table.
@@ -71,7 +74,8 @@ impl TableOptions {
         }
         let inputs = Mutex::default();
         let widen = args.conflicts == QueryConflicts::Widen;
-        Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false) })
+        let roots = if args.root.is_empty() { None } else { Some(Roots::new(&args.root)?) };
+        Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false), roots })
     }
 
     /// Hints for the table of that name.
@@ -79,6 +83,17 @@ impl TableOptions {
         let own = self.rows.iter().find(|rows| rows.table == table);
         let own = own.inspect(|rows| rows.met.store(true, Ordering::Relaxed)).map(|rows| rows.path.clone());
         FormatHints { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
+    }
+
+    /// Refuses files that are not below a folder of `--root`.
+    pub(super) fn refuse_outside(&self, name: &str, paths: &[PathBuf]) -> Result<()> {
+        match &self.roots {
+            // Not by their own names: a pattern would list a folder.
+            Some(roots) if paths.iter().any(|path| !roots.contains(path)) => {
+                plan_err!("'{name}': is not below {} (--root)", roots.named())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Remembers the files of a table.

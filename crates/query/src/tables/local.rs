@@ -26,6 +26,7 @@ impl TableFactory {
             return self.once(name, Path::new(name));
         }
         let paths = paths(name)?;
+        self.known.refuse_outside(name, &paths)?;
         self.known.take_inputs(&paths);
         if let [path] = &paths[..]
             && !path.is_file()

@@ -120,6 +120,7 @@ impl UrlTableFactory for TableFactory {
                     let path = url.to_file_path().map_err(|()| plan_datafusion_err!("{name}: is no path of a file"))?;
                     self.local(&path.to_string_lossy()).await.map(Some)
                 }
+                _ if self.known.roots.is_some() => plan_err!("{name}: addresses are not read (--root)"),
                 _ => self.remote(name).await.map(Some),
             };
         }

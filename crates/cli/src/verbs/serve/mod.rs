@@ -5,6 +5,7 @@ mod signals;
 mod tables;
 mod templates;
 
+pub(crate) use signals::EndSignals;
 pub(crate) use tables::table_format;
 
 use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};

@@ -30,11 +30,15 @@ impl Signals {
 }
 
 /// Signals that ask the process to end.
-pub(super) struct EndSignals(Vec<Signal>);
+pub(crate) struct EndSignals(Vec<Signal>);
 
 impl EndSignals {
+    pub(crate) fn new() -> Self {
+        Signals::new(false).split().0
+    }
+
     /// Done at the next of them.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         std::future::poll_fn(|context| {
             let arrived = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
             if arrived { Poll::Ready(()) } else { Poll::Pending }
