@@ -44,7 +44,7 @@ fn names(span: &UnusualSpan, incident: &UnusualIncident) -> bool {
     let overlap = span.to.min(incident.to) - span.from.max(incident.from);
     let longer = (span.to - span.from).max(incident.to - incident.from);
     let value = (span.field.as_deref().unwrap_or(""), span.value.as_deref().unwrap_or(""));
-    overlap > 0 && overlap * 4 >= longer && incident.causes.iter().any(|cause| *cause == value)
+    overlap > 0 && overlap * 4 >= longer && incident.causes.contains(&value)
 }
 
 fn spans(store: &RowStore) -> UnusualSpans {
