@@ -27,7 +27,7 @@ def case(options, folder, seed, number):
     log, truth = folder / "unusual.log", folder / "truth.json"
     subprocess.run([options.gen, "unusual", log, str(options.lines), str(seed), str(number), "--truth", truth], check=True, capture_output=True)
     told = json.loads(truth.read_text())
-    command = [options.program, "logs", "--findings", "--json", "--no-progress", "--format", told["format"], log]
+    command = [options.program, "logs", "--findings", "--json", "--progress=never", "--format", told["format"], log]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return told["incident"], answer["answer"]["findings"], answer["seconds"]
 

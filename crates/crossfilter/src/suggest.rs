@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::source;
-use crate::limits::{SUGGEST_MILLIS_MAX, SUGGESTIONS_MAX};
+use crate::limits::SUGGESTIONS_MAX;
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot};
@@ -43,6 +43,8 @@ pub struct SuggestWanted<'a> {
     pub zone_seconds: i32,
     /// Suggestions at most.
     pub limit: usize,
+    /// Longest time for finding and counting them.
+    pub time_max: Duration,
 }
 
 /// A filter or a span of time that a text may mean.
@@ -94,7 +96,7 @@ impl RowStore {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn suggest(&self, view: &View, wanted: &SuggestWanted<'_>, control: &Control) -> Result<Suggestions, ViewError> {
         let snapshot = self.snapshot();
-        let until = Instant::now() + Duration::from_millis(SUGGEST_MILLIS_MAX);
+        let until = Instant::now() + wanted.time_max;
         let schema = self.schema();
         let values = StoreValues { store: self, snapshot: &snapshot, until, control, tests: RefCell::default() };
         let context = TypedContext { schema: &schema, values: &values, zone_seconds: wanted.zone_seconds };

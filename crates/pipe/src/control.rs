@@ -1,9 +1,10 @@
 //! Watches and steers a run from outside.
 
+use crate::limits::STOP_CHECK;
 use crate::throttle::Throttle;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Watches and steers a run from outside; clones share one state.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,8 @@ struct ControlState {
     decoded_bytes: AtomicU64,
     reads: AtomicU64,
     throttle: Option<Throttle>,
+    /// The run that this is a part of.
+    whole: Option<Control>,
     /// Held from a waiter's look at `stop` until it sleeps, and while `told` is notified: no
     /// notification is lost in between.
     waiting: Mutex<()>,
@@ -32,6 +35,13 @@ impl Control {
         Self { shared: Arc::new(ControlState { throttle, ..ControlState::default() }) }
     }
 
+    /// The control of a part of the run, which ends with the run or by itself. Its counts and its
+    /// rate are its own.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self { shared: Arc::new(ControlState { whole: Some(self.clone()), ..ControlState::default() }) }
+    }
+
     /// Asks the run to end soon; all that was taken by then is complete.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -42,16 +52,23 @@ impl Control {
     /// Waits for [`Control::stop`], but not longer than `patience`; whether it was called.
     #[must_use]
     pub fn stopped_within(&self, patience: Duration) -> bool {
-        let waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.shared.told.wait_timeout_while(waiting, patience, |()| !self.stopped());
-        drop(waited);
-        self.stopped()
+        // Nobody wakes a part where the whole run is stopped.
+        let step = if self.shared.whole.is_some() { STOP_CHECK } else { patience };
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(self.shared.told.wait_timeout_while(waiting, step.min(left), |()| !self.stopped()));
+            if self.stopped() || left <= step {
+                return self.stopped();
+            }
+        }
     }
 
-    /// True if [`Control::stop`] was called.
+    /// True if [`Control::stop`] was called, of this or of the run that it is a part of.
     #[must_use]
     pub fn stopped(&self) -> bool {
-        self.shared.stop.load(Ordering::Relaxed)
+        self.shared.stop.load(Ordering::Relaxed) || self.shared.whole.as_ref().is_some_and(Self::stopped)
     }
 
     /// True if the two share one state.

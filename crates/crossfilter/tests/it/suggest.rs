@@ -5,6 +5,7 @@ use crate::naive::{is_anywhere, value};
 use rorqual_accesslog::filter::Filter;
 use rorqual_crossfilter::{RowStore, SuggestWanted, Suggestion, View};
 use rorqual_pipe::Control;
+use std::time::Duration;
 
 /// Noon of the first day of the rows.
 const NOON: i64 = START + 2 * 86_400 + 43_200;
@@ -34,7 +35,7 @@ fn rows() -> Vec<Plain> {
 
 fn suggest(store: &RowStore, view: &View, text: &str) -> Vec<Suggestion> {
     let format = format();
-    let wanted = SuggestWanted { text, format: Some(&format), zone_seconds: 0, limit: 20 };
+    let wanted = SuggestWanted { text, format: Some(&format), zone_seconds: 0, limit: 20, time_max: Duration::from_secs(300) };
     let found = store.suggest(view, &wanted, &Control::default()).expect("nobody cancels");
     // Little memory has no room for all expressions.
     assert!(found.complete || store.memory_bytes() < 16 << 20, "{text}");

@@ -72,7 +72,7 @@ impl ScanContext {
     pub(crate) fn scan(&self, threads: usize) -> ScanSettings {
         let QueryShares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
         let pool = BufferPool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
-        ScanSettings { pool, control: self.stop(), record_bytes_max, zstd_window_log_max }
+        ScanSettings { pool, control: self.stop().part(), record_bytes_max, zstd_window_log_max }
     }
 }
 

@@ -9,12 +9,12 @@ use axum::body::Body;
 use axum::response::Response;
 use rorqual_accesslog::filter::FilterError;
 use rorqual_accesslog::suggest::TYPED_BYTES_MAX;
-use rorqual_crossfilter::limits::SUGGESTIONS_MAX;
+use rorqual_crossfilter::limits::{SUGGEST_MILLIS_MAX, SUGGESTIONS_MAX};
 use rorqual_crossfilter::{RowStore, SuggestWanted, Suggestion, Suggestions};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Suggestions of an answer, where the question has no limit.
 const LISTED: usize = 8;
@@ -80,7 +80,8 @@ pub(crate) async fn suggest(PathSession(session): PathSession, asker: Requester,
     let (page, text) = (asking(asked.page, asked.turn)?, asked.text);
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
-        let wanted = SuggestWanted { text: &text, format: format.as_ref(), zone_seconds, limit };
+        let time_max = Duration::from_millis(SUGGEST_MILLIS_MAX);
+        let wanted = SuggestWanted { text: &text, format: format.as_ref(), zone_seconds, limit, time_max };
         let suggestions = store.suggest(&look.view(&asked_of, store)?, &wanted, control)?;
         let mut value = SuggestAnswer::new(suggestions, begun.elapsed().as_secs_f64());
         Ok(capped_json(&mut value, limit, |value, rows| value.rows.truncate(rows)))
