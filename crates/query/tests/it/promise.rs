@@ -3,10 +3,12 @@
 use crate::common::{MIB, PROGRAM, TestFolder, csv, names_in, query};
 use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::process::ProcessRun;
+use rustix::event::{PollFd, PollFlags};
 use std::fs::File;
 use std::io::BufWriter;
 use std::io::Write;
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 const MEMORY: u64 = 256 * MIB;
@@ -160,18 +162,20 @@ fn a_reader_that_takes_nothing_does_not_keep_it() {
 /// While it is planned, standard input is looked at, which may give nothing yet.
 #[test]
 fn ctrl_c_ends_a_query_that_waits_for_its_input() {
-    let (reader, mut writer) = std::io::pipe().unwrap();
-    let held = reader.try_clone().unwrap();
-    writer.write_all(b"a,b\n").unwrap();
+    let (read, is_read) = channel();
     let running = query(&["SELECT * FROM '-'"])
-        .with(|run| {
-            run.stdin(held);
+        .feed(move |stdin| {
+            stdin.write_all(b"a,b\n")?;
+            while rustix::io::ioctl_fionread(&*stdin)? > 0 {
+                std::thread::yield_now();
+            }
+            let _ = read.send(());
+            // Open until its reader has ended.
+            rustix::event::poll(&mut [PollFd::new(stdin, PollFlags::empty())], None)?;
+            Ok(())
         })
         .start();
-    while rustix::io::ioctl_fionread(&reader).unwrap() > 0 {
-        assert!(running.peak_bytes() > 0, "it ended");
-        std::thread::yield_now();
-    }
+    is_read.recv_timeout(Duration::from_secs(60)).expect("the query reads");
     running.interrupt();
     let _ = running.wait().exits(130).says(&["stopped by Ctrl-C"]);
 }
