@@ -37,6 +37,7 @@ mod html;
 mod input;
 mod losses;
 mod many;
+mod mcp;
 mod messages;
 mod metrics;
 mod objects;

@@ -124,3 +124,24 @@ fn an_arrow_file_that_lies_about_its_buffers_is_refused() {
         assert!(matches!(ran.code, Some(0 | 2)), "byte {at}: {:?} {}", ran.code, ran.stderr);
     }
 }
+
+#[test]
+fn only_files_below_the_root_are_tables() {
+    let folder = TestFolder::new();
+    std::fs::create_dir(folder.text("root")).unwrap();
+    let inside = folder.file("root/a.ndjson", "{\"n\":1}\n");
+    let outside = folder.file("b.ndjson", "{\"n\":2}\n");
+    std::os::unix::fs::symlink(&outside, folder.text("root/link.ndjson")).unwrap();
+    let root = format!("--root={}", folder.text("root"));
+    let asked = |name: &str| query(&[&root, "--to", "csv", &format!("SELECT n FROM '{name}'")]).run();
+    assert_eq!(asked(&inside).exits(0).text(), "n\n1\n");
+    let link = folder.text("root/link.ndjson");
+    let dots = folder.text("root/../b.ndjson");
+    let all = folder.text("*.ndjson");
+    let every = folder.text("root/*.ndjson");
+    let file = format!("file://{outside}");
+    for name in [&outside, &link, &dots, &all, &every, &file, &folder.text("")] {
+        asked(name).exits(2).says(&["is not below", "(--root)"]);
+    }
+    asked("https://example.com/x.csv").exits(2).says(&["addresses are not read (--root)"]);
+}
