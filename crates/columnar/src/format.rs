@@ -116,7 +116,8 @@ impl RecordFormat {
             return Self::csv(head, given);
         }
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
-            Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
+            // Texts do not begin with NULs; of a log they are a hole.
+            Ok((dialect, notes)) if dialect.names.len() > 1 && !head.bytes.starts_with(b"\0") => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(ForeignContent::of_head(&head.bytes).map_or_else(no_format, |foreign| {
                 format!(

@@ -1,6 +1,7 @@
 //! Windows of time that stand out of a series, by what is usual in it and in others of its kind.
 
 use crate::outcome_counts::{OutcomeCount, STEPS};
+use std::ops::Range;
 
 /// Share of the windows, those with the highest shares, that a usual share is not taken from.
 const TRIMMED: f64 = 0.05;
@@ -18,6 +19,11 @@ const MEANS_MIN: usize = 24;
 /// Quantiles of what is usual, each with that of a normal deviate: the scale of a series is the
 /// largest that one of them says.
 const QUANTILES: [(f64, f64); 2] = [(0.90, 1.645), (0.95, 1.96)];
+
+/// Peaks of a series that its scale is not taken from, and the part of its windows that they may
+/// have.
+const RARE_PEAKS: usize = 2;
+const RARE_PART_MAX: f64 = 0.2;
 
 /// Standard deviation of single logarithms (to base 2) at least.
 const LOG_DEVIATION_MIN: f64 = 0.2;
@@ -122,6 +128,12 @@ fn signed_root(hits: f64, rows: f64, share: f64) -> f64 {
 /// Divides by the scale of what is usual, where that is more than by chance.
 fn scaled(mut z: Vec<f64>) -> Vec<f64> {
     let mut sizes: Vec<f64> = z.iter().map(|z| z.abs()).collect();
+    let peaks = highest_peaks(&sizes, RARE_PEAKS);
+    // An incident may last for much of a short log. What comes more often remains, and is usual.
+    if peaks.iter().map(ExactSizeIterator::len).sum::<usize>() as f64 <= RARE_PART_MAX * sizes.len() as f64 {
+        peaks.into_iter().for_each(|peak| sizes[peak].fill(f64::NAN));
+        sizes.retain(|size| !size.is_nan());
+    }
     sizes.sort_by(f64::total_cmp);
     let of = |(quantile, deviate): (f64, f64)| at_quantile(&sizes, quantile) / deviate;
     let scale = QUANTILES.into_iter().map(of).fold(1.0, f64::max);
@@ -153,24 +165,33 @@ fn weighted_median(mut numbers: Vec<(f64, f64)>) -> f64 {
 /// The height of the peak in a row of others that only so few are higher than: what comes as often
 /// is not unusual. Windows beside each other are one peak.
 pub(crate) fn usual_peak(heights: &[f64], rank: usize) -> f64 {
+    let peaks = highest_peaks(heights, rank);
+    let is_in_one = |at: &usize| peaks.iter().any(|peak| peak.contains(at));
+    let others = (0..heights.len()).filter(|at| !is_in_one(at)).map(|at| heights[at]);
+    others.fold(0.0, f64::max)
+}
+
+/// The highest peaks, at most so many, with their slopes; where slopes meet, the higher one has
+/// both.
+fn highest_peaks(heights: &[f64], most: usize) -> Vec<Range<usize>> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
     order.sort_by(|a, b| heights[*b].total_cmp(&heights[*a]));
-    let mut peaks: Vec<(usize, usize)> = Vec::new();
+    let mut peaks: Vec<Range<usize>> = Vec::new();
     for at in order {
         let height = heights[at];
-        if peaks.iter().any(|(from, to)| (*from..*to).contains(&at)) {
+        if peaks.iter().any(|peak| peak.contains(&at)) {
             continue;
         }
-        if peaks.len() == rank {
-            return height;
+        if peaks.len() == most {
+            break;
         }
         // The slopes of a peak: down to half of its height, and one window more.
         let is_slope = |other: &usize| heights[*other] >= height / 2.0;
         let from = (0..at).rev().take_while(is_slope).last().unwrap_or(at);
         let to = (at..heights.len()).take_while(is_slope).last().unwrap_or(at);
-        peaks.push((from.saturating_sub(1), to + 2));
+        peaks.push(from.saturating_sub(1)..(to + 2).min(heights.len()));
     }
-    0.0
+    peaks
 }
 
 /// The stretch of the largest sum.

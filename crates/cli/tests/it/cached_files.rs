@@ -343,7 +343,7 @@ fn a_cache_that_can_not_be_used_is_told_and_the_file_is_read() {
         // A folder that can't be made, as one in a folder without the right to write.
         (vec!["--cache-dir", &file], "its rows are not kept for the next time (--cache-dir"),
         (vec!["--cache-dir", "/proc/nothing"], "its rows are not kept for the next time (--cache-dir"),
-        (vec!["--cache-dir", &cached.cache, "--cache-max", "100KiB"], "the rows of this file are not kept"),
+        (vec!["--cache-dir", &cached.cache, "--cache-max", "100KiB"], "its rows are not kept for the next time"),
     ];
     for (args, words) in unfit {
         let opened = Opened::new(&[&[cached.log.as_str()], &args[..]].concat());
@@ -432,7 +432,7 @@ fn columns_of_the_logs_own_and_clients_without_room_are_there_again() {
     let format =
         r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent $upstream_cache_status $request_id"#;
     let cached = Cached::new(lines(0..400_000));
-    let open = || cached.open_with(&["--format", format, "--memory", "280MiB", "--sessions", "8"]);
+    let open = || cached.open_with(&["--format", format, "--memory", "320MiB", "--sessions", "8"]);
     let id = 300_000u64.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let asked = |opened: &Opened| {
         let total = |filter: &str| opened.ask("view", &json!({"where": filter}))["lines"]["total"].as_u64();

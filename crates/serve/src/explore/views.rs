@@ -18,7 +18,9 @@ use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, View, ViewError, ViewParts};
+use rorqual_crossfilter::{
+    Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
+};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
@@ -326,7 +328,12 @@ pub(crate) async fn findings(PathSession(session): PathSession, asker: Requester
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         store.refresh();
-        let (found, hint) = hint.beside(store.unusual(control)?, store);
+        let mut found = store.unusual(control)?;
+        if !complete {
+            // Several threads read: what is missing now may be on its way.
+            found.spans.retain(|span| span.kind != UnusualKind::Fewer || span.field.is_some());
+        }
+        let (found, hint) = hint.beside(found, store);
         let answer = FindingsAnswer { found, complete, seconds: begun.elapsed().as_secs_f64() };
         let mut value = AnswerWithHint { answer, hint };
         Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.answer.found.spans.truncate(rows)))
