@@ -117,7 +117,9 @@ impl RecordFormat {
         }
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             // Texts do not begin with NULs; of a log they are a hole.
-            Ok((dialect, notes)) if dialect.names.len() > 1 && !head.bytes.starts_with(b"\0") => Ok(Recognised { format: Self::Csv(dialect), notes }),
+            Ok((dialect, notes)) if dialect.names.len() > 1 && !head.bytes.starts_with(b"\0") => {
+                Ok(Recognised { format: Self::Csv(dialect), notes })
+            }
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(ForeignContent::of_head(&head.bytes).map_or_else(no_format, |foreign| {
                 format!(

@@ -37,7 +37,9 @@ impl McpClient {
     /// Sends a request; its number.
     fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.asked += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}));
+        let mut message = json!({"jsonrpc": "2.0", "id": self.asked, "method": method});
+        message["params"] = params;
+        self.send(&message);
         self.asked
     }
 
@@ -59,7 +61,9 @@ impl McpClient {
 
     /// Texts of a tool's answer, and whether it failed.
     fn call(&mut self, tool: &str, arguments: Value) -> (Vec<String>, bool) {
-        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        let mut params = json!({"name": tool});
+        params["arguments"] = arguments;
+        let answer = self.request("tools/call", params);
         let result = &answer["result"];
         let content = result["content"].as_array().unwrap_or_else(|| panic!("{tool}: {answer}"));
         let texts = content.iter().map(|part| part["text"].as_str().expect("text").to_owned());
@@ -109,7 +113,8 @@ fn each_tool_answers_as_its_verb_does() {
     let (_folder, root) = folder();
     let mut client = McpClient::start(&["--root", &root]);
     let listed = client.request("tools/list", json!({}));
-    let tools: Vec<&str> = listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let tools: Vec<&str> =
+        listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
     let expected =
         ["columns", "count", "log_compare", "log_explain", "log_findings", "log_report", "query", "rows", "search", "summary"];
     assert_eq!(tools, expected);
@@ -123,7 +128,8 @@ fn each_tool_answers_as_its_verb_does() {
     assert_eq!(report["lines"]["parsed"], missing);
     let counted = parsed(client.told("count", json!({"files": ["access.log"]})));
     assert_eq!(counted["files"][0]["lines"], 10_000);
-    let found = client.told("search", json!({"pattern": "/favicon.ico", "fixed": true, "files": ["."], "limit": 1000, "count": true}));
+    let found =
+        client.told("search", json!({"pattern": "/favicon.ico", "fixed": true, "files": ["."], "limit": 1000, "count": true}));
     let icons = sample.lines().filter(|line| line.contains("/favicon.ico")).count();
     assert!(found.ends_with(&format!("access.log:{icons}\n")), "{found}");
     let found = client.told("search", json!({"pattern": "-nothing-has-this", "files": ["access.log"]}));
@@ -183,7 +189,8 @@ fn long_answers_are_cut_and_say_so() {
     assert!(said.contains("longer than 8192 bytes (--answer-max)"), "{said}");
     // The server holds no file, and no long answer.
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.server.id())).expect("it runs");
-    let peak_kib: u64 = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()).expect("a size");
+    let peak_kib: u64 =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()).expect("a size");
     assert!(peak_kib << 10 <= 32 * MIB, "{peak_kib} KiB");
 }
 

@@ -18,9 +18,7 @@ use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::{
-    Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
-};
+use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;

@@ -77,7 +77,9 @@ impl Asker {
             let limit = self.time_max;
             timeout(limit, self.run((program, form), args)).await.unwrap_or_else(|_| {
                 let seconds = limit.as_secs();
-                failed(format!("there was no answer within {seconds} seconds (--timeout): ask for less, as with a span or a filter"))
+                failed(format!(
+                    "there was no answer within {seconds} seconds (--timeout): ask for less, as with a span or a filter"
+                ))
             })
         };
         // What is dropped here ends its process.
@@ -101,7 +103,13 @@ impl Asker {
 
     async fn run_program(&self, path: &Path, args: Vec<OsString>) -> io::Result<RanProgram> {
         let mut command = Command::new(path);
-        command.args(&self.flags).args(args).current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(&self.flags)
+            .args(args)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn()?;
         let (Some(mut out), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -128,7 +136,9 @@ impl Asker {
         let notes = String::from_utf8_lossy(&notes).trim().to_owned();
         let limit = self.answer_bytes_max;
         if is_cut && form == AnswerForm::Document {
-            return failed(format!("the answer is longer than {limit} bytes (--answer-max): ask for fewer values, or a span or a filter"));
+            return failed(format!(
+                "the answer is longer than {limit} bytes (--answer-max): ask for fewer values, or a span or a filter"
+            ));
         }
         if !is_cut && !status.success() && status.code() != Some(NOTHING_FOUND) {
             return failed(if notes.is_empty() { format!("it failed: {status}") } else { notes });
@@ -143,7 +153,8 @@ impl Asker {
             content = vec![ContentBlock::text("nothing was found")];
         }
         if is_cut {
-            content.push(ContentBlock::text(format!("Cut: the answer is longer than {limit} bytes (--answer-max). Ask for less.")));
+            content
+                .push(ContentBlock::text(format!("Cut: the answer is longer than {limit} bytes (--answer-max). Ask for less.")));
         }
         if !notes.is_empty() {
             content.push(ContentBlock::text(notes));

@@ -173,8 +173,14 @@ impl FileTools {
         Self { asker, roots }
     }
 
-    #[tool(description = "Report on an access log: lines, time span, status codes, top paths, clients, agents, percentiles; JSON")]
-    async fn log_report(&self, Parameters(asked): Parameters<ReportAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    #[tool(
+        description = "Report on an access log: lines, time span, status codes, top paths, clients, agents, percentiles; JSON"
+    )]
+    async fn log_report(
+        &self,
+        Parameters(asked): Parameters<ReportAsked>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut args = words(["logs", "--json"]);
         option(&mut args, "--since", asked.since);
         option(&mut args, "--until", asked.until);
@@ -183,13 +189,25 @@ impl FileTools {
         self.of_file(AnswerForm::Document, args, &asked.file, &context).await
     }
 
-    #[tool(description = "Unusual spans of an access log, most unusual first: errors, refusals, slowness, sizes, volume, values; JSON")]
-    async fn log_findings(&self, Parameters(asked): Parameters<FindingsAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    #[tool(
+        description = "Unusual spans of an access log, most unusual first: errors, refusals, slowness, sizes, volume, values; JSON"
+    )]
+    async fn log_findings(
+        &self,
+        Parameters(asked): Parameters<FindingsAsked>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         self.of_file(AnswerForm::Document, words(["logs", "--findings", "--json"]), &asked.file, &context).await
     }
 
-    #[tool(description = "Values, and pairs of them, that an access log has more often in a span of time than outside of it; JSON")]
-    async fn log_explain(&self, Parameters(asked): Parameters<ExplainAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    #[tool(
+        description = "Values, and pairs of them, that an access log has more often in a span of time than outside of it; JSON"
+    )]
+    async fn log_explain(
+        &self,
+        Parameters(asked): Parameters<ExplainAsked>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut args = words(["logs", "--json"]);
         option(&mut args, "--explain", Some(format!("{}..{}", asked.from, asked.to)));
         option(&mut args, "--where", asked.r#where);
@@ -197,8 +215,14 @@ impl FileTools {
         self.of_file(AnswerForm::Document, args, &asked.file, &context).await
     }
 
-    #[tool(description = "Two spans of an access log side by side: counts, rates, percentiles, and the values that differ most; JSON")]
-    async fn log_compare(&self, Parameters(asked): Parameters<CompareAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    #[tool(
+        description = "Two spans of an access log side by side: counts, rates, percentiles, and the values that differ most; JSON"
+    )]
+    async fn log_compare(
+        &self,
+        Parameters(asked): Parameters<CompareAsked>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         if [&asked.a, &asked.b].iter().any(|span| !span.contains("..") || span.starts_with('-')) {
             return failed("a and b are spans of time: 2026-01-27T14:00..2026-01-27T15:00".to_owned());
         }
