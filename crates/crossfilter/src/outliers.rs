@@ -128,12 +128,14 @@ fn signed_root(hits: f64, rows: f64, share: f64) -> f64 {
 /// Divides by the scale of what is usual, where that is more than by chance.
 fn scaled(mut z: Vec<f64>) -> Vec<f64> {
     let mut sizes: Vec<f64> = z.iter().map(|z| z.abs()).collect();
-    let peaks = highest_peaks(&sizes, RARE_PEAKS);
     // An incident may last for much of a short log. What comes more often remains, and is usual.
-    if peaks.iter().map(ExactSizeIterator::len).sum::<usize>() as f64 <= RARE_PART_MAX * sizes.len() as f64 {
-        peaks.into_iter().for_each(|peak| sizes[peak].fill(f64::NAN));
-        sizes.retain(|size| !size.is_nan());
+    let mut room = (RARE_PART_MAX * sizes.len() as f64) as usize;
+    for peak in highest_peaks(&sizes, RARE_PEAKS) {
+        let Some(left) = room.checked_sub(peak.len()) else { break };
+        room = left;
+        sizes[peak].fill(f64::NAN);
     }
+    sizes.retain(|size| !size.is_nan());
     sizes.sort_by(f64::total_cmp);
     let of = |(quantile, deviate): (f64, f64)| at_quantile(&sizes, quantile) / deviate;
     let scale = QUANTILES.into_iter().map(of).fold(1.0, f64::max);

@@ -206,30 +206,27 @@ impl ReadingCounter<'_> {
 
     /// Counts the rows of readings, in as few passes as there is memory for.
     fn count(&mut self, readings: Vec<TypedReading>) -> Result<Vec<CountedReading>, ViewError> {
-        let (mut counted, mut batch, mut anywhere) = (Vec::new(), Vec::new(), 0);
+        let bytes_max = self.store.filter_bytes_max();
+        let (mut counted, mut batch, mut anywhere, mut taken) = (Vec::new(), Vec::new(), 0, 0);
         for reading in readings {
-            let asks = anywhere_of(&reading.filter);
-            if batch.len() == READINGS_PASS_MAX || anywhere + asks > ANYWHERE_MAX {
+            let (asks, bytes) = (anywhere_of(&reading.filter), reading.filter.bytes_of_values(self.store.threads()));
+            if bytes > bytes_max {
+                self.complete = false;
+                continue;
+            }
+            if batch.len() == READINGS_PASS_MAX || anywhere + asks > ANYWHERE_MAX || taken + bytes > bytes_max {
                 counted.append(&mut self.pass(std::mem::take(&mut batch))?);
-                anywhere = 0;
+                (anywhere, taken) = (0, 0);
             }
             anywhere += asks;
+            taken += bytes;
             batch.push(reading);
         }
         counted.append(&mut self.pass(batch)?);
         Ok(counted)
     }
 
-    fn pass(&mut self, mut readings: Vec<TypedReading>) -> Result<Vec<CountedReading>, ViewError> {
-        let mut room = self.store.filter_bytes_max();
-        let asked = readings.len();
-        readings.retain(|reading| {
-            let bytes = reading.filter.bytes_of_values(self.store.threads());
-            let fits = bytes <= room;
-            room -= if fits { bytes } else { 0 };
-            fits
-        });
-        self.complete &= readings.len() == asked;
+    fn pass(&mut self, readings: Vec<TypedReading>) -> Result<Vec<CountedReading>, ViewError> {
         if readings.is_empty() {
             return Ok(Vec::new());
         }
