@@ -435,7 +435,7 @@ fn columns_of_the_logs_own_and_clients_without_room_are_there_again() {
     let open = || cached.open_with(&["--format", format, "--memory", "320MiB", "--sessions", "8"]);
     let id = 300_000u64.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let asked = |opened: &Opened| {
-        let total = |filter: &str| opened.ask("view", &json!({"where": filter}))["lines"]["total"].as_u64();
+        let total = |filter: &str| opened.ask("view", &json!({"where": filter}))["lines"]["matching"].as_u64();
         [total("upstream_cache_status = HIT"), total(&format!("request_id = {id:032x}")), total("client = 10.4.147.224")]
     };
     let all = |opened: &Opened| {
