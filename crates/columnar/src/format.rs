@@ -115,13 +115,13 @@ impl RecordFormat {
         if is("csv") || is("tsv") {
             return Self::csv(head, given);
         }
+        // Of a log NULs are a hole, and other texts do not begin with them.
+        let is_text = !head.bytes.starts_with(b"\0");
+        let no_text = || (!is_text).then_some(ForeignContent::NO_TEXT);
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
-            // Texts do not begin with NULs; of a log they are a hole.
-            Ok((dialect, notes)) if dialect.names.len() > 1 && !head.bytes.starts_with(b"\0") => {
-                Ok(Recognised { format: Self::Csv(dialect), notes })
-            }
+            Ok((dialect, notes)) if dialect.names.len() > 1 && is_text => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
-            _ => Err(ForeignContent::of_head(&head.bytes).map_or_else(no_format, |foreign| {
+            _ => Err(ForeignContent::of_head(&head.bytes).or_else(no_text).map_or_else(no_format, |foreign| {
                 format!(
                     "this is {foreign}: no JSON, no access log and no table with separators. {}",
                     foreign.way_on(name, "convert")

@@ -74,10 +74,10 @@ pub enum TextKind {
     Markup,
 }
 
-/// Bytes of no format that is known, and no text.
-const NO_TEXT: &str = "binary data";
-
 impl ForeignContent {
+    /// Bytes of no format that is known, and no text.
+    pub const NO_TEXT: ForeignContent = ForeignContent::Binary("binary data");
+
     /// An archive or a known kind of binary data, by the first bytes.
     #[must_use]
     pub fn of_bytes(head: &[u8]) -> Option<ForeignContent> {
@@ -102,8 +102,7 @@ impl ForeignContent {
     /// The kind of an input that begins so, by its first bytes or by its first lines.
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<ForeignContent> {
-        let no_text = || head.starts_with(b"\0").then_some(ForeignContent::Binary(NO_TEXT));
-        Self::of_bytes(head).or_else(|| Self::of_lines(&super::detect::sample_lines(head))).or_else(no_text)
+        Self::of_bytes(head).or_else(|| Self::of_lines(&super::detect::sample_lines(head)))
     }
 
     /// The kind of most of the lines, where it is one kind.
@@ -112,7 +111,7 @@ impl ForeignContent {
         let lines: Vec<&[u8]> = lines.iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
         let most = |is: &dyn Fn(&[u8]) -> bool| lines.iter().filter(|line| is(line)).count() * 2 > lines.len();
         if most(&is_binary) {
-            return Some(ForeignContent::Binary(NO_TEXT));
+            return Some(Self::NO_TEXT);
         }
         if lines.first().is_some_and(|line| is_markup(line)) {
             return Some(ForeignContent::Text(TextKind::Markup));
