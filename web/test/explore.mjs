@@ -392,6 +392,27 @@ const steps = {
     await grid.getByRole('columnheader', { name: 'took' }).waitFor()
   },
 
+  async 'unusual spans are named unasked; a press on one zooms to it and explains it'(page) {
+    await clearView(page)
+    await page.evaluate(() => scrollTo(0, 0))
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid=unusual-span]').length === 3)
+    const spans = at(page, 'unusual-span')
+    const said = (await spans.allTextContents()).sort((a, b) => a.localeCompare(b))
+    assert.match(said[0], /^08 Mar 2025 .*\/checkout: errors \(500\), \d+ of \d+$/)
+    assert.match(said[1], /^12 Mar 2025 .*203\.0\.113\.0\/24: \d+ % of requests$/)
+    assert.match(said[2], /^15 Mar 2025 .*198\.51\.100\.7: \d+ % of requests$/)
+    assert.equal(await at(page, 'unusual-marks').locator('span').count(), 3)
+    await accessible(page)
+    await shoot(page, 'unusual', { about: 'unusual', large: true })
+    await spans.filter({ hasText: '/checkout' }).click()
+    await page.waitForFunction(() => /from=/.test(location.hash))
+    await at(page, 'findings').waitFor()
+    assert.match(await at(page, 'findings').textContent(), /\/checkout|500/)
+    await accessible(page)
+    await page.keyboard.press('Escape')
+    await clearView(page)
+  },
+
   async 'explain: a broken deployment is the first find, and one press away'(page) {
     await page.evaluate(() => scrollTo(0, 0))
     await drag(page, 0.371, 0.407, { shift: true })

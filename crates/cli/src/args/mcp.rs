@@ -13,9 +13,10 @@ Examples:
 /// and output)
 ///
 /// Its tools are reports on access logs, unusual spans, Explain and Compare, a search, counts,
-/// columns, rows, summaries, and SQL. Every answer has a limit on its length and its time. Only files
-/// below --root are read, no address is, and nothing is written. One question is worked on at a
-/// time, by a process of its own that keeps within --memory; this one takes up to 32 MiB beside it.
+/// columns, rows, summaries, and SQL. Every answer has a limit on its length and its time. Only
+/// files below --root are read, no address is, and nothing is written. One question is answered at
+/// a time, by a process of its own that keeps within --memory; this one takes up to 32 MiB beside
+/// it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct McpArgs {

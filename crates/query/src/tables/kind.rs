@@ -32,7 +32,7 @@ pub(crate) struct TableOptions {
     pub(super) widen: bool,
     /// The guess about a file was told.
     guess_said: AtomicBool,
-    /// Where there are any, no other file is read, and no address.
+    /// Folders outside of which no file is read, and no address.
     pub(super) roots: Option<Roots>,
 }
 

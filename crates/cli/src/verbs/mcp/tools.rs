@@ -35,10 +35,10 @@ pub(super) struct FileTools {
     roots: Roots,
 }
 
-/// Question for the report on an access log.
+/// Arguments of `log_report`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReportAsked {
+struct ReportArguments {
     /// Path of the log
     file: String,
     /// First moment: 2026-01-27T14:10:00, or a date
@@ -51,18 +51,18 @@ struct ReportAsked {
     top: Option<u32>,
 }
 
-/// Question for the unusual spans of a log.
+/// Arguments of `log_findings`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FindingsAsked {
+struct FindingsArguments {
     /// Path of the log
     file: String,
 }
 
-/// Question for the reasons of a span.
+/// Arguments of `log_explain`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ExplainAsked {
+struct ExplainArguments {
     /// Path of the log
     file: String,
     /// First moment of the span: 2026-01-27T14:10:00
@@ -75,10 +75,10 @@ struct ExplainAsked {
     top: Option<u32>,
 }
 
-/// Question for the differences of two spans.
+/// Arguments of `log_compare`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CompareAsked {
+struct CompareArguments {
     /// Path of the log
     file: String,
     /// First span: 2026-01-27T14:00..2026-01-27T15:00
@@ -91,10 +91,10 @@ struct CompareAsked {
     top: Option<u32>,
 }
 
-/// Question for the lines of files.
+/// Arguments of `search`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchAsked {
+struct SearchArguments {
     /// A regular expression (of Rust's regex)
     pattern: String,
     /// Paths of files; folders are searched with all below them
@@ -117,26 +117,26 @@ struct SearchAsked {
     limit: Option<u32>,
 }
 
-/// Question for the sizes of files.
+/// Arguments of `count`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CountAsked {
+struct CountArguments {
     /// Paths of files
     files: Vec<String>,
 }
 
-/// Question for the columns of a file.
+/// Arguments of `columns`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ColumnsAsked {
+struct ColumnsArguments {
     /// Path of the file: JSON, CSV, a log, Parquet or Arrow
     file: String,
 }
 
-/// Question for the first rows of a file.
+/// Arguments of `rows`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RowsAsked {
+struct RowsArguments {
     /// Path of the file: JSON, CSV, a log, Parquet or Arrow
     file: String,
     /// Only these columns
@@ -146,10 +146,10 @@ struct RowsAsked {
     limit: Option<u32>,
 }
 
-/// Question for a summary of the columns of a file.
+/// Arguments of `summary`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SummaryAsked {
+struct SummaryArguments {
     /// Path of the file: JSON, CSV, a log, Parquet or Arrow
     file: String,
     /// Only rows that meet this condition: level = error and duration_ms > 250
@@ -158,10 +158,10 @@ struct SummaryAsked {
     top: Option<u32>,
 }
 
-/// Question in SQL.
+/// Arguments of `query`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct QueryAsked {
+struct QueryArguments {
     /// One SELECT statement of DataFusion's SQL. Tables are paths in single quotes:
     /// SELECT status, count(*) FROM 'access.log' GROUP BY status
     sql: String,
@@ -178,7 +178,7 @@ impl FileTools {
     )]
     async fn log_report(
         &self,
-        Parameters(asked): Parameters<ReportAsked>,
+        Parameters(asked): Parameters<ReportArguments>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let mut args = words(["logs", "--json"]);
@@ -194,7 +194,7 @@ impl FileTools {
     )]
     async fn log_findings(
         &self,
-        Parameters(asked): Parameters<FindingsAsked>,
+        Parameters(asked): Parameters<FindingsArguments>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         self.of_file(AnswerForm::Document, words(["logs", "--findings", "--json"]), &asked.file, &context).await
@@ -205,7 +205,7 @@ impl FileTools {
     )]
     async fn log_explain(
         &self,
-        Parameters(asked): Parameters<ExplainAsked>,
+        Parameters(asked): Parameters<ExplainArguments>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let mut args = words(["logs", "--json"]);
@@ -220,7 +220,7 @@ impl FileTools {
     )]
     async fn log_compare(
         &self,
-        Parameters(asked): Parameters<CompareAsked>,
+        Parameters(asked): Parameters<CompareArguments>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         if [&asked.a, &asked.b].iter().any(|span| !span.contains("..") || span.starts_with('-')) {
@@ -233,7 +233,11 @@ impl FileTools {
     }
 
     #[tool(description = "Lines of files that match a pattern, with their numbers; files of any size, compressed ones too")]
-    async fn search(&self, Parameters(asked): Parameters<SearchAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn search(
+        &self,
+        Parameters(asked): Parameters<SearchArguments>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut args = words(["grep", "--recursive", "--with-filename"]);
         if asked.count {
             args.push("--count".into());
@@ -249,17 +253,21 @@ impl FileTools {
     }
 
     #[tool(description = "Lines, bytes and the longest line of files, decoded; JSON")]
-    async fn count(&self, Parameters(asked): Parameters<CountAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn count(&self, Parameters(asked): Parameters<CountArguments>, context: RequestContext<RoleServer>) -> CallToolResult {
         self.of_files(AnswerForm::Document, words(["count", "--json"]), &asked.files, &context).await
     }
 
     #[tool(description = "Columns of a file with their types")]
-    async fn columns(&self, Parameters(asked): Parameters<ColumnsAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn columns(
+        &self,
+        Parameters(asked): Parameters<ColumnsArguments>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         self.of_file(AnswerForm::Lines, words(["schema"]), &asked.file, &context).await
     }
 
     #[tool(description = "First rows of a file, as JSON lines")]
-    async fn rows(&self, Parameters(asked): Parameters<RowsAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn rows(&self, Parameters(asked): Parameters<RowsArguments>, context: RequestContext<RoleServer>) -> CallToolResult {
         let mut args = words(["head", "--json"]);
         option(&mut args, "--number", Some(limit(asked.limit)));
         option(&mut args, "--columns", (!asked.columns.is_empty()).then(|| asked.columns.join(",")));
@@ -267,7 +275,11 @@ impl FileTools {
     }
 
     #[tool(description = "Summary of all columns of a file: top values of texts, quantiles of numbers, rows over time; JSON")]
-    async fn summary(&self, Parameters(asked): Parameters<SummaryAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn summary(
+        &self,
+        Parameters(asked): Parameters<SummaryArguments>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut args = words(["summary", "--json"]);
         option(&mut args, "--where", asked.r#where);
         option(&mut args, "--top", asked.top.map(|top| top.clamp(1, LIMIT_MAX).to_string()));
@@ -275,7 +287,7 @@ impl FileTools {
     }
 
     #[tool(description = "Result of SQL over files where they lie (logs, JSON, CSV, Parquet, Arrow), as JSON lines")]
-    async fn query(&self, Parameters(asked): Parameters<QueryAsked>, context: RequestContext<RoleServer>) -> CallToolResult {
+    async fn query(&self, Parameters(asked): Parameters<QueryArguments>, context: RequestContext<RoleServer>) -> CallToolResult {
         let mut args = words(["--to", "ndjson"]);
         for root in self.roots.folders() {
             option(&mut args, "--root", Some(root));
