@@ -4,7 +4,7 @@
 use crate::candidates::CandidateField;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, REQUEST_TIME, STATUS, TIME, UPSTREAM_TIME};
-use crate::segment::{CodedColumnRef, Segment};
+use crate::segment::{CodedColumnRef, Segment, biased};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::timeline::{Axis, BucketRun, NO_BUCKET};
 use crate::view::ViewError;
@@ -23,6 +23,8 @@ pub(crate) struct OutcomeCount {
     pub(crate) refused: u32,
     /// Rows that say how long they took.
     pub(crate) timed: u32,
+    /// Rows with a size.
+    pub(crate) sized: u32,
     /// Sum of the logarithms of how long they took, as [`log_steps`] has them.
     pub(crate) time_steps: u64,
     /// The same of their sizes.
@@ -35,6 +37,7 @@ impl OutcomeCount {
         self.errors = self.errors.saturating_add(other.errors);
         self.refused = self.refused.saturating_add(other.refused);
         self.timed = self.timed.saturating_add(other.timed);
+        self.sized = self.sized.saturating_add(other.sized);
         self.time_steps += other.time_steps;
         self.size_steps += other.size_steps;
     }
@@ -77,7 +80,17 @@ impl WatchedField {
         let slots = first..first + codes.len();
         Self { field, codes, slots, slot_of }
     }
+
+    /// Gives the memory of its table back: its rows are no longer counted.
+    pub(crate) fn end(&mut self) {
+        self.slot_of = Vec::new();
+    }
 }
+
+/// Part of the rows, on either side, whose times are passed over where nearly all others are close
+/// together; and the part of the axis, as a divisor, that is close.
+const STRAY_PART: f64 = 0.0005;
+const NARROWER: usize = 4;
 
 /// Counts by bucket and slot.
 pub(crate) struct OutcomeCounts {
@@ -93,6 +106,29 @@ impl OutcomeCounts {
 
     pub(crate) fn get(&self, bucket: usize, slot: usize) -> &OutcomeCount {
         &self.counts[bucket * self.slots + slot]
+    }
+
+    /// All rows that were counted.
+    pub(crate) fn rows(&self) -> u64 {
+        (0..self.axis.buckets).map(|bucket| u64::from(self.get(bucket, ALL).hits)).sum()
+    }
+
+    /// The times of nearly all rows, as in segments, where these are a small part of the axis.
+    pub(crate) fn times_of_most(&self) -> Option<(u64, u64)> {
+        let stray = (self.rows() as f64 * STRAY_PART) as u64;
+        let passed = |buckets: &mut dyn Iterator<Item = usize>| {
+            let mut seen = 0;
+            let is_stray = |bucket: &usize| {
+                seen += u64::from(self.get(*bucket, ALL).hits);
+                seen <= stray
+            };
+            buckets.take_while(is_stray).count()
+        };
+        let from = passed(&mut (0..self.axis.buckets));
+        let to = self.axis.buckets - passed(&mut (0..self.axis.buckets).rev());
+        let is_small = from < to && (to - from) * NARROWER < self.axis.buckets;
+        let time = |bucket: usize, less_us: i64| biased(self.axis.start(bucket).saturating_mul(1_000_000) - less_us);
+        is_small.then(|| (time(from, 0), time(to, 1)))
     }
 
     /// A slot over time, `width` buckets at a time; those at the end that are fewer are left out.
@@ -112,7 +148,7 @@ impl RowStore {
         &self,
         snapshot: &Snapshot,
         axis: Axis,
-        fields: &[WatchedField],
+        fields: &[&WatchedField],
         control: &Control,
     ) -> Result<OutcomeCounts, ViewError> {
         let slots = fields.iter().map(|field| field.slots.end).max().unwrap_or(1);
@@ -135,7 +171,7 @@ impl RowStore {
     fn count_buckets(
         &self,
         segment: &Segment,
-        fields: &[WatchedField],
+        fields: &[&WatchedField],
         scratch: &mut SegmentScratch,
         counts: &Mutex<OutcomeCounts>,
     ) -> io::Result<()> {
@@ -190,7 +226,7 @@ const LEAST_BYTES: u64 = 100;
 
 /// Several sums in one number: a segment has at most 2^16 rows.
 const FIELD_BITS: u32 = 20;
-const TIMED_BITS: u32 = 32;
+const STEPS_BITS: u32 = 32;
 
 /// Buffers of a segment.
 #[derive(Default)]
@@ -247,12 +283,12 @@ impl SegmentScratch {
         weights.extend(rows.iter().map(|row| [of_status[statuses.codes.get(usize::from(*row)) as usize], 0, 0]));
         let mut at = 0;
         took.each(rows, |_, micros| {
-            weights[at][1] = micros.map_or(0, |micros| 1 << TIMED_BITS | log_steps(micros.saturating_add(LEAST_MICROS)));
+            weights[at][1] = micros.map_or(0, |micros| steps_of_one(micros.saturating_add(LEAST_MICROS)));
             at += 1;
         });
         at = 0;
         sizes.each(rows, |_, bytes| {
-            weights[at][2] = bytes.map_or(0, |bytes| log_steps(bytes.saturating_add(LEAST_BYTES)));
+            weights[at][2] = bytes.map_or(0, |bytes| steps_of_one(bytes.saturating_add(LEAST_BYTES)));
             at += 1;
         });
         Ok(())
@@ -294,15 +330,21 @@ fn outcome(status: u32) -> u64 {
     1 | u64::from(status >= 500) << FIELD_BITS | u64::from((400..500).contains(&status)) << (2 * FIELD_BITS)
 }
 
+/// One row, and the steps of its number.
+fn steps_of_one(number: u64) -> u64 {
+    1 << STEPS_BITS | log_steps(number)
+}
+
 fn parts([hits, time, size]: &[u64; 3]) -> OutcomeCount {
     let field = |number: u32| (hits >> (number * FIELD_BITS) & ((1 << FIELD_BITS) - 1)) as u32;
     OutcomeCount {
         hits: field(0),
         errors: field(1),
         refused: field(2),
-        timed: (time >> TIMED_BITS) as u32,
-        time_steps: time & ((1 << TIMED_BITS) - 1),
-        size_steps: *size,
+        timed: (time >> STEPS_BITS) as u32,
+        sized: (size >> STEPS_BITS) as u32,
+        time_steps: time & ((1 << STEPS_BITS) - 1),
+        size_steps: size & ((1 << STEPS_BITS) - 1),
     }
 }
 
@@ -322,9 +364,9 @@ mod tests {
     fn parts_of_a_sum() {
         let mut sums = [0; 3];
         for status in [200, 404, 500, 503, 0] {
-            add(&mut sums, &[outcome(status), 1 << TIMED_BITS | 5, 7]);
+            add(&mut sums, &[outcome(status), 1 << STEPS_BITS | 5, if status == 0 { 0 } else { 1 << STEPS_BITS | 7 }]);
         }
-        let expected = OutcomeCount { hits: 5, errors: 2, refused: 1, timed: 5, time_steps: 25, size_steps: 35 };
+        let expected = OutcomeCount { hits: 5, errors: 2, refused: 1, timed: 5, sized: 4, time_steps: 25, size_steps: 28 };
         assert_eq!(parts(&sums), expected);
     }
 }

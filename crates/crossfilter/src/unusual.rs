@@ -19,7 +19,7 @@ use serde::Serialize;
 
 /// Buckets of all rows at most, with so many rows each on average; fewer than the least say
 /// nothing.
-const FINE_BUCKETS_MAX: u64 = 5_500;
+const FINE_BUCKETS_MAX: u64 = 4_700;
 const FINE_ROWS_MIN: u64 = 10;
 const BUCKETS_MIN: usize = 24;
 
@@ -56,6 +56,10 @@ const OWN_MORE_GAP_MIN: f64 = 8.0;
 /// part of them at least.
 const KNOWN_Z_MIN: f64 = 20.0;
 const KNOWN_PART: f64 = 0.1;
+
+/// Part of all rows from which on a value says nothing of its own: what happens to it happens to
+/// all.
+const MOST_PART: f64 = 0.9;
 
 /// Part of an effect that, a day or a week before or after, makes it a habit, and its deviation at
 /// least.
@@ -164,14 +168,14 @@ impl RowStore {
         let (snapshot, base) = self.up_to_date(control)?;
         let rows: u64 = snapshot.segments.iter().map(|segment| segment.rows as u64).sum();
         let dropped = snapshot.rows_dropped;
-        let axes = axes(&snapshot, rows).filter(|_| !self.schema().is_table());
-        let Some((fine, coarse)) = axes else {
+        let times = snapshot.times().filter(|_| !self.schema().is_table());
+        let counted = times.map(|times| self.of_most(&snapshot, times, rows, control)).transpose()?.flatten();
+        let Some(MostRows { of_all, coarse, stray }) = counted else {
             return Ok(UnusualSpans { spans: Vec::new(), rows, dropped, values: 0, tried: 0, exact: dropped == 0 });
         };
         let all = self.sums_in(&snapshot, &base, &View::default(), control)?;
-        let fields = self.watched(&all, coarse.buckets);
-        let of_all = self.bucket_counts(&snapshot, fine, &[], control)?;
-        let of_values = self.bucket_counts(&snapshot, coarse, &fields, control)?;
+        let (mut fields, has_all) = self.watched(&all, coarse.buckets);
+        let of_values = self.bucket_counts(&snapshot, coarse, &fields.iter().collect::<Vec<_>>(), control)?;
         let mut search = OutlierSearch::default();
         FINE_WIDTHS.iter().for_each(|width| search.all_rows(&of_all, *width));
         for (number, field) in fields.iter().enumerate() {
@@ -181,6 +185,7 @@ impl RowStore {
         let clusters = clustered(outliers);
         let values = of_values.slots - 1;
         drop(of_values);
+        fields.iter_mut().for_each(WatchedField::end);
         let spans = self.spans(&snapshot, &of_all, &fields, &clusters, control)?;
         let has_groups = || self.dictionaries.iter().any(|dictionary| dictionary.lock().has_groups());
         Ok(UnusualSpans {
@@ -189,20 +194,51 @@ impl RowStore {
             dropped,
             values,
             tried: search.tried,
-            exact: dropped == 0 && !has_groups() && !self.has_cut(),
+            exact: dropped + stray == 0 && has_all && !has_groups() && !self.has_cut(),
         })
     }
 
-    /// Memory of the counts.
-    fn unusual_bytes(&self) -> usize {
-        self.rates_bytes().clamp(RATES_BYTES_MIN, UNUSUAL_BYTES_MAX) as usize
+    /// Counts all rows over the time that nearly all of them have: a single line with another year
+    /// would make one bucket of all others. `None` where there is too little.
+    fn of_most(
+        &self,
+        snapshot: &Snapshot,
+        mut times: (u64, u64),
+        rows: u64,
+        control: &Control,
+    ) -> Result<Option<MostRows>, ViewError> {
+        let mut timed = None;
+        loop {
+            let Some((fine, coarse)) = axes(times, rows) else { return Ok(None) };
+            let of_all = self.bucket_counts(snapshot, fine, &[], control)?;
+            let counted = of_all.rows();
+            let stray = *timed.get_or_insert(counted) - counted;
+            match of_all.times_of_most() {
+                Some(most) => times = most,
+                None => return Ok(Some(MostRows { of_all, coarse, stray })),
+            }
+        }
     }
 
-    /// The values with most rows of each field, as many as there is memory for.
-    fn watched(&self, all: &CountedViews, buckets: usize) -> Vec<WatchedField> {
-        let fields = self.fields();
-        let slots_bytes: usize = fields.iter().map(|field| size_of::<u32>() * self.codes_of(field.index)).sum();
-        let bytes = self.unusual_bytes().saturating_sub(slots_bytes + FINE_BYTES);
+    /// The values with most rows of each field, as many as there is memory for, and whether there
+    /// is some for each field.
+    fn watched(&self, all: &CountedViews, buckets: usize) -> (Vec<WatchedField>, bool) {
+        let mut fields = self.fields();
+        let asked = fields.len();
+        // Half for the tables of the codes, of which one more is needed to make each.
+        let mut bytes = self.rates_bytes().max(RATES_BYTES_MIN) as usize;
+        let mut tables = bytes / 2;
+        let table = |field: &CandidateField| 2 * size_of::<u32>() * self.codes_of(field.index);
+        let mut sizes: Vec<usize> = fields.iter().map(table).collect();
+        sizes.sort_unstable();
+        let mut largest = 0;
+        for size in sizes {
+            let Some(left) = tables.checked_sub(size) else { break };
+            (tables, largest) = (left, size);
+        }
+        fields.retain(|field| table(field) <= largest);
+        bytes = bytes / 2 + tables;
+        let bytes = bytes.min(UNUSUAL_BYTES_MAX as usize).saturating_sub(FINE_BYTES);
         let slots = bytes / (buckets * (size_of::<OutcomeCount>() + SERIES_BYTES));
         let weight = |field: &CandidateField| match field.index {
             PATH | CLIENT => 5,
@@ -221,7 +257,8 @@ impl RowStore {
             first = field.slots.end;
             watched.push(field);
         }
-        watched
+        let has_all = watched.len() == asked;
+        (watched, has_all)
     }
 
     /// Counts the lead of each cluster finely, and says what it was.
@@ -233,22 +270,33 @@ impl RowStore {
         clusters: &[OutlierCluster],
         control: &Control,
     ) -> Result<Vec<UnusualSpan>, ViewError> {
-        let mut leads = Vec::new();
+        let code = |lead: &Outlier| {
+            let watched = &fields[lead.field?];
+            Some(watched.codes[lead.slot - watched.slots.start])
+        };
         let mut first = ALL + 1;
-        for lead in clusters.iter().map(|cluster| cluster.outliers[0]) {
-            let Some(watched) = lead.field.map(|field| &fields[field]) else { continue };
-            let code = watched.codes[lead.slot - watched.slots.start];
-            leads.push(WatchedField::new(watched.field.clone(), vec![code], first, self.codes_of(watched.field.index)));
-            first += 1;
+        let mut leads: Vec<Option<WatchedField>> = Vec::new();
+        for (number, watched) in fields.iter().enumerate() {
+            let of_field = clusters.iter().map(|cluster| &cluster.outliers[0]).filter(|lead| lead.field == Some(number));
+            let mut codes: Vec<u32> = of_field.filter_map(code).collect();
+            codes.sort_unstable();
+            codes.dedup();
+            let column_codes = self.codes_of(watched.field.index);
+            let lead = (!codes.is_empty()).then(|| WatchedField::new(watched.field.clone(), codes, first, column_codes));
+            first = lead.as_ref().map_or(first, |lead| lead.slots.end);
+            leads.push(lead);
         }
-        let counts = self.bucket_counts(snapshot, of_all.axis, &leads, control)?;
+        let slot_of = |lead: &Outlier| {
+            let watched = leads[lead.field?].as_ref()?;
+            Some(watched.slots.start + watched.codes.iter().position(|own| Some(*own) == code(lead))?)
+        };
+        let watched: Vec<&WatchedField> = leads.iter().flatten().collect();
+        let counts = self.bucket_counts(snapshot, of_all.axis, &watched, control)?;
         let mut spans = Vec::new();
-        let mut next = ALL + 1;
         for cluster in clusters {
             let OutlierCluster { from, to, outliers } = cluster;
             let lead = Outlier { from: *from, to: *to, ..outliers[0] };
-            let slot = if lead.field.is_some() { next } else { ALL };
-            next += usize::from(slot != ALL);
+            let slot = slot_of(&lead).unwrap_or(ALL);
             let filter = |outlier: &Outlier| {
                 let watched = &fields[outlier.field?];
                 Some(watched.field.test(watched.codes[outlier.slot - watched.slots.start]).filter(self))
@@ -269,12 +317,19 @@ impl RowStore {
     }
 }
 
+/// All rows over the time of nearly all, an axis for values, and the number of rows that are not in
+/// that time.
+struct MostRows {
+    of_all: OutcomeCounts,
+    coarse: Axis,
+    stray: u64,
+}
+
 /// Companions of a span at most.
 const COMPANIONS_MAX: usize = 5;
 
 /// A fine axis for all rows, and a coarse one for values; `None` where there is too little.
-fn axes(snapshot: &Snapshot, rows: u64) -> Option<(Axis, Axis)> {
-    let (first, last) = snapshot.times()?;
+fn axes((first, last): (u64, u64), rows: u64) -> Option<(Axis, Axis)> {
     let axis = |most: u64, rows_min: u64| Axis::new(first, last, most.min(rows / rows_min) as usize);
     let (fine, coarse) = (axis(FINE_BUCKETS_MAX, FINE_ROWS_MIN), axis(COARSE_BUCKETS_MAX, COARSE_ROWS_MIN));
     (coarse.buckets >= BUCKETS_MIN).then_some((fine, coarse))
@@ -318,7 +373,12 @@ impl OutlierSearch {
         // One kind after the other: the series of all values take as much memory as their counts.
         let is_told = |kind: &UnusualKind| field.field.is_asked_for() || !OF_ANSWERS.contains(kind);
         for kind in KINDS.into_iter().filter(is_told) {
-            let series = |slot: usize| Some((slot, series_of(kind, &counts.windows(slot, width), Some(&all))?));
+            let series = |slot: usize| {
+                let windows = counts.windows(slot, width);
+                let hits: f64 = of(&windows, |window| window.hits).iter().sum();
+                let is_special = hits <= MOST_PART * all.iter().sum::<f64>();
+                is_special.then(|| Some((slot, series_of(kind, &windows, Some(&all))?))).flatten()
+            };
             let series = field.slots.clone().filter_map(series).collect();
             self.take(OutlierSeries { kind, field: Some(number), series }, &span, &all);
         }
@@ -375,7 +435,7 @@ fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[f64]>) -
         (UnusualKind::Errors, _) => share(of(windows, |window| window.errors), ERRORS_MIN)?,
         (UnusualKind::Refused, _) => share(of(windows, |window| window.refused), HITS_MIN)?,
         (UnusualKind::Slower, _) => Series::of_mean(windows, |window| (window.timed, window.time_steps)),
-        (UnusualKind::Larger, _) => Series::of_mean(windows, |window| (window.hits, window.size_steps)),
+        (UnusualKind::Larger, _) => Series::of_mean(windows, |window| (window.sized, window.size_steps)),
         (_, None) => Series::of_rate(&hits, fewer),
         (_, Some(_)) if hits.iter().all(|hits| *hits < HITS_MIN) => return None,
         (_, Some(all)) if fewer => Series::of_share(&hits, all).fewer(),
@@ -525,7 +585,8 @@ fn refined(counts: &OutcomeCounts, slot: usize, outlier: &Outlier) -> Option<Unu
     };
     let (own, rest) = (join(&of_slot), join(&all));
     let (hits, rows, expected, ratio) = usual.numbers(&own, &rest, to - from);
-    Some(UnusualSpan {
+    let is_so = if outlier.kind == UnusualKind::Fewer { ratio < 1.0 } else { ratio > 1.0 };
+    is_so.then_some(UnusualSpan {
         from: axis.start(from),
         to: axis.start(to),
         kind: outlier.kind,
@@ -582,7 +643,7 @@ impl Usual {
             UnusualKind::Errors => f64::from(own.errors) - middle * f64::from(own.hits),
             UnusualKind::Refused => f64::from(own.refused) - middle * f64::from(own.hits),
             UnusualKind::Slower => own.time_steps as f64 / STEPS - middle * f64::from(own.timed),
-            UnusualKind::Larger => own.size_steps as f64 / STEPS - middle * f64::from(own.hits),
+            UnusualKind::Larger => own.size_steps as f64 / STEPS - middle * f64::from(own.sized),
         };
         if self.kind == UnusualKind::Fewer { -weight } else { weight }
     }
@@ -595,7 +656,7 @@ impl Usual {
             UnusualKind::Errors => (own.errors, own.hits),
             UnusualKind::Refused => (own.refused, own.hits),
             UnusualKind::Slower => (own.timed, own.hits),
-            UnusualKind::Larger => (own.hits, own.hits),
+            UnusualKind::Larger => (own.sized, own.hits),
         };
         let expected = match self.kind {
             UnusualKind::More | UnusualKind::Fewer if self.of_all => self.outside * buckets as f64,
@@ -621,7 +682,7 @@ fn level(kind: UnusualKind, of_all: bool, own: &OutcomeCount, all: &OutcomeCount
         UnusualKind::Errors => share(own.errors, own.hits),
         UnusualKind::Refused => share(own.refused, own.hits),
         UnusualKind::Slower => mean(own.time_steps, own.timed),
-        UnusualKind::Larger => mean(own.size_steps, own.hits),
+        UnusualKind::Larger => mean(own.size_steps, own.sized),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Folders outside of which nothing is read.
 
 use rorqual_pipe::{escaped_path, reason};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Folders whose files may be read, with links resolved.
@@ -33,21 +32,31 @@ impl Roots {
         path.canonicalize().is_ok_and(|file| self.0.iter().any(|root| file.starts_with(root)))
     }
 
+    /// True if a file or folder is below one of the folders, or would be if it were there. Of what is
+    /// elsewhere nothing is told, not even whether it is there.
+    #[must_use]
+    pub fn may_have(&self, path: &Path) -> bool {
+        let folder = || path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        self.contains(path) || !path.exists() && folder().is_some_and(|folder| self.contains(folder))
+    }
+
     /// The path of a file or folder with links resolved. A relative one is below the first folder
     /// that has it.
     ///
     /// # Errors
     /// A sentence, where there is none or it is not below a folder.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, String> {
-        let mut missing = io::Error::from(io::ErrorKind::NotFound);
-        for root in &self.0 {
-            match root.join(path).canonicalize() {
-                Ok(file) if self.contains(&file) => return Ok(file),
-                Ok(_) => return Err(format!("{}: is not below {}", escaped_path(path), self.named())),
-                Err(cause) => missing = cause,
+        let mut missing = None;
+        for place in self.0.iter().map(|root| root.join(path)).filter(|place| self.may_have(place)) {
+            match place.canonicalize() {
+                Ok(file) => return Ok(file),
+                Err(cause) => missing = Some(cause),
             }
         }
-        Err(format!("{}: {} (files are below {})", escaped_path(path), reason(&missing), self.named()))
+        Err(match missing {
+            Some(cause) => format!("{}: {} (files are below {})", escaped_path(path), reason(&cause), self.named()),
+            None => format!("{}: is not below {}", escaped_path(path), self.named()),
+        })
     }
 
     /// Names of the folders, for messages.

@@ -17,6 +17,7 @@ export class Suggester {
   answer = $state.raw<{ text: string; suggestions: Suggestions } | null>(null)
   /** Why there is no answer, in words. */
   trouble = $state<string | null>(null)
+  private asked = ''
 
   private latest = new Latest<Question, Suggestions>({
     send: ({ session, ...question }, signal) => viewApi.suggest(session, question, signal),
@@ -39,6 +40,9 @@ export class Suggester {
   ask(text: string, selection: Selection): void {
     const { session } = store.place
     if (session === null || text.trim() === '') return this.stop()
+    // What went wrong with another text says nothing of this one.
+    if (text !== this.asked) this.trouble = null
+    this.asked = text
     this.latest.ask({ session, ...selection, text, zone_seconds: store.zone })
   }
 

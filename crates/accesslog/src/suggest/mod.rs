@@ -129,9 +129,19 @@ fn as_recorded(column: TextColumn, text: &str) -> String {
 
 /// A text as a regular expression that is met in any case of its letters.
 pub fn in_any_case(text: &str) -> String {
-    format!("(?i){}", escaped(text))
+    format!("(?i){}", regex::escape(text))
 }
 
-pub(crate) fn escaped(text: &str) -> String {
-    text.chars().flat_map(|one| one.is_ascii_punctuation().then_some('\\').into_iter().chain([one])).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regex::Regex;
+
+    #[test]
+    fn every_sign_means_itself() {
+        let signs: String = (b'!'..=b'~').filter(u8::is_ascii_punctuation).map(char::from).collect();
+        assert!(Regex::new(&in_any_case(&signs)).expect("a pattern").is_match(&signs));
+        let tag = Regex::new(&in_any_case("<Script>")).expect("a pattern");
+        assert!(tag.is_match("/<SCRIPT>") && !tag.is_match("/script/"));
+    }
 }

@@ -4,7 +4,7 @@ use super::names::{ColumnKind, FILLERS, NEGATIONS, NamedColumn, SAYINGS, named, 
 use super::quantity::{TypedAmount, amount, comparison};
 use super::when::TypedClock;
 use super::words::{TypedWord, words};
-use super::{TYPED_PARTS_MAX, TypedContext, TypedReading, contains, equals, escaped, in_any_case, rank};
+use super::{TYPED_PARTS_MAX, TypedContext, TypedReading, contains, equals, in_any_case, rank};
 use crate::filter::{Filter, FilterError, FilterRegex, Network, NumberTest, TextTest, address, net, written_name};
 use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn, TextContent, integer_step};
 use std::net::IpAddr;
@@ -222,7 +222,10 @@ impl TypedReader<'_> {
         let is_name = word[..end].chars().all(|one| one.is_alphanumeric() || "_-.@$ ".contains(one)) && word.len() > 2;
         let column = named_or_near(self.schema(), &word[..end]).filter(|column| is_name && (!column.is_guess || end > 2))?;
         let rest = word[end..].trim_start_matches(':');
-        let (operator, value) = comparison(rest).or_else(|| Some(("~", rest.strip_prefix('~')?))).unwrap_or((":", rest));
+        // After a colon a text may begin with any sign.
+        let is_text = matches!(column.kind, ColumnKind::Text(_)) && word[end..].starts_with(':');
+        let compared = || comparison(rest).or_else(|| Some(("~", rest.strip_prefix('~')?)));
+        let (operator, value) = if is_text { (":", rest) } else { compared().unwrap_or((":", rest)) };
         let (value, used) = match value.trim_matches('"') {
             "" => (&*self.words.get(at + 1)?.text, 2),
             value => (value, 1),
@@ -294,6 +297,10 @@ impl TypedReader<'_> {
             let test = FilterRegex::new(value).ok().map(TextTest::Matches);
             let reading = |test| TypedReading::new(rank::PLAIN, format!("{name} ~ {value}"), Filter::Text(column, test));
             return test.map(reading).into_iter().collect();
+        }
+        // Texts have no order.
+        if operator.starts_with(['<', '>']) {
+            return Vec::new();
         }
         let seen = self.context.values.values_like(column, value);
         let mut readings: Vec<TypedReading> = self.network(column, value).into_iter().collect();
@@ -467,7 +474,7 @@ impl TypedReader<'_> {
     fn like(&self, word: &str) -> Option<TypedReading> {
         let is_pattern = word.contains('*') && word.chars().any(char::is_alphanumeric);
         self.schema().text("path").filter(|path| *path == TextColumn::PATH && is_pattern)?;
-        let pattern = word.split('*').map(escaped).collect::<Vec<_>>().join(".*");
+        let pattern = word.split('*').map(regex::escape).collect::<Vec<_>>().join(".*");
         let pattern = FilterRegex::new(&format!("^{pattern}$")).ok()?;
         let filter = Filter::Text(TextColumn::PATH, TextTest::Matches(pattern));
         Some(TypedReading::new(rank::PLAIN, format!("path like {word}"), filter))

@@ -37,7 +37,7 @@ impl TypedClock {
 
     /// Days of the rows, by this clock.
     fn days(self) -> RangeInclusive<i64> {
-        let day = |time_us: i64| (time_us + i64::from(self.zone_seconds) * SECOND_US).div_euclid(DAY_US);
+        let day = |time_us: i64| time_us.saturating_add(i64::from(self.zone_seconds) * SECOND_US).div_euclid(DAY_US);
         day(self.times_us.0)..=day(self.times_us.1)
     }
 
@@ -73,16 +73,16 @@ impl TypedClock {
     fn unix(self, text: &str) -> Option<(i64, i64)> {
         let second: i64 = text.parse().ok().filter(|_| text.len() == 10)?;
         let start = second * SECOND_US;
-        let is_near = (self.times_us.0 - DAY_US..self.times_us.1 + DAY_US).contains(&start);
+        let is_near = (self.times_us.0.saturating_sub(DAY_US)..self.times_us.1.saturating_add(DAY_US)).contains(&start);
         is_near.then_some((start, start + SECOND_US))
     }
 
     fn resolved(self, parts: &TimeParts) -> Vec<(i64, i64)> {
         let spans = self.dates(parts).into_iter().filter_map(|(first, days)| {
-            let start = first.checked_mul(DAY_US)? - self.zone_us(parts);
+            let start = first.checked_mul(DAY_US)?.checked_sub(self.zone_us(parts))?;
             Some(match parts.clock_us {
-                Some((clock, length)) => (start + clock, start + clock + length),
-                None => (start, start + days * DAY_US),
+                Some((clock, length)) => (start.checked_add(clock)?, start.checked_add(clock + length)?),
+                None => (start, start.checked_add(days * DAY_US)?),
             })
         });
         spans.collect()

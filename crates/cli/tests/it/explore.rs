@@ -137,6 +137,39 @@ fn findings_name_the_scanner_unasked() {
 }
 
 #[test]
+fn a_line_of_another_year_hides_no_finding() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let stray = "10.0.0.1 - - [01/Jan/1970:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"agent\"\n";
+    let file = folder.file("access.log", [text(&lines), stray.into()].concat());
+    let answer = &asked(&["--findings"], &file)["answer"];
+    let [finding] = &answer["findings"].as_array().expect("findings")[..] else { panic!("{answer}") };
+    assert_eq!((&finding["from"], &finding["to"]), (&json!(START + SCAN.start), &json!(START + SCAN.end)));
+    assert_eq!(answer["exact"], false);
+}
+
+#[test]
+fn lines_without_a_size_are_not_small() {
+    let folder = TestFolder::new();
+    // For a while no line says 304, which has no size.
+    let line = |number: u64| {
+        let (minute, second) = (number / 10 % 60, number % 10 * 6);
+        let answer = if number % 10 < 7 && !(2_000..2_200).contains(&number) { "304 -" } else { "200 700" };
+        format!("10.0.0.1 - - [31/Jan/2025:{:02}:{minute:02}:{second:02} +0000] \"GET / HTTP/1.1\" {answer}\n", number / 600)
+    };
+    let file = folder.file("access.log", (0..9_000).map(line).collect::<String>());
+    let answer = &asked(&["--findings"], &file)["answer"];
+    assert!(answer["findings"].as_array().expect("findings").iter().all(|finding| finding["kind"] != "larger"), "{answer}");
+}
+
+#[test]
+fn of_too_few_lines_findings_say_that_there_is_nothing_to_tell_by() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", text(&lines[..500]));
+    let shown = rorqual(&["logs", "--findings", &file]).run().exits(0);
+    assert!(shown.text().contains("Nothing to tell by"), "{}", shown.text());
+}
+
+#[test]
 fn explain_says_when_nothing_stands_out() {
     let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", text(&lines));

@@ -146,7 +146,7 @@ fn each_tool_answers_as_its_verb_does() {
     assert_eq!(explained["schema"], "rorqual.explain/1");
     let compared = parsed(client.told(
         "log_compare",
-        json!({"file": "access.log", "a": "2015-05-18T10:00..2015-05-18T12:00", "b": "2015-05-19T10:00..2015-05-19T12:00", "top": 2}),
+        json!({"file": "access.log", "a": "2015-05-18T10:00..2015-05-18T12:00", "b": "2015-05-19T10:00..2015-05-19T12:00"}),
     ));
     assert_eq!(compared["schema"], "rorqual.compare/1");
     assert_eq!(parsed(client.told("log_findings", json!({"file": "access.log"})))["schema"], "rorqual.findings/1");
@@ -195,6 +195,24 @@ fn long_answers_are_cut_and_say_so() {
 }
 
 #[test]
+fn a_file_that_can_not_be_read_is_told_beside_the_others() {
+    let folder = TestFolder::new();
+    folder.file("good.log", log(10));
+    // A gzip file that ends in its header.
+    folder.file("cut.gz", [0x1f, 0x8b, 8, 0, 0]);
+    let root = folder.text("");
+    let mut client = McpClient::start(&["--root", &root]);
+    let (texts, is_error) = client.call("count", json!({"files": ["good.log", "cut.gz"]}));
+    assert!(
+        !is_error && texts[0].starts_with("This answer is not of all that was asked for") && texts[0].contains("cut.gz"),
+        "{texts:?}"
+    );
+    assert!(texts[1].contains("\"lines\":10"), "{texts:?}");
+    let found = client.told("search", json!({"pattern": "GET", "files": ["good.log"], "limit": 2}));
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+#[test]
 fn a_question_that_waits_ends_by_its_time_or_when_it_is_cancelled() {
     let folder = TestFolder::new();
     folder.file("small.log", log(10));
@@ -225,12 +243,11 @@ fn the_server_ends_with_its_client_and_refuses_what_is_no_message() {
     let ended = server.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
     let mut client = McpClient::start(&["--root", &root]);
-    // It may end before it has read all.
-    let _ = client.input.write_all(&vec![b'x'; 3 << 20]);
-    let _ = client.input.flush();
-    let mut rest = String::new();
-    while client.output.read_line(&mut rest).is_ok_and(|read| read > 0) {}
-    assert!(client.server.wait().is_ok());
+    // A message that is too long is refused, and the next one is answered.
+    let long = "x".repeat(3 << 20);
+    let answer = client.request("tools/call", json!({"name": "count", "arguments": {"files": [long]}}));
+    assert!(answer.get("error").is_some(), "{answer}");
+    assert!(client.refused("count", json!({"files": ["missing"]})).contains("No such file"));
     let bad = Command::new(PROGRAM).args(["mcp", "--root", "/nowhere/at/all"]).output().expect("it runs");
     assert_eq!(bad.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&bad.stderr).contains("--root /nowhere/at/all"), "{bad:?}");

@@ -219,6 +219,10 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
     }
 }
 
+/// Large pages of a column that are looked at beforehand: a file may claim any number of them.
+/// Larger ones after these are refused while they are read.
+const PAGES_LOOKED_AT_MAX: usize = 1_000;
+
 /// Memory of the pages of columns with large ones that are held at once, one of each, stored and
 /// not. Where the first is small the others are not looked at, and are within their share.
 fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
@@ -242,7 +246,7 @@ fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: 
         };
         let stored = |page: PageHeader| if chunk.compression() == Compression::UNCOMPRESSED { 0 } else { page.stored_bytes };
         let held = |(_, page): (u64, PageHeader)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page));
-        std::iter::successors(page, next).map(held).max().unwrap_or(0)
+        std::iter::successors(page, next).take(PAGES_LOOKED_AT_MAX).map(held).max().unwrap_or(0)
     };
     let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_chunk).fold(0, usize::saturating_add);
     footer.row_groups().iter().map(of_group).max().unwrap_or(0)

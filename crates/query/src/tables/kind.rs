@@ -12,7 +12,7 @@ use rorqual_pipe::whole_file::OutputPath;
 use rorqual_shell::roots::Roots;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -85,11 +85,22 @@ impl TableOptions {
         FormatHints { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
     }
 
-    /// Refuses files that are not below a folder of `--root`.
-    pub(super) fn refuse_outside(&self, name: &str, paths: &[PathBuf]) -> Result<()> {
+    /// Refuses a name whose files are not below a folder of `--root`, before a folder is listed for
+    /// it.
+    pub(super) fn refuse_outside(&self, name: &str) -> Result<()> {
+        let is_pattern = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        let fixed: PathBuf = Path::new(name).components().take_while(|part| !is_pattern(part)).collect();
+        let path = if Path::new(name).exists() { PathBuf::from(name) } else { Path::new(".").join(fixed) };
         match &self.roots {
-            // Not by their own names: a pattern would list a folder.
-            Some(roots) if paths.iter().any(|path| !roots.contains(path)) => {
+            Some(roots) if !roots.may_have(&path) => plan_err!("'{name}': is not below {} (--root)", roots.named()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses the files of a name of which a link leads elsewhere.
+    pub(super) fn refuse_links(&self, name: &str, paths: &[PathBuf]) -> Result<()> {
+        match &self.roots {
+            Some(roots) if !paths.iter().all(|path| roots.contains(path)) => {
                 plan_err!("'{name}': is not below {} (--root)", roots.named())
             }
             _ => Ok(()),

@@ -25,8 +25,9 @@ impl TableFactory {
             self.known.take_inputs(&["/dev/stdin".into()]);
             return self.once(name, Path::new(name));
         }
+        self.known.refuse_outside(name)?;
         let paths = paths(name)?;
-        self.known.refuse_outside(name, &paths)?;
+        self.known.refuse_links(name, &paths)?;
         self.known.take_inputs(&paths);
         if let [path] = &paths[..]
             && !path.is_file()

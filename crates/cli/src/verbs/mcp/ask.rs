@@ -20,6 +20,9 @@ use tokio::time::timeout;
 /// Longest text of warnings that is passed on, in bytes.
 const NOTES_BYTES_MAX: usize = 4 << 10;
 
+/// Questions that wait for their turn at most: each holds its text.
+const WAITING_MAX: usize = 16;
+
 /// Exit code for "nothing found", as of grep.
 const NOTHING_FOUND: i32 = 1;
 
@@ -36,7 +39,7 @@ pub(super) enum AnswerForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerProgram {
     /// This one.
-    Itself,
+    ThisProgram,
     /// `rorqual-query`.
     Query,
 }
@@ -50,7 +53,9 @@ pub(super) struct Asker {
     flags: Vec<OsString>,
     answer_bytes_max: usize,
     time_max: Duration,
-    turns: Arc<Semaphore>,
+    /// One question is answered at a time.
+    permits: Arc<Semaphore>,
+    places: Arc<Semaphore>,
 }
 
 impl Asker {
@@ -61,7 +66,8 @@ impl Asker {
             flags: query::flags(&common.process),
             answer_bytes_max: usize::try_from(args.answer_max).unwrap_or(usize::MAX),
             time_max: Duration::from_secs(args.timeout.into()),
-            turns: Arc::new(Semaphore::new(1)),
+            permits: Arc::new(Semaphore::new(1)),
+            places: Arc::new(Semaphore::new(1 + WAITING_MAX)),
         }
     }
 
@@ -72,8 +78,11 @@ impl Asker {
         args: Vec<OsString>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResult {
+        let Ok(_place) = self.places.try_acquire() else {
+            return failed(format!("{WAITING_MAX} questions wait already: ask again after an answer"));
+        };
         let answered = async {
-            let _turn = self.turns.acquire().await;
+            let _permit = self.permits.acquire().await;
             let limit = self.time_max;
             timeout(limit, self.run((program, form), args)).await.unwrap_or_else(|_| {
                 let seconds = limit.as_secs();
@@ -91,11 +100,11 @@ impl Asker {
 
     async fn run(&self, (program, form): (AnswerProgram, AnswerForm), args: Vec<OsString>) -> CallToolResult {
         let path = match program {
-            AnswerProgram::Itself => self.itself.clone(),
+            AnswerProgram::ThisProgram => self.itself.clone(),
             AnswerProgram::Query => query::program(),
         };
         match self.run_program(&path, args).await {
-            Ok(ran) => self.told(form, ran),
+            Ok(ran) => self.result(form, ran),
             Err(cause) if program == AnswerProgram::Query => failed(query::not_started(&cause)),
             Err(cause) => failed(format!("{}: {}", path.display(), reason(&cause))),
         }
@@ -131,7 +140,7 @@ impl Asker {
         Ok(RanProgram { answer, is_cut, notes, status })
     }
 
-    fn told(&self, form: AnswerForm, ran: RanProgram) -> CallToolResult {
+    fn result(&self, form: AnswerForm, ran: RanProgram) -> CallToolResult {
         let RanProgram { mut answer, is_cut, notes, status } = ran;
         let notes = String::from_utf8_lossy(&notes).trim().to_owned();
         let limit = self.answer_bytes_max;
@@ -140,7 +149,8 @@ impl Asker {
                 "the answer is longer than {limit} bytes (--answer-max): ask for fewer values, or a span or a filter"
             ));
         }
-        if !is_cut && !status.success() && status.code() != Some(NOTHING_FOUND) {
+        let has_failed = !is_cut && !status.success() && status.code() != Some(NOTHING_FOUND);
+        if has_failed && answer.is_empty() {
             return failed(if notes.is_empty() { format!("it failed: {status}") } else { notes });
         }
         if is_cut {
@@ -156,7 +166,10 @@ impl Asker {
             content
                 .push(ContentBlock::text(format!("Cut: the answer is longer than {limit} bytes (--answer-max). Ask for less.")));
         }
-        if !notes.is_empty() {
+        if has_failed {
+            // As where one of several files can't be read. First, so that it is not overlooked.
+            content.insert(0, ContentBlock::text(format!("This answer is not of all that was asked for: {notes}")));
+        } else if !notes.is_empty() {
             content.push(ContentBlock::text(notes));
         }
         CallToolResult::success(content)

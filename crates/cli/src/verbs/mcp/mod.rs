@@ -13,11 +13,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio;
 use rorqual_pipe::reason;
 use rorqual_shell::roots::Roots;
-use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Builder;
 use tools::FileTools;
 
@@ -27,6 +23,9 @@ const MESSAGE_BYTES_MAX: usize = 1 << 20;
 pub(crate) fn run(common: &Common, args: &McpArgs) -> ExitStatus {
     if common.progress == TerminalWhen::Always {
         return message::error(&"mcp has no --progress");
+    }
+    if common.limit_rate.is_some() || common.process.stats {
+        return message::error(&"mcp has no --limit-rate and no --stats");
     }
     let current = [PathBuf::from(".")];
     let roots = match Roots::new(if args.root.is_empty() { &current } else { &args.root }) {
@@ -49,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &McpArgs) -> ExitStatus {
 async fn serve(tools: FileTools) -> ExitStatus {
     let mut ends = EndSignals::new();
     let (input, output) = stdio();
-    let transport = AsyncRwTransport::new_server(BoundedMessages { input, message_bytes: 0 }, output);
+    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX);
     let started = tokio::select! {
         started = tools.serve(transport) => started,
         () = ends.next() => return ExitStatus::Interrupted,
@@ -68,30 +67,5 @@ async fn serve(tools: FileTools) -> ExitStatus {
             cancel.cancel();
             ExitStatus::Interrupted
         }
-    }
-}
-
-/// Standard input, of which no message is longer than the limit: the reader of messages holds each
-/// whole.
-struct BoundedMessages<R> {
-    input: R,
-    /// Bytes since the last newline.
-    message_bytes: usize,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for BoundedMessages<R> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.input).poll_read(context, buffer))?;
-        let read = &buffer.filled()[before..];
-        self.message_bytes = match memchr::memrchr(b'\n', read) {
-            Some(newline) => read.len() - newline - 1,
-            None => self.message_bytes + read.len(),
-        };
-        if self.message_bytes > MESSAGE_BYTES_MAX {
-            let said = format!("a message is longer than {MESSAGE_BYTES_MAX} bytes, which is the limit");
-            return Poll::Ready(Err(io::Error::other(said)));
-        }
-        Poll::Ready(Ok(()))
     }
 }

@@ -18,6 +18,9 @@ use std::path::Path;
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 1_000;
 
+/// Values of each list of a comparison, which has each twice.
+const COMPARED: u32 = 5;
+
 /// Longest part of a line that a search shows, in bytes.
 const LINE_BYTES_SHOWN: &str = "2000";
 
@@ -87,7 +90,7 @@ struct CompareArguments {
     b: String,
     /// Only lines that this filter selects
     r#where: Option<String>,
-    /// Values of each list; 10 unless given
+    /// Values of each list; 5 unless given
     top: Option<u32>,
 }
 
@@ -162,7 +165,8 @@ struct SummaryArguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryArguments {
-    /// One SELECT statement of DataFusion's SQL. Tables are paths in single quotes:
+    /// One SELECT statement of DataFusion's SQL. Tables are paths in single quotes, relative to the
+    /// first folder:
     /// SELECT status, count(*) FROM 'access.log' GROUP BY status
     sql: String,
 }
@@ -228,7 +232,7 @@ impl FileTools {
         }
         let mut args = words(["logs", "--json", "--compare", &asked.a, &asked.b]);
         option(&mut args, "--where", asked.r#where);
-        option(&mut args, "--top", Some(top(asked.top)));
+        option(&mut args, "--top", Some(top(asked.top.or(Some(COMPARED)))));
         self.of_file(AnswerForm::Document, args, &asked.file, &context).await
     }
 
@@ -330,7 +334,7 @@ impl FileTools {
             }
         }
         args.splice(0..0, words(["--progress", "never", "--color", "never"]));
-        self.asker.ask((AnswerProgram::Itself, form), args, context).await
+        self.asker.ask((AnswerProgram::ThisProgram, form), args, context).await
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) fn print_asked(
 
 fn findings(out: &mut impl Write, found: &UnusualSpans) -> io::Result<()> {
     let tried = thousands(found.tried as u64);
+    if found.tried == 0 {
+        return writeln!(out, "\nNothing to tell by: there are too few lines, or too short a time.");
+    }
     if found.spans.is_empty() {
         return writeln!(
             out,
