@@ -32,8 +32,8 @@ impl Roots {
         path.canonicalize().is_ok_and(|file| self.0.iter().any(|root| file.starts_with(root)))
     }
 
-    /// True if a file or folder is below one of the folders, or would be if it were there. Of what is
-    /// elsewhere nothing is told, not even whether it is there.
+    /// True if a file or folder is below one of the folders, or would be if it were there. Of what
+    /// is elsewhere nothing is told, not even whether it is there.
     #[must_use]
     pub fn may_have(&self, path: &Path) -> bool {
         let folder = || path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });

@@ -450,7 +450,9 @@ fn columns_of_the_logs_own_and_clients_without_room_are_there_again() {
     first.end();
     let second = open();
     assert_eq!(second.kept_bytes(), cached.size());
-    assert_eq!((all(&second), asked(&second)), (everything, expected));
+    // In the same order: a value that was asked for is counted by itself from then on.
+    assert_eq!(asked(&second), expected);
+    assert_eq!(all(&second), everything);
     second.end();
     let kept_bytes = cached.size();
     cached.append(lines(400_000..400_300));
