@@ -72,7 +72,7 @@ fn a_word_is_read_by_the_columns_and_their_values() {
         ("10.1.*", "client = 10.1.0.0/16"),
         ("10.0.0.0/8", "client = 10.0.0.0/8"),
         ("2001:db8::1", "client = 2001:db8::1/128"),
-        ("images/logo", "path ~ \"(?i)images\\\\/logo\""),
+        ("images/logo", "path ~ \"(?i)images/logo\""),
         ("nowhere", "any contains \"nowhere\""),
         ("*.svg", "path ~ \"^.*\\\\.svg$\""),
         ("\"no where\"", "any contains \"no where\""),
