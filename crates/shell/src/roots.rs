@@ -36,8 +36,9 @@ impl Roots {
     /// is elsewhere nothing is told, not even whether it is there.
     #[must_use]
     pub fn may_have(&self, path: &Path) -> bool {
-        let folder = || path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        self.contains(path) || !path.exists() && folder().is_some_and(|folder| self.contains(folder))
+        let is_current = |place: &Path| place.as_os_str().is_empty();
+        let there = path.ancestors().find(|place| is_current(place) || place.symlink_metadata().is_ok());
+        there.is_some_and(|place| self.contains(if is_current(place) { Path::new(".") } else { place }))
     }
 
     /// The path of a file or folder with links resolved. A relative one is below the first folder
