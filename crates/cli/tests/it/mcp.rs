@@ -243,7 +243,7 @@ fn the_server_ends_with_its_client_and_refuses_what_is_no_message() {
     let ended = server.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
     let mut client = McpClient::start(&["--root", &root]);
-    // A message that is too long is passed over, as its number is not read; the next one is answered.
+    // One that is too long is passed over, as its number is not read; the next one is answered.
     let _ = client.ask("tools/call", json!({"name": "count", "arguments": {"files": ["x".repeat(3 << 20)]}}));
     assert!(client.refused("count", json!({"files": ["missing"]})).contains("No such file"));
     let bad = Command::new(PROGRAM).args(["mcp", "--root", "/nowhere/at/all"]).output().expect("it runs");
