@@ -8,7 +8,7 @@ use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::number_buckets::Threshold;
-use crate::panels::top_values;
+use crate::panels::{shown, top_values};
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
@@ -114,6 +114,12 @@ impl CandidateField {
         }
     }
 
+    /// The coded column of its texts, and the column derived from it that it is; `None` for the
+    /// status.
+    pub(crate) fn text_source(&self) -> Option<(usize, Option<TextColumn>)> {
+        self.column.map(source)
+    }
+
     /// The rows that have the value.
     pub(crate) fn test(&self, code: u32) -> CandidateTest {
         match self.column {
@@ -150,6 +156,11 @@ impl CandidateField {
     /// True if the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
         if self.column.is_some() { code > OTHERS && code < self.groups_start } else { code > NONE }
+    }
+
+    /// True if the code stands for values without a place.
+    pub(crate) fn is_unknown(&self, code: u32) -> bool {
+        self.column.is_some() && (code == OTHERS || code >= self.groups_start)
     }
 }
 
@@ -302,6 +313,14 @@ impl RowStore {
                 DRAWING.hash_one((&*self.schema().text_name(column), self.dictionaries[index].lock().text_of(derived, code)))
             }
             None => u64::from(code),
+        }
+    }
+
+    /// The text of a value, as it is shown.
+    pub(crate) fn value_text(&self, field: &CandidateField, code: u32) -> String {
+        match field.text_source() {
+            Some((index, derived)) => shown(self.dictionaries[index].lock().text_of(derived, code)),
+            None => code.to_string(),
         }
     }
 

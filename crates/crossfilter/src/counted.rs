@@ -461,7 +461,7 @@ impl Snapshot {
         self.segments.iter().filter_map(|segment| segment.times).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
+    pub(crate) fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
         let (first, last) = self.times()?;
         let first = view.from_us.map_or(first, |from| first.max(crate::segment::biased(from)));
         let last = view.to_us.map_or(last, |to| last.min(crate::segment::biased(to.saturating_sub(1))));

@@ -14,6 +14,7 @@
 //! This crate opens no socket, starts no runtime and knows no flag.
 
 mod bits;
+mod breakdown;
 mod builder;
 mod candidates;
 mod code_set;
@@ -62,6 +63,7 @@ mod urls;
 mod values;
 mod view;
 
+pub use breakdown::{Breakdown, BreakdownError, BreakdownMeasure, BreakdownMetric, BreakdownValue, BreakdownWanted, MetricSet};
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding, UnknownField};
 pub use number_buckets::{BucketScale, NumberBuckets};

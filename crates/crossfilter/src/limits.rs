@@ -168,6 +168,13 @@ pub const RATES_BYTES_MIN: u64 = 2 << 20;
 /// A million rows at a time.
 pub const RATES_BYTES_MAX: u64 = 128 << 20;
 
+/// Values that are ranked by a metric for which their rows are read, such as a quantile: those with
+/// most rows.
+pub const BREAKDOWN_RANKED_MAX: usize = 1_000;
+
+/// Values whose metrics an answer has at most.
+pub const BREAKDOWN_VALUES_MAX: usize = 100;
+
 /// Memory of values over time, where unusual spans are looked for; they take that of rates, which
 /// are not asked at the same time.
 pub const UNUSUAL_BYTES_MAX: u64 = 16 << 20;

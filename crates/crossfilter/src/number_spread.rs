@@ -15,8 +15,11 @@ use std::collections::HashMap;
 const BUCKET_BITS: u32 = 18;
 
 /// Buckets of a spread at most, of the spreads of a store's columns together; beyond them all are
-/// joined in pairs. A bucket takes up to 36 bytes.
+/// joined in pairs.
 const BUCKETS_MAX: usize = 1 << 16;
+
+/// Memory of a bucket at most.
+pub(crate) const BUCKET_BYTES: usize = 36;
 
 /// Buckets of one spread: numbers of 64 powers of two, and no fewer than these.
 const SPREAD_BUCKETS: (usize, usize) = (128, 1 << 12);
@@ -106,12 +109,16 @@ fn middle(bucket: u32, joined: u32, unit: NumberUnit) -> f64 {
 }
 
 impl NumberSpread {
-    /// Adds the numbers of the rows, in a store with so many columns of numbers.
-    pub(crate) fn count(&mut self, numbers: &CodedNumbers, rows: &[u16], unit: NumberUnit, columns: usize) {
+    /// Buckets of a spread at most, in a store with so many columns of numbers.
+    pub(crate) fn buckets_max(columns: usize) -> usize {
+        let (least, most) = SPREAD_BUCKETS;
+        (BUCKETS_MAX / columns.max(1)).clamp(least, most)
+    }
+
+    /// Adds the numbers of the rows; joins buckets where there are more than `buckets_max`.
+    pub(crate) fn count(&mut self, numbers: &CodedNumbers, rows: &[u16], unit: NumberUnit, buckets_max: usize) {
         let Some((least, most)) = numbers.extent(rows) else { return };
         self.widen(least, most);
-        let (least_buckets, most_buckets) = SPREAD_BUCKETS;
-        let buckets_max = (BUCKETS_MAX / columns.max(1)).clamp(least_buckets, most_buckets);
         let mut add = |code: u64, hits: u64| {
             if let Some(number) = numbers.number(code).map(|step| unit.value(step)) {
                 *self.buckets.entry(bucket(number, self.joined)).or_default() += hits;

@@ -30,7 +30,7 @@ const LOG_DEVIATION_MIN: f64 = 0.2;
 
 /// A series: for each window what was seen, what was expected, and how unusual that is.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Series {
+pub(crate) struct ScoredSeries {
     /// Standard deviations, positive where there is more than usual.
     pub(crate) z: Vec<f64>,
     pub(crate) seen: Vec<f64>,
@@ -39,7 +39,7 @@ pub(crate) struct Series {
     pub(crate) effects: Vec<f64>,
 }
 
-impl Series {
+impl ScoredSeries {
     /// A share: of `rows` in each window `hits` are expected to be as many as usual.
     pub(crate) fn of_share(hits: &[f64], rows: &[f64]) -> Self {
         let share = usual_share(hits, rows);
@@ -223,7 +223,7 @@ mod tests {
         let rows = vec![100.0; 40];
         let mut hits = vec![10.0; 40];
         hits[7] = 90.0;
-        let series = Series::of_share(&hits, &rows);
+        let series = ScoredSeries::of_share(&hits, &rows);
         assert!(series.z[7] > 15.0 && series.z[8].abs() < 0.5, "{:?}", series.z);
         assert!((series.expected[7] - 10.0).abs() < 0.1);
     }
@@ -232,7 +232,7 @@ mod tests {
     fn a_rate_that_breaks_down() {
         let mut hits: Vec<f64> = (0..60).map(|at| 300.0 + f64::from(at) + f64::from(at % 3) * 20.0).collect();
         hits[30] = 0.0;
-        let series = Series::of_rate(&hits, true);
+        let series = ScoredSeries::of_rate(&hits, true);
         assert!(series.z[30] > 20.0 && series.z[29] < 3.0, "{:?}", series.z);
         assert!((series.expected[30] - 343.0).abs() < 15.0, "{}", series.expected[30]);
         assert!(series.z[0] == 0.0 && series.z[59] == 0.0, "nothing is said of the ends");

@@ -330,7 +330,12 @@ impl Distributions {
         for (number, spread) in self.own.iter_mut().enumerate() {
             let numbers = segment.numbers(NUMBERS + number, spill)?;
             if numbers.min().is_some() {
-                spread.count(&numbers, rows, schema.unit(NumberColumn::own(number)), schema.own_numbers());
+                spread.count(
+                    &numbers,
+                    rows,
+                    schema.unit(NumberColumn::own(number)),
+                    NumberSpread::buckets_max(schema.own_numbers()),
+                );
             }
         }
         each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);

@@ -1,5 +1,6 @@
 //! Views: questions and answers.
 
+use crate::breakdown::BreakdownError;
 use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
@@ -70,6 +71,8 @@ pub enum ViewError {
     Cancelled,
     /// Spilled rows can't be read back.
     Io(Error),
+    /// The rows have no such metrics.
+    Unanswerable(BreakdownError),
 }
 
 impl ViewError {
@@ -83,6 +86,7 @@ impl fmt::Display for ViewError {
         match self {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Io(error) => error.fmt(f),
+            Self::Unanswerable(error) => error.fmt(f),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Questions that `rorqual logs` answers about the lines of a log.
 
 use crate::args::temp::TempArgs;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use rorqual_crossfilter::BreakdownMetric;
 
 /// At most one question; each takes the place of the report.
 #[derive(Debug, Clone, Args)]
@@ -36,9 +38,27 @@ pub(crate) struct ExploreArgs {
     /// With --rates: the same for a limit of N per clock second
     #[arg(long, value_name = "N", requires = "rates")]
     pub(crate) limit_per_second: Option<u64>,
-    /// With --rates: count requests by client address, or by network (/24, /48) [default: client]
-    #[arg(long, value_name = "WHO", requires = "rates")]
-    pub(crate) by: Option<RateBy>,
+    /// Metrics of the values of a field, such as `path`, `client`, `status` or a column of the
+    /// file's own: a row for each of the --top values; with --rates count requests by `client`
+    /// (the default), or by `net` (/24, /48)
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["findings", "explain", "compare"])]
+    pub(crate) by: Option<String>,
+    /// With --by: metrics of each value, separated by commas [default: all that the lines have but
+    /// p99, total, first and last]
+    #[arg(long, value_name = "METRICS", value_delimiter = ',', requires = "by", conflicts_with = "rates",
+          value_parser = metrics(|_| true))]
+    pub(crate) show: Option<Vec<String>>,
+    /// With --by: metric that the values are ordered by, the highest first
+    ///
+    /// Hits, errors, error_rate, refused and bytes rank all values. The others rank the thousand
+    /// values with most lines; the answer says so where there are more.
+    #[arg(long, value_name = "METRIC", default_value = "hits", requires = "by", conflicts_with = "rates",
+          value_parser = metrics(BreakdownMetric::is_sortable))]
+    pub(crate) sort: String,
+    /// With --by: field of the numbers that p50, p95, p99, max and total are of [default:
+    /// request_time, or upstream_time where there is none]
+    #[arg(long, value_name = "FIELD", requires = "by", conflicts_with = "rates")]
+    pub(crate) measure: Option<String>,
     #[command(flatten)]
     pub(crate) temp: TempArgs,
 }
@@ -46,13 +66,11 @@ pub(crate) struct ExploreArgs {
 impl ExploreArgs {
     /// True if anything is asked.
     pub(crate) fn asks(&self) -> bool {
-        self.findings || self.explain.is_some() || self.compare.is_some() || self.rates
+        self.findings || self.explain.is_some() || self.compare.is_some() || self.rates || self.by.is_some()
     }
 }
 
-/// Unit by which requests are counted: an address, or a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RateBy {
-    Client,
-    Net,
+/// Names of the metrics for which `is_meant` is true.
+fn metrics(is_meant: impl Fn(BreakdownMetric) -> bool) -> PossibleValuesParser {
+    PossibleValuesParser::new(BreakdownMetric::ALL.into_iter().filter(|metric| is_meant(*metric)).map(BreakdownMetric::name))
 }

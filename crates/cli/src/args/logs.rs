@@ -16,6 +16,7 @@ Examples:
   rorqual logs --explain 2025-01-31T08:00..2025-01-31T08:30 access.log
   rorqual logs --compare 2025-01-30..2025-01-31 2025-01-31..2025-02-01 access.log
   rorqual logs --rates --limit-per-minute 60 --where 'path = /login' access.log
+  rorqual logs --by path --show hits,errors,p95 --sort p95 access.log
   rorqual logs --html report.html access.log
   rorqual logs --html report.html --template mine.html access.log";
 
@@ -29,7 +30,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
     /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.findings/1`,
-    /// `rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`)
+    /// `rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`, `rorqual.breakdown/1`)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the report as one self-contained page; `-` is standard output
@@ -37,7 +38,7 @@ pub(crate) struct LogsArgs {
     /// The page holds its styles and its script, fetches nothing, and shows text of the log as text
     /// only. It appears whole or not at all. An existing file is replaced only with --force.
     /// Nothing else is printed, unless --json is given.
-    #[arg(long, value_name = "FILE", conflicts_with = "question")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "by"])]
     pub(crate) html: Option<PathBuf>,
     /// Template of the page (Jinja's language); its variable `report` is the object that --json
     /// prints

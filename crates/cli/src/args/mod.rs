@@ -21,7 +21,7 @@ mod typed;
 
 pub(crate) use convert::{BadRecordPolicy, ConvertArgs, ConvertConflicts, FromArgs, SchemaArgs, SourceFormat, To};
 pub(crate) use count::{CountArgs, TotalWhen};
-pub(crate) use explore::{ExploreArgs, RateBy};
+pub(crate) use explore::ExploreArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::{GrepArgs, Sort, USAGE as GREP_USAGE};
 pub(crate) use hash::HashArgs;

@@ -1,5 +1,5 @@
-//! `rorqual logs --findings`, `--explain`, `--compare` and `--rates`: answers against counts of the
-//! lines that were written.
+//! `rorqual logs --findings`, `--explain`, `--compare`, `--rates` and `--by`: answers against
+//! counts of the lines that were written.
 
 use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;
@@ -298,6 +298,43 @@ fn rates_are_those_of_a_count() {
     assert!(shown.text().contains("60 a minute") && shown.text().contains(SCANNER), "{}", shown.text());
 }
 
+#[test]
+fn metrics_by_a_field_are_those_of_a_count() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
+    let fields: [(&str, Field); 3] =
+        [("path", |line| line.path.to_owned()), ("status", |line| line.status.to_string()), ("net", net)];
+    for (field, of) in fields {
+        let document = asked(&["--by", field, "--sort", "refused"], &file);
+        assert_eq!((&document["schema"], &document["answer"]["field"]), (&json!("rorqual.breakdown/1"), &json!(field)));
+        let answer = &document["answer"];
+        let mut expected: BTreeMap<String, (u64, u64, u64, Vec<&str>)> = BTreeMap::new();
+        for line in &lines {
+            let sums = expected.entry(of(line)).or_default();
+            sums.0 += 1;
+            sums.1 += u64::from(line.status / 100 == 4);
+            sums.2 += line.bytes;
+            sums.3.push(&line.client);
+        }
+        let values = answer["values"].as_array().expect("values");
+        assert!(answer["exact"] == true && answer["ranked"].is_null() && values.len() == expected.len().min(10));
+        assert!(values.is_sorted_by_key(|value| std::cmp::Reverse(value["refused"].as_u64())));
+        for value in values {
+            let (hits, refused, bytes, clients) =
+                expected.get_mut(value["value"].as_str().expect("a value")).expect("it has lines");
+            clients.sort_unstable();
+            clients.dedup();
+            let counted = json!([*hits, *refused, *bytes, clients.len(), 0]);
+            let found = json!([value["hits"], value["refused"], value["bytes"], value["clients"], value["errors"]]);
+            assert_eq!(found, counted, "{value}");
+            assert_eq!((&value["p95"], value["trend"].is_array()), (&Value::Null, true));
+        }
+    }
+    let shown = rorqual(&["logs", "--by", "path", "--show", "hits,refused,trend", "--sort", "refused", &file]).run().exits(0);
+    let first = shown.text().lines().find(|line| line.contains("/.env")).expect("the path of the scan").to_owned();
+    assert!(first.contains("900") && first.contains('█') && !shown.text().contains("error_rate"), "{}", shown.text());
+}
+
 /// The parts of an answer that do not depend on the threads. The variation of a value is measured
 /// over runs of rows as threads took them, so the order of several values of the same rows, and
 /// their G, may differ; the rows, and the values that they have, may not.
@@ -318,10 +355,11 @@ fn answers_are_the_same_on_every_path() {
     let lines = text(&lines());
     let folder = TestFolder::new();
     let file = folder.file("access.log", &lines);
-    let questions: [&[&str]; 3] = [
+    let questions: [&[&str]; 4] = [
         &["--explain", "2025-01-31T03:00..2025-01-31T03:20"],
         &["--compare", "2025-01-31T01:00..2025-01-31T02:00", "2025-01-31T03:00..2025-01-31T04:00"],
         &["--rates", "--limit-per-minute", "20"],
+        &["--by", "path", "--sort", "clients"],
     ];
     for question in questions {
         let args = [&["logs", "--json", "--where", "status != 304"], question].concat();
@@ -354,6 +392,15 @@ fn what_can_not_be_asked_is_told() {
         (&["--rates", "--explain", "2025-01-31.."], &["cannot be used with"]),
         (&["--rates", "--html", "page.html"], &["--html", "cannot be used with"]),
         (&["--findings", "--rates"], &["cannot be used with"]),
+        (&["--findings", "--by", "path"], &["cannot be used with"]),
+        (&["--by", "path", "--html", "page.html"], &["--html", "cannot be used with"]),
+        (&["--rates", "--by", "path"], &["--by path: rates are by client or by net"]),
+        (&["--show", "hits"], &["--by"]),
+        (&["--by", "path", "--show", "hits,p96"], &["'p96'", "p95"]),
+        (&["--by", "path", "--sort", "trend"], &["'trend'"]),
+        (&["--by", "pfad"], &["--by: there is no field 'pfad'", "path"]),
+        (&["--by", "path", "--sort", "p95"], &["--show and --sort: these rows have no p95; they have hits, errors"]),
+        (&["--by", "path", "--measure", "agent"], &["--measure: there is no field 'agent' of numbers", "bytes"]),
         (&["--limit-per-minute", "5"], &["--rates"]),
         (&["--rates", "--limit-per-minute", "5", "--limit-per-second", "5"], &["cannot be used with"]),
         (&["--rates", "--temp-dir", "/nowhere/at/all"], &["--temp-dir /nowhere/at/all"]),

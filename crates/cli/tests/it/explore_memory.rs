@@ -14,10 +14,12 @@ const MEMORY: u64 = 96 * MIB;
 
 const LOG_BYTES: u64 = 512 * MIB;
 
-const QUESTIONS: [&[&str]; 3] = [
+const QUESTIONS: [&[&str]; 5] = [
     &["--explain", "2025-01-10..2025-01-12"],
     &["--compare", "2025-01-10..2025-01-20", "2025-01-20.."],
     &["--rates", "--limit-per-minute", "30"],
+    &["--findings"],
+    &["--by", "path", "--sort", "clients"],
 ];
 
 /// Log of `bytes`; `line` makes each line from its number.
@@ -92,6 +94,7 @@ fn values_no_two_the_same_and_as_long_as_they_may_be() {
         &["--explain", "2025-01-02T00:00:10..2025-01-02T00:00:20"][..],
         &["--compare", "..2025-01-02T00:00:10", "2025-01-02T00:00:10.."],
         &["--rates"],
+        &["--by", "path", "--sort", "clients"],
     ] {
         let (ran, _) = asked(question, 192 * MIB, Made(short, 0));
         ran.says(&["values with few lines each were not looked at one by one", "--memory 96.0 MiB"]);

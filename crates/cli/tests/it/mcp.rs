@@ -115,8 +115,19 @@ fn each_tool_answers_as_its_verb_does() {
     let listed = client.request("tools/list", json!({}));
     let tools: Vec<&str> =
         listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    let expected =
-        ["columns", "count", "log_compare", "log_explain", "log_findings", "log_report", "query", "rows", "search", "summary"];
+    let expected = [
+        "columns",
+        "count",
+        "log_compare",
+        "log_explain",
+        "log_findings",
+        "log_metrics",
+        "log_report",
+        "query",
+        "rows",
+        "search",
+        "summary",
+    ];
     assert_eq!(tools, expected);
     for tool in listed["result"]["tools"].as_array().expect("tools") {
         assert!(tool["description"].is_string() && tool["inputSchema"]["properties"].is_object(), "{tool}");
@@ -149,6 +160,10 @@ fn each_tool_answers_as_its_verb_does() {
         json!({"file": "access.log", "a": "2015-05-18T10:00..2015-05-18T12:00", "b": "2015-05-19T10:00..2015-05-19T12:00"}),
     ));
     assert_eq!(compared["schema"], "rorqual.compare/1");
+    let metrics =
+        parsed(client.told("log_metrics", json!({"file": "access.log", "by": "status", "sort": "refused", "top": 200})));
+    let values = metrics["answer"]["values"].as_array().expect("values");
+    assert_eq!((&values[0]["value"], &values[0]["hits"]), (&json!("404"), &json!(missing)));
     assert_eq!(parsed(client.told("log_findings", json!({"file": "access.log"})))["schema"], "rorqual.findings/1");
 }
 

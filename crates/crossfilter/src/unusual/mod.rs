@@ -22,7 +22,7 @@ use serde::Serialize;
 
 /// Buckets of all rows at most, with so many rows each on average; fewer than the least say
 /// nothing.
-const FINE_BUCKETS_MAX: u64 = 4_700;
+const FINE_BUCKETS_MAX: u64 = 5_500;
 const FINE_ROWS_MIN: u64 = 10;
 
 /// Buckets of values at most, and rows in each on average.
@@ -41,7 +41,7 @@ const FINE_WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const COARSE_WIDTHS: [usize; 3] = [1, 2, 4];
 
 /// Spans at most.
-const SPANS_MAX: usize = 10;
+const SPANS_MAX: usize = 8;
 
 /// Spans that stand out of a log.
 #[derive(Debug, Clone, Serialize)]

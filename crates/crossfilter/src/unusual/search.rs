@@ -3,7 +3,7 @@
 use super::UnusualKind;
 use crate::evidence::{p_value, q_values};
 use crate::outcome_counts::{ALL, OutcomeCount, OutcomeCounts, WatchedField};
-use crate::outliers::{Series, usual_peak};
+use crate::outliers::{ScoredSeries, usual_peak};
 use crate::timeline::Axis;
 
 /// Windows of a series at least; fewer say nothing.
@@ -41,6 +41,10 @@ const HABIT: f64 = 0.3;
 const HABIT_Z_MIN: f64 = 2.0;
 const DAY_SECONDS: i64 = 86_400;
 
+/// Standard deviations of all rows from which on their habit explains a value: one that comes with
+/// a nightly job has too few rows the day before to show that it comes every night.
+const ALL_Z_MIN: f64 = 3.0;
+
 /// A window of time in which a slot stands out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlier {
@@ -65,7 +69,9 @@ pub(super) struct OutlierSearch {
 struct OutlierSeries {
     kind: UnusualKind,
     field: Option<usize>,
-    series: Vec<(usize, Series)>,
+    series: Vec<(usize, ScoredSeries)>,
+    /// The series of all rows, whose habits explain those of a value.
+    of_all: Option<ScoredSeries>,
 }
 
 impl OutlierSearch {
@@ -78,13 +84,14 @@ impl OutlierSearch {
         let span = WindowAxis { axis: counts.axis, width };
         for kind in KINDS {
             if let Some(series) = series_of(kind, &windows, None) {
-                self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)] }, &span, &hits);
+                self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)], of_all: None }, &span, &hits);
             }
         }
     }
 
     pub(super) fn values(&mut self, counts: &OutcomeCounts, (number, field): (usize, &WatchedField), width: usize) {
-        let all = of(&counts.windows(ALL, width), |window| window.hits);
+        let of_all = counts.windows(ALL, width);
+        let all = of(&of_all, |window| window.hits);
         if all.len() < BUCKETS_MIN {
             return;
         }
@@ -99,17 +106,22 @@ impl OutlierSearch {
                 is_special.then(|| Some((slot, series_of(kind, &windows, Some(&all))?))).flatten()
             };
             let series = field.slots.clone().filter_map(series).collect();
-            self.take(OutlierSeries { kind, field: Some(number), series }, &span, &all);
+            // A share of all rows is that of a value, and no habit of all.
+            let is_share = matches!(kind, UnusualKind::More | UnusualKind::Fewer);
+            let of_all = (!is_share).then(|| series_of(kind, &of_all, None)).flatten();
+            self.take(OutlierSeries { kind, field: Some(number), series, of_all }, &span, &all);
         }
     }
 
     /// Takes the windows of a kind that stand out.
     fn take(&mut self, of_kind: OutlierSeries, span: &WindowAxis, rows: &[f64]) {
-        let OutlierSeries { kind, field, series } = of_kind;
+        let OutlierSeries { kind, field, series, of_all } = of_kind;
         self.tried += series.iter().map(|(_, series)| series.z.len()).sum::<usize>();
         let height = |at: usize| series.iter().map(|(_, series)| series.z[at]).fold(0.0, f64::max);
         let heights: Vec<f64> = (0..rows.len()).map(height).collect();
         let least = Z_MIN.max(GAP_MIN * usual_peak(&heights, USUAL_TIMES));
+        let is_habit_of_all =
+            |at: usize| of_all.as_ref().is_some_and(|of_all| of_all.z[at] >= ALL_Z_MIN && span.is_habit(of_all, at));
         for (slot, series) in &series {
             if series.z.iter().all(|z| *z < least) {
                 continue;
@@ -118,7 +130,7 @@ impl OutlierSearch {
             let least = least.max(gap * usual_peak(&series.z, OWN_TIMES));
             for (at, z) in series.z.iter().enumerate() {
                 let stands_out = *z >= least && is_large(kind, field.is_some(), series, at, rows[at]);
-                if stands_out && !span.is_habit(series, at) {
+                if stands_out && !span.is_habit(series, at) && !is_habit_of_all(at) {
                     let (from, to) = span.times(at);
                     self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0 });
                 }
@@ -146,19 +158,19 @@ const OF_ANSWERS: [UnusualKind; 2] = [UnusualKind::Slower, UnusualKind::Larger];
 
 /// The series of a kind, of all rows or of a value among `all` of each window; `None` where there
 /// are too few to say anything.
-fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[f64]>) -> Option<Series> {
+fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[f64]>) -> Option<ScoredSeries> {
     let hits = of(windows, |window| window.hits);
-    let share = |part: Vec<f64>, least: f64| part.iter().any(|part| *part >= least).then(|| Series::of_share(&part, &hits));
+    let share = |part: Vec<f64>, least: f64| part.iter().any(|part| *part >= least).then(|| ScoredSeries::of_share(&part, &hits));
     let fewer = kind == UnusualKind::Fewer;
     let series = match (kind, all) {
         (UnusualKind::Errors, _) => share(of(windows, |window| window.errors), ERRORS_MIN)?,
         (UnusualKind::Refused, _) => share(of(windows, |window| window.refused), HITS_MIN)?,
-        (UnusualKind::Slower, _) => Series::of_mean(windows, |window| (window.timed, window.time_steps)),
-        (UnusualKind::Larger, _) => Series::of_mean(windows, |window| (window.sized, window.size_steps)),
-        (_, None) => Series::of_rate(&hits, fewer),
+        (UnusualKind::Slower, _) => ScoredSeries::of_mean(windows, |window| (window.timed, window.time_steps)),
+        (UnusualKind::Larger, _) => ScoredSeries::of_mean(windows, |window| (window.sized, window.size_steps)),
+        (_, None) => ScoredSeries::of_rate(&hits, fewer),
         (_, Some(_)) if hits.iter().all(|hits| *hits < HITS_MIN) => return None,
-        (_, Some(all)) if fewer => Series::of_share(&hits, all).fewer(),
-        (_, Some(all)) => Series::of_share(&hits, all),
+        (_, Some(all)) if fewer => ScoredSeries::of_share(&hits, all).fewer(),
+        (_, Some(all)) => ScoredSeries::of_share(&hits, all),
     };
     (!series.z.is_empty()).then_some(series)
 }
@@ -172,7 +184,7 @@ fn of(windows: &[OutcomeCount], number: impl Fn(&OutcomeCount) -> u32) -> Vec<f6
 }
 
 /// True if a deviation is so large that somebody wants to know of it, if it is no accident.
-fn is_large(kind: UnusualKind, is_value: bool, series: &Series, at: usize, rows: f64) -> bool {
+fn is_large(kind: UnusualKind, is_value: bool, series: &ScoredSeries, at: usize, rows: f64) -> bool {
     let (seen, expected) = (series.seen[at], series.expected[at]);
     let (excess, effect) = (seen - expected, series.effects[at]);
     match (kind, is_value) {
@@ -207,7 +219,7 @@ impl WindowAxis {
     }
 
     /// True if much the same happened at the same time of a neighbouring day or week.
-    fn is_habit(&self, series: &Series, window: usize) -> bool {
+    fn is_habit(&self, series: &ScoredSeries, window: usize) -> bool {
         let seconds = self.axis.width_seconds * self.width.cast_signed() as i64;
         let is_alike = |at: i64| {
             let at = usize::try_from(at).ok().filter(|at| *at < series.z.len());

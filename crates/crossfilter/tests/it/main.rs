@@ -2,6 +2,7 @@
 // Numbers of the tests are far below 2^63.
 #![allow(clippy::expect_used, clippy::cast_possible_wrap, clippy::type_complexity)]
 
+mod breakdown;
 mod explain;
 mod heavy;
 mod journal;

@@ -4,7 +4,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, float_step, integer_step};
 use rorqual_accesslog::{ABSENT, NO_TIME};
 use rorqual_crossfilter::{
-    OwnValue, PanelWanted, RowStore, RowStoreSettings, Stack, TableRecorder, TableRows, TextCells, View, ViewParts,
+    BreakdownError, BreakdownMetric, BreakdownWanted, OwnValue, PanelWanted, RowStore, RowStoreSettings, Stack, TableRecorder,
+    TableRows, TextCells, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use std::collections::BTreeMap;
@@ -235,4 +236,43 @@ fn whole_numbers_keep_all_their_digits() {
     let found: Vec<_> = viewed.numbers.iter().map(|number| (number.min.clone(), number.max.clone())).collect();
     assert_eq!(found[0], (OwnValue::Integer(-9_007_199_254_740_993), OwnValue::Integer(1_234_567_890_123_456_789)));
     assert_eq!(found[1], (OwnValue::Natural(9_007_199_254_740_993), OwnValue::Natural(18_446_744_073_709_551_613)));
+}
+
+#[test]
+fn metrics_of_a_table_are_of_the_numbers_that_are_named() {
+    let rows = rows();
+    let store = RowStore::new(settings(64 << 20)).expect("no file is needed");
+    record(&store, &rows);
+    let control = Control::default();
+    let wanted = |sort: BreakdownMetric, measure: Option<&str>| BreakdownWanted {
+        field: "level".to_owned(),
+        sort,
+        show: None,
+        measure: measure.map(str::to_owned),
+        limit: 10,
+        trend_buckets: 10,
+    };
+    let found =
+        store.breakdown(&View::default(), &wanted(BreakdownMetric::Total, Some("count")), &control).expect("it has counts");
+    let total = |level: &str| rows.iter().filter(|row| row.level == level).filter_map(|row| row.count).sum::<i64>();
+    let mut expected: Vec<(&str, i64)> = ["info", "warn", "error"].map(|level| (level, total(level))).to_vec();
+    expected.sort_by_key(|(_, total)| std::cmp::Reverse(*total));
+    let totals: Vec<(&str, i64)> =
+        found.values.iter().map(|value| (&*value.value, value.total.expect("a total") as i64)).collect();
+    assert_eq!(totals, expected);
+    let value = &found.values[0];
+    assert_eq!((value.errors, value.bytes, value.clients), (None, None, None));
+    assert!(value.trend.is_some() && found.exact && found.others > 0);
+    let shares =
+        store.breakdown(&View::default(), &wanted(BreakdownMetric::Max, Some("share")), &control).expect("it has shares");
+    let most = rows.iter().filter(|row| row.level == "warn").filter_map(|row| row.share).fold(f64::MIN, f64::max);
+    let warn = shares.values.iter().find(|value| value.value == "warn").expect("it has warnings");
+    assert_eq!(warn.max, Some(OwnValue::Float(most)));
+    for (sort, measure) in
+        [(BreakdownMetric::P95, None), (BreakdownMetric::Errors, None), (BreakdownMetric::Clients, Some("count"))]
+    {
+        let refused = store.breakdown(&View::default(), &wanted(sort, measure), &control);
+        let Err(ViewError::Unanswerable(BreakdownError::Metric(metric, has))) = refused else { panic!("{refused:?}") };
+        assert!(metric == sort && has.contains(BreakdownMetric::Hits) && !has.contains(sort));
+    }
 }

@@ -6,8 +6,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
-    Amounts, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates, RowPage,
-    RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
+    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates,
+    RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
@@ -402,6 +402,13 @@ pub(crate) struct FindingsAnswer {
     pub(crate) found: UnusualSpans,
     /// The log has ended, and these are of all of it.
     pub(crate) complete: bool,
+    pub(crate) seconds: f64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct BreakdownAnswer {
+    #[serde(flatten)]
+    pub(crate) answer: Breakdown,
     pub(crate) seconds: f64,
 }
 

@@ -427,6 +427,7 @@ fn failed(error: ViewError) -> RenderError {
     match error {
         ViewError::Cancelled => RenderError::Rows(PipeError::new(ErrorClass::Stopped, "", "stopped")),
         ViewError::Io(error) => RenderError::Rows(error),
+        error @ ViewError::Unanswerable(_) => RenderError::Rows(PipeError::new(ErrorClass::Mismatch, "", error.to_string())),
     }
 }
 

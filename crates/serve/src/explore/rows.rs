@@ -228,6 +228,7 @@ impl SharedRowStore {
             Ok(Some(Err(ViewError::Io(error)))) => {
                 Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string()))
             }
+            Ok(Some(Err(ViewError::Unanswerable(error)))) => Err(ApiError::bad_request(error.to_string())),
             Ok(None) => Err(gone()),
             Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
         }

@@ -3,7 +3,7 @@
 
 use crate::admission::response_permits::Ticket;
 use crate::explore::answers::{
-    AnswerWithHint, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer,
+    AnswerWithHint, BreakdownAnswer, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer,
 };
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
@@ -18,7 +18,11 @@ use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::{Limit, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View, ViewError, ViewParts};
+use rorqual_crossfilter::limits::BREAKDOWN_VALUES_MAX;
+use rorqual_crossfilter::{
+    BreakdownMetric, BreakdownWanted, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View,
+    ViewError, ViewParts,
+};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
@@ -383,6 +387,52 @@ pub(crate) async fn rates(PathSession(session): PathSession, asker: Requester, b
         let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of, store)?, by, top, &limits, control)?, store);
         let mut value = AnswerWithHint { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
         Ok(capped_json(&mut value, top, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BreakdownAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    field: String,
+    sort: Option<String>,
+    show: Option<Vec<String>>,
+    measure: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Buckets of the trend of a value.
+const TREND_BUCKETS: usize = 40;
+
+pub(crate) async fn breakdown(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (BreakdownAsked, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let metric = |name: &str| {
+        BreakdownMetric::named(name).ok_or_else(|| {
+            let names = BreakdownMetric::ALL.map(BreakdownMetric::name).join(", ");
+            ApiError::bad_request(format!("there is no metric '{name}'; there are {names}"))
+        })
+    };
+    let sort = asked.sort.as_deref().map_or(Ok(BreakdownMetric::Hits), metric)?;
+    if !sort.is_sortable() {
+        return Err(ApiError::bad_request(format!("\"sort\": values have no order by '{}'", sort.name())));
+    }
+    let show = asked.show.map(|names| names.iter().map(|name| metric(name)).collect::<Result<MetricSet, _>>()).transpose()?;
+    let limit = asked.limit.unwrap_or(VIEW_ROWS).min(BREAKDOWN_VALUES_MAX);
+    let wanted = BreakdownWanted { field: asked.field, sort, show, measure: asked.measure, limit, trend_buckets: TREND_BUCKETS };
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        store.refresh();
+        let (answer, hint) = hint.beside(store.breakdown(&look.view(&asked_of, store)?, &wanted, control)?, store);
+        let answer = BreakdownAnswer { answer, seconds: begun.elapsed().as_secs_f64() };
+        let mut value = AnswerWithHint { answer, hint };
+        Ok(capped_json(&mut value, limit, |value, rows| value.answer.answer.values.truncate(rows)))
     };
     answer(&session, &asker, None, ask).await
 }

@@ -99,7 +99,8 @@ impl KnownFile {
     /// True if this file, of which the first `offset` bytes were read, is the `present` one: it did
     /// not change, or it got longer.
     pub(crate) fn goes_on(&self, present: &FileIdentity, file: &File, offset: u64) -> bool {
-        let is_longer = self.resumes && self.file.path == present.path && present.size > self.file.size;
+        let place = |file: &FileIdentity| (file.path.clone(), file.device, file.inode);
+        let is_longer = self.resumes && place(&self.file) == place(present) && present.size > self.file.size;
         (self.file == *present || is_longer) && checksum_of(file, offset).is_ok_and(|checksum| checksum == self.checksum)
     }
 }
@@ -144,6 +145,11 @@ mod tests {
             file.write_all_at(&text[at as usize..=at as usize], at).expect("it can be written");
             assert!(known.goes_on(&identity(), &file, offset), "byte {at}");
         }
+        let copied = folder.path().join("b.log");
+        std::fs::copy(&path, &copied).and_then(|_| std::fs::rename(&copied, &path)).expect("it can be replaced");
+        let copy = File::open(&path).expect("it is there");
+        let replaced = FileIdentity::of(&path, &copy).expect("it is a file");
+        assert!(!known.goes_on(&replaced, &copy, offset), "another file has its name");
         file.set_len(offset - 1).expect("it can be cut");
         assert!(!known.goes_on(&identity(), &file, offset));
         file.write_all_at(&text[text.len() - 1..], offset - 1).expect("it can be written");

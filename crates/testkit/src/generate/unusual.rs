@@ -39,9 +39,9 @@ const ROUTES: [(&str, usize, f64, f64); 10] = [
 ];
 const STATIC_PARTS: usize = 250;
 
-/// Kind of an incident.
+/// Effect of an incident on the lines of its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Trouble {
+enum PlantedEffect {
     /// Requests to a route fail.
     PathFails(&'static str, u16),
     /// All requests may fail.
@@ -57,27 +57,27 @@ enum Trouble {
 
 /// The incidents in the order of their numbers, each with its part of the log's time in a thousand,
 /// and its part of the lines of that time in a hundred.
-const TROUBLES: [(&str, Trouble, f64, f64); UNUSUAL_CASES] = [
-    ("a small outage of one path", Trouble::PathFails("/checkout", 504), 25.0, 95.0),
-    ("a small outage of one path", Trouble::PathFails("/api/v1/orders", 503), 14.0, 95.0),
-    ("a small outage of everything", Trouble::AllFail(502), 0.7, 70.0),
-    ("a small outage of everything", Trouble::AllFail(500), 1.5, 33.0),
-    ("a slow endpoint", Trouble::Slow("/search", 9.0), 12.0, 80.0),
-    ("a slow endpoint", Trouble::Slow("/account", 14.0), 15.0, 60.0),
-    ("a slow endpoint", Trouble::Slow("/checkout", 6.0), 20.0, 90.0),
-    ("a scan from one network", Trouble::Scan, 5.0, 40.0),
-    ("a scan from one network", Trouble::Scan, 2.0, 65.0),
-    ("a scan from one network", Trouble::Scan, 12.0, 20.0),
-    ("missing traffic", Trouble::Missing, 3.0, 100.0),
-    ("missing traffic", Trouble::Missing, 8.0, 90.0),
-    ("missing traffic", Trouble::Missing, 5.0, 95.0),
-    ("a new agent", Trouble::Agent, 15.0, 15.0),
-    ("a new agent", Trouble::Agent, 30.0, 9.0),
-    ("a new agent", Trouble::Agent, 8.0, 25.0),
-    ("a size jump", Trouble::Larger("/search", 10.0), 15.0, 95.0),
-    ("a size jump", Trouble::Larger("/api/v1/stock", 20.0), 10.0, 95.0),
-    ("one bad upstream", Trouble::UpstreamFails, 8.0, 50.0),
-    ("one bad upstream", Trouble::UpstreamSlow, 12.0, 90.0),
+const PLANTED_EFFECTS: [(&str, PlantedEffect, f64, f64); UNUSUAL_CASES] = [
+    ("a small outage of one path", PlantedEffect::PathFails("/checkout", 504), 25.0, 95.0),
+    ("a small outage of one path", PlantedEffect::PathFails("/api/v1/orders", 503), 14.0, 95.0),
+    ("a small outage of everything", PlantedEffect::AllFail(502), 0.7, 70.0),
+    ("a small outage of everything", PlantedEffect::AllFail(500), 1.5, 33.0),
+    ("a slow endpoint", PlantedEffect::Slow("/search", 9.0), 12.0, 80.0),
+    ("a slow endpoint", PlantedEffect::Slow("/account", 14.0), 15.0, 60.0),
+    ("a slow endpoint", PlantedEffect::Slow("/checkout", 6.0), 20.0, 90.0),
+    ("a scan from one network", PlantedEffect::Scan, 5.0, 40.0),
+    ("a scan from one network", PlantedEffect::Scan, 2.0, 65.0),
+    ("a scan from one network", PlantedEffect::Scan, 12.0, 20.0),
+    ("missing traffic", PlantedEffect::Missing, 3.0, 100.0),
+    ("missing traffic", PlantedEffect::Missing, 8.0, 90.0),
+    ("missing traffic", PlantedEffect::Missing, 5.0, 95.0),
+    ("a new agent", PlantedEffect::Agent, 15.0, 15.0),
+    ("a new agent", PlantedEffect::Agent, 30.0, 9.0),
+    ("a new agent", PlantedEffect::Agent, 8.0, 25.0),
+    ("a size jump", PlantedEffect::Larger("/search", 10.0), 15.0, 95.0),
+    ("a size jump", PlantedEffect::Larger("/api/v1/stock", 20.0), 10.0, 95.0),
+    ("one bad upstream", PlantedEffect::UpstreamFails, 8.0, 50.0),
+    ("one bad upstream", PlantedEffect::UpstreamSlow, 12.0, 90.0),
 ];
 
 /// The incident of a log.
@@ -157,7 +157,7 @@ pub struct UnusualLog {
     guests: Vec<Guest>,
     regulars: Vec<Regular>,
     agents: Vec<String>,
-    trouble: Option<(Trouble, f64)>,
+    effect: Option<(PlantedEffect, f64)>,
     incident: Option<UnusualIncident>,
 }
 
@@ -170,14 +170,14 @@ impl UnusualLog {
         let days = DAYS[random.below(DAYS.len())];
         let minutes = days * MINUTES_OF_DAY;
         let mut weights = rates(days, &mut random);
-        let trouble = TROUBLES.get(number).copied();
-        let incident = trouble.map(|(name, trouble, part, _)| place(name, trouble, part, &weights, &mut random));
-        if let (Some((_, trouble, _, share)), Some(incident)) = (trouble, &incident) {
+        let effect = PLANTED_EFFECTS.get(number).copied();
+        let incident = effect.map(|(name, effect, part, _)| place(name, effect, part, &weights, &mut random));
+        if let (Some((_, effect, _, share)), Some(incident)) = (effect, &incident) {
             let span = (incident.from - START_SECONDS).unsigned_abs() as usize / 60
                 ..(incident.to - START_SECONDS).unsigned_abs() as usize / 60;
-            match trouble {
-                Trouble::Missing => weights[span].iter_mut().for_each(|weight| *weight *= 1.0 - share / 100.0),
-                Trouble::Scan => weights[span].iter_mut().for_each(|weight| *weight /= 1.0 - share / 100.0),
+            match effect {
+                PlantedEffect::Missing => weights[span].iter_mut().for_each(|weight| *weight *= 1.0 - share / 100.0),
+                PlantedEffect::Scan => weights[span].iter_mut().for_each(|weight| *weight /= 1.0 - share / 100.0),
                 _ => {}
             }
         }
@@ -203,7 +203,7 @@ impl UnusualLog {
             guests: Vec::new(),
             regulars,
             agents: (0..AGENTS as usize).map(agent).collect(),
-            trouble: trouble.map(|(_, trouble, _, share)| (trouble, share / 100.0)),
+            effect: effect.map(|(_, effect, _, share)| (effect, share / 100.0)),
             incident,
             random,
         };
@@ -307,33 +307,33 @@ impl UnusualLog {
 
     fn goes_wrong(&mut self) {
         let now = START_SECONDS + self.minute.cast_signed() as i64 * 60;
-        let Some((trouble, share)) = self.trouble else { return };
+        let Some((effect, share)) = self.effect else { return };
         let is_on = self.incident.as_ref().is_some_and(|incident| (incident.from..incident.to).contains(&now));
         if !is_on || self.random.fraction() >= share {
             return;
         }
         let hit = &mut self.hit;
-        let changed = match trouble {
-            Trouble::PathFails(path, status) if hit.path == path => Some(status),
-            Trouble::AllFail(status) => Some(status),
-            Trouble::UpstreamFails if hit.upstream == Some(2) => Some(502),
-            Trouble::Slow(path, factor) if hit.path == path => {
+        let changed = match effect {
+            PlantedEffect::PathFails(path, status) if hit.path == path => Some(status),
+            PlantedEffect::AllFail(status) => Some(status),
+            PlantedEffect::UpstreamFails if hit.upstream == Some(2) => Some(502),
+            PlantedEffect::Slow(path, factor) if hit.path == path => {
                 hit.milliseconds *= factor;
                 Some(0)
             }
-            Trouble::Larger(path, factor) if hit.path == path => {
+            PlantedEffect::Larger(path, factor) if hit.path == path => {
                 hit.bytes *= factor;
                 Some(0)
             }
-            Trouble::UpstreamSlow if hit.upstream == Some(2) => {
+            PlantedEffect::UpstreamSlow if hit.upstream == Some(2) => {
                 hit.milliseconds *= 8.0;
                 Some(0)
             }
-            Trouble::Agent => {
+            PlantedEffect::Agent => {
                 hit.agent = "FreshNewsBot/0.9 (+http://freshnews.example)".to_owned();
                 Some(0)
             }
-            Trouble::Scan => {
+            PlantedEffect::Scan => {
                 hit.client = [203, 0, 113, self.random.below(250) as u8];
                 hit.path = format!("/{}.php", self.random.below(4_000));
                 (hit.upstream, hit.milliseconds) = (None, 2.0);
@@ -381,7 +381,7 @@ impl GeneratedLines for UnusualLog {
 }
 
 /// The incident's span, in the middle of the log and where there is traffic.
-fn place(name: &'static str, trouble: Trouble, part: f64, weights: &[f64], random: &mut Rng) -> UnusualIncident {
+fn place(name: &'static str, effect: PlantedEffect, part: f64, weights: &[f64], random: &mut Rng) -> UnusualIncident {
     let length = ((weights.len() as f64 * part / 1_000.0) as usize).max(4);
     let total: f64 = weights.iter().sum();
     let mut wanted = total * (0.15 + 0.7 * random.fraction());
@@ -391,14 +391,14 @@ fn place(name: &'static str, trouble: Trouble, part: f64, weights: &[f64], rando
     });
     let minute = minute.unwrap_or(0).min(weights.len() - length);
     let from = START_SECONDS + minute.cast_signed() as i64 * 60;
-    let causes = match trouble {
-        Trouble::PathFails(path, _) | Trouble::Slow(path, _) | Trouble::Larger(path, _) => vec![("path", path)],
-        Trouble::AllFail(502) => vec![("status", "502"), ("", "")],
-        Trouble::AllFail(_) => vec![("status", "500"), ("", "")],
-        Trouble::Scan => vec![("net", "203.0.113.0/24")],
-        Trouble::Missing => vec![("", "")],
-        Trouble::Agent => vec![("agent", "FreshNewsBot/0.9 (+http://freshnews.example)"), ("bot", "FreshNewsBot")],
-        Trouble::UpstreamFails | Trouble::UpstreamSlow => vec![("upstream_addr", "10.0.0.12:8080")],
+    let causes = match effect {
+        PlantedEffect::PathFails(path, _) | PlantedEffect::Slow(path, _) | PlantedEffect::Larger(path, _) => vec![("path", path)],
+        PlantedEffect::AllFail(502) => vec![("status", "502"), ("", "")],
+        PlantedEffect::AllFail(_) => vec![("status", "500"), ("", "")],
+        PlantedEffect::Scan => vec![("net", "203.0.113.0/24")],
+        PlantedEffect::Missing => vec![("", "")],
+        PlantedEffect::Agent => vec![("agent", "FreshNewsBot/0.9 (+http://freshnews.example)"), ("bot", "FreshNewsBot")],
+        PlantedEffect::UpstreamFails | PlantedEffect::UpstreamSlow => vec![("upstream_addr", "10.0.0.12:8080")],
     };
     UnusualIncident { name, from, to: from + length.cast_signed() as i64 * 60, causes, lines: 0 }
 }

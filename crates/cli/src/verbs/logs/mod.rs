@@ -16,7 +16,7 @@ use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use explore::RowsQuestion;
-pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked};
+pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked, unanswerable};
 use html::page_bytes;
 pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;

@@ -94,6 +94,30 @@ struct CompareArguments {
     top: Option<u32>,
 }
 
+/// Arguments of `log_metrics`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MetricsArguments {
+    /// Path of the log, or of a file of rows
+    file: String,
+    /// Field whose values are listed: path, status, client, net, agent, host, or a column of the
+    /// file's own
+    by: String,
+    /// Metric that comes first where it is highest: hits, errors, error_rate, refused, bytes, p50,
+    /// p95, p99, max, total, clients, first, last; hits unless given
+    sort: Option<String>,
+    /// Field of numbers that p50 to total are of; the duration of requests unless given
+    measure: Option<String>,
+    /// First moment: 2026-01-27T14:10:00, or a date
+    since: Option<String>,
+    /// Moment after the last
+    until: Option<String>,
+    /// Only lines that this filter selects
+    r#where: Option<String>,
+    /// Values at most, up to 100; 10 unless given
+    top: Option<u32>,
+}
+
 /// Arguments of `search`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -233,6 +257,25 @@ impl FileTools {
         let mut args = words(["logs", "--json", "--compare", &asked.a, &asked.b]);
         option(&mut args, "--where", asked.r#where);
         option(&mut args, "--top", Some(top(asked.top.or(Some(COMPARED)))));
+        self.of_file(AnswerForm::Document, args, &asked.file, &context).await
+    }
+
+    #[tool(
+        description = "Metrics of each value of a field (per path, client, status): hits, errors, bytes, quantiles of durations, clients, trend; JSON"
+    )]
+    async fn log_metrics(
+        &self,
+        Parameters(asked): Parameters<MetricsArguments>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let mut args = words(["logs", "--json"]);
+        option(&mut args, "--by", Some(asked.by));
+        option(&mut args, "--sort", asked.sort);
+        option(&mut args, "--measure", asked.measure);
+        option(&mut args, "--since", asked.since);
+        option(&mut args, "--until", asked.until);
+        option(&mut args, "--where", asked.r#where);
+        option(&mut args, "--top", Some(top(asked.top)));
         self.of_file(AnswerForm::Document, args, &asked.file, &context).await
     }
 

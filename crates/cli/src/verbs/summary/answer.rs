@@ -1,11 +1,11 @@
-//! Answers of `rorqual logs --explain` and `--compare` about a file that is no access log.
+//! Answers of `rorqual logs --explain`, `--compare` and `--by` about a file that is no access log.
 
 use super::report::SummaryReport;
 use super::{print_json, terminal};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::verbs::logs::{LogsAnswer, Question, SpanSeconds};
-use rorqual_crossfilter::{Compared, Explained, RowStore, View, ViewError};
+use rorqual_crossfilter::{Breakdown, Compared, Explained, RowStore, View, ViewError};
 use rorqual_pipe::Control;
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ struct TableDocument<'a> {
 enum TableAnswer<'a> {
     Explain(&'a Explained),
     Compare(&'a Compared),
+    Breakdown(&'a Breakdown),
 }
 
 /// Asks, and prints the answer.
@@ -47,6 +48,7 @@ pub(super) fn print(
     let (schema, shown) = match &answer {
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", TableAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", TableAnswer::Compare(compared)),
+        LogsAnswer::Breakdown(breakdown) => ("rorqual.breakdown/1", TableAnswer::Breakdown(breakdown)),
         // Refused before: a table has no clients, and no statuses.
         LogsAnswer::Rates(_) | LogsAnswer::Findings(_) => return Ok(exit),
     };

@@ -10,7 +10,7 @@ use crate::exit::ExitStatus;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
 use crate::rows::records::{BatchOutcome, OpenedRows, open};
 use crate::verbs::convert::rest_bytes_of_table;
-use crate::verbs::logs::{HtmlPage, Question, table_page_bytes};
+use crate::verbs::logs::{HtmlPage, Question, table_page_bytes, unanswerable};
 use crate::watchdog::MemoryWatchdog;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
@@ -240,6 +240,7 @@ impl SummaryQuestion<'_> {
 fn failed(error: &ViewError, control: &Control) -> ExitStatus {
     match error {
         ViewError::Cancelled => interrupt::exit_of_nothing(control, ExitStatus::Interrupted),
+        ViewError::Unanswerable(error) => message::error(&unanswerable(error)),
         error => message::error(error),
     }
 }

@@ -4,7 +4,7 @@ use super::HeldRows;
 use super::question::{LogsAnswer, Question, SpanSeconds};
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::report::{InputReport, LogReport, ReportSamples, RunStats, TimeSpan};
-use rorqual_crossfilter::{Compared, Explained, Rates, UnusualSpans};
+use rorqual_crossfilter::{Breakdown, Compared, Explained, Rates, UnusualSpans};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::OutputFd;
 use serde::Serialize;
@@ -41,6 +41,7 @@ enum ShownAnswer<'a> {
     Explain(&'a Explained),
     Compare(&'a Compared),
     Rates(&'a Rates),
+    Breakdown(&'a Breakdown),
 }
 
 pub(super) fn print(
@@ -55,6 +56,7 @@ pub(super) fn print(
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", ShownAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", ShownAnswer::Compare(compared)),
         LogsAnswer::Rates(rates) => ("rorqual.rates/1", ShownAnswer::Rates(rates)),
+        LogsAnswer::Breakdown(breakdown) => ("rorqual.breakdown/1", ShownAnswer::Breakdown(breakdown)),
     };
     let document = Document {
         schema,

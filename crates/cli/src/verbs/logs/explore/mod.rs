@@ -1,6 +1,7 @@
 //! Questions about the lines of a log: their rows are kept while they are read, and asked when all
 //! are there.
 
+mod breakdown;
 mod json;
 mod question;
 mod terminal;
@@ -15,7 +16,7 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::LogReport;
 use rorqual_accesslog::{LATE_COLUMNS_MAX, LeftOut, OwnColumns, Recorder, Recording};
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
-use rorqual_crossfilter::{Recordings, RowStore, RowStoreSettings, ViewError};
+use rorqual_crossfilter::{BreakdownError, Recordings, RowStore, RowStoreSettings, ViewError};
 use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -138,6 +139,7 @@ impl RowsQuestion {
         let answer = match asked {
             Ok(answer) => answer,
             Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, ExitStatus::Interrupted),
+            Err(ViewError::Unanswerable(error)) => return message::error(&unanswerable(&error)),
             Err(error) => return message::error(&error),
         };
         report.stats.peak_bytes = stats::peak_bytes();
@@ -152,6 +154,16 @@ impl RowsQuestion {
         };
         printed.map_or_else(|error| message::print_error(&error), |()| exit)
     }
+}
+
+/// The error in the words of the flags.
+pub(crate) fn unanswerable(error: &BreakdownError) -> String {
+    let flag = match error {
+        BreakdownError::Field(..) => "--by",
+        BreakdownError::Measure(..) => "--measure",
+        BreakdownError::Metric(..) => "--show and --sort",
+    };
+    format!("{flag}: {error}")
 }
 
 fn held(store: &RowStore, start: Instant) -> HeldRows {

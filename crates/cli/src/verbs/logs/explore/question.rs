@@ -1,11 +1,12 @@
 //! Questions and answers.
 
 use super::super::time;
-use crate::args::{ExploreArgs, RateBy};
+use crate::args::ExploreArgs;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
+    Breakdown, BreakdownMetric, BreakdownWanted, Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack,
+    UnusualSpans, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -24,6 +25,7 @@ pub(crate) enum Question {
     Explain(SpanFilter),
     Compare(SpanFilter, SpanFilter),
     Rates { by: RateGrouping, limits: Vec<Limit> },
+    Breakdown(BreakdownWanted),
 }
 
 /// Answer to a question.
@@ -33,6 +35,7 @@ pub(crate) enum LogsAnswer {
     Explain(Explained),
     Compare(Box<Compared>),
     Rates(Rates),
+    Breakdown(Breakdown),
 }
 
 impl Question {
@@ -53,10 +56,15 @@ impl Question {
         if let Some([a, b]) = args.compare.as_deref() {
             return Ok(Some(Self::Compare(span("--compare", a)?, span("--compare", b)?)));
         }
-        Ok(args.rates.then(|| Self::Rates {
-            by: if args.by == Some(RateBy::Net) { RateGrouping::Net } else { RateGrouping::Client },
-            limits: limits(args),
-        }))
+        if !args.rates {
+            return Ok(args.by.as_deref().map(|field| Self::Breakdown(breakdown(args, field))));
+        }
+        let by = match args.by.as_deref() {
+            None | Some("client") => RateGrouping::Client,
+            Some("net") => RateGrouping::Net,
+            Some(other) => return Err(format!("--by {other}: rates are by client or by net")),
+        };
+        Ok(Some(Self::Rates { by, limits: limits(args) }))
     }
 
     /// The spans that it is about.
@@ -64,7 +72,7 @@ impl Question {
         match self {
             Self::Explain(span) => vec![*span],
             Self::Compare(a, b) => vec![*a, *b],
-            Self::Findings | Self::Rates { .. } => Vec::new(),
+            Self::Findings | Self::Rates { .. } | Self::Breakdown(_) => Vec::new(),
         }
     }
 
@@ -80,7 +88,7 @@ impl Question {
         match self {
             Self::Explain(_) => Some("--explain"),
             Self::Compare(..) => Some("--compare"),
-            Self::Findings | Self::Rates { .. } => None,
+            Self::Findings | Self::Rates { .. } | Self::Breakdown(_) => None,
         }
     }
 
@@ -114,6 +122,10 @@ impl Question {
                 store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
             }
             Self::Rates { by, limits } => store.rates(within, *by, top, limits, control).map(LogsAnswer::Rates),
+            Self::Breakdown(wanted) => {
+                let wanted = BreakdownWanted { limit: top, ..wanted.clone() };
+                store.breakdown(within, &wanted, control).map(LogsAnswer::Breakdown)
+            }
         }
     }
 
@@ -130,6 +142,8 @@ impl Question {
                 Self::Compare(..) => "--compare",
                 // That nobody asked for anything is an answer.
                 Self::Rates { .. } if rows == 0 => return None,
+                // Lines without a time have values, too.
+                Self::Breakdown(_) => return None,
                 Self::Findings => "--findings",
                 Self::Rates { .. } => "--rates",
             };
@@ -169,6 +183,7 @@ impl LogsAnswer {
                 compared.a.exact && compared.b.exact && compared.a.panels.iter().chain(&compared.b.panels).all(exact)
             }
             Self::Rates(rates) => rates.exact,
+            Self::Breakdown(breakdown) => breakdown.exact,
         }
     }
 }
@@ -205,6 +220,22 @@ fn timed(span: SpanFilter, within: &View) -> View {
     let from_us = span.since_us.unwrap_or(i64::MIN).max(within.from_us.unwrap_or(i64::MIN));
     let to_us = [span.until_us, within.to_us].into_iter().flatten().min();
     View { from_us: Some(from_us), to_us, filter: within.filter.clone() }
+}
+
+/// Buckets of the trend of a value.
+const TREND_BUCKETS: usize = 24;
+
+fn breakdown(args: &ExploreArgs, field: &str) -> BreakdownWanted {
+    // The parser of the arguments knows no other names.
+    let metrics = |names: &Vec<String>| names.iter().filter_map(|name| BreakdownMetric::named(name)).collect();
+    BreakdownWanted {
+        field: field.to_owned(),
+        sort: BreakdownMetric::named(&args.sort).unwrap_or(BreakdownMetric::Hits),
+        show: args.show.as_ref().map(metrics),
+        measure: args.measure.clone(),
+        limit: 0,
+        trend_buckets: TREND_BUCKETS,
+    }
 }
 
 fn limits(args: &ExploreArgs) -> Vec<Limit> {

@@ -4,6 +4,7 @@ use super::super::shown;
 use super::super::terminal::{BOLD, DIM, bar, footer, header, width, write_out};
 use super::super::time::{format, show as show_time};
 use super::super::words::{size, thousands};
+use super::breakdown;
 use super::question::{LogsAnswer, Question, show};
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
@@ -47,6 +48,7 @@ pub(crate) fn print_asked(
 ) -> io::Result<()> {
     match (question, answer) {
         (Question::Explain(span), LogsAnswer::Explain(explained)) => explain(out, &show(span), explained, width),
+        (_, LogsAnswer::Breakdown(answer)) => breakdown::print(out, answer, width),
         (Question::Compare(a, b), LogsAnswer::Compare(compared)) => {
             compare(out, [&show(a), &show(b)], compared, (width, is_table))
         }

@@ -1,0 +1,230 @@
+//! Metrics of values, against one row after another.
+
+use crate::log::{Plain, Random, Setup, State, text_of};
+use crate::naive::value;
+use rorqual_crossfilter::{
+    Breakdown, BreakdownError, BreakdownMetric, BreakdownValue, BreakdownWanted, MetricSet, OwnValue, RowStore, View, ViewError,
+};
+use rorqual_pipe::Control;
+use std::collections::{BTreeMap, BTreeSet};
+
+const ROWS: usize = 30_000;
+
+fn rows() -> Vec<Plain> {
+    let mut random = Random(7);
+    let row = |index: usize| {
+        let path = format!("/p{}", random.zipf(400));
+        let slow = path.len() as u64;
+        Plain {
+            state: if random.one_in(50) { State::Rejected("garbage".to_owned()) } else { State::Sound },
+            time: index as i64 * 3 + random.zipf(50) as i64,
+            zone_hours: 0,
+            client: if random.one_in(20) { String::new() } else { format!("10.0.{}.{}", random.zipf(90), random.zipf(90)) },
+            user: String::new(),
+            method: "GET".to_owned(),
+            status: *random.pick(&[200, 200, 200, 304, 404, 403, 500, 503]),
+            bytes: if random.one_in(10) { None } else { Some(random.zipf(1 << 40)) },
+            request_time_us: if random.one_in(9) { None } else { Some(random.zipf(4_000_000) * slow) },
+            path,
+            query: String::new(),
+            referrer: String::new(),
+            agent: String::new(),
+            host: String::new(),
+            upstream_time_us: None,
+        }
+    };
+    (0..ROWS).map(row).collect()
+}
+
+/// Metrics of a value by hand.
+#[derive(Default)]
+struct ByHand {
+    hits: u64,
+    errors: u64,
+    refused: u64,
+    bytes: u64,
+    times_us: Vec<u64>,
+    clients: BTreeSet<String>,
+    seconds: Vec<i64>,
+}
+
+fn by_hand(rows: &[&Plain], field: &str) -> BTreeMap<String, ByHand> {
+    let mut found: BTreeMap<String, ByHand> = BTreeMap::new();
+    for row in rows {
+        let value = if field == "status" && !row.rejected() { row.status.to_string() } else { of_field(row, field) };
+        if value.is_empty() {
+            continue;
+        }
+        let sums = found.entry(value).or_default();
+        sums.hits += 1;
+        sums.errors += u64::from(row.status >= 500);
+        sums.refused += u64::from((400..500).contains(&row.status));
+        sums.bytes += row.size().unwrap_or(0);
+        sums.times_us.extend(row.request_time_us);
+        sums.clients.extend(Some(row.client.clone()).filter(|client| !client.is_empty()));
+        sums.seconds.push(row.unix());
+    }
+    found.values_mut().for_each(|sums| sums.times_us.sort_unstable());
+    found
+}
+
+fn of_field(row: &Plain, field: &str) -> String {
+    if field == "status" { String::new() } else { value(row, field) }
+}
+
+impl ByHand {
+    fn quantile(&self, percent: usize) -> Option<f64> {
+        let rank = (self.times_us.len() * percent).div_ceil(100);
+        Some(*self.times_us.get(rank.checked_sub(1)?)? as f64 / 1e6)
+    }
+
+    fn number(&self, metric: BreakdownMetric) -> Option<f64> {
+        let seconds = |us: u64| us as f64 / 1e6;
+        match metric {
+            BreakdownMetric::Hits => Some(self.hits as f64),
+            BreakdownMetric::Errors => Some(self.errors as f64),
+            BreakdownMetric::ErrorRate => Some(self.errors as f64 / self.hits as f64),
+            BreakdownMetric::Refused => Some(self.refused as f64),
+            BreakdownMetric::Bytes => Some(self.bytes as f64),
+            BreakdownMetric::P50 => self.quantile(50),
+            BreakdownMetric::P95 => self.quantile(95),
+            BreakdownMetric::P99 => self.quantile(99),
+            BreakdownMetric::Max => self.times_us.last().map(|us| seconds(*us)),
+            BreakdownMetric::Total => (!self.times_us.is_empty()).then(|| seconds(self.times_us.iter().sum())),
+            BreakdownMetric::Clients => Some(self.clients.len() as f64),
+            BreakdownMetric::First => self.seconds.iter().min().map(|seconds| *seconds as f64),
+            BreakdownMetric::Last => self.seconds.iter().max().map(|seconds| *seconds as f64),
+            BreakdownMetric::Trend => None,
+        }
+    }
+}
+
+fn number_of(value: &BreakdownValue, metric: BreakdownMetric) -> Option<f64> {
+    match metric {
+        BreakdownMetric::Hits => Some(value.hits as f64),
+        BreakdownMetric::Errors => value.errors.map(|errors| errors as f64),
+        BreakdownMetric::ErrorRate => value.error_rate,
+        BreakdownMetric::Refused => value.refused.map(|refused| refused as f64),
+        BreakdownMetric::Bytes => value.bytes.map(|bytes| bytes as f64),
+        BreakdownMetric::P50 => value.p50,
+        BreakdownMetric::P95 => value.p95,
+        BreakdownMetric::P99 => value.p99,
+        BreakdownMetric::Max => value.max.as_ref().map(|max| match max {
+            OwnValue::Float(number) => *number,
+            other => panic!("seconds are no {other:?}"),
+        }),
+        BreakdownMetric::Total => value.total,
+        BreakdownMetric::Clients => value.clients.map(|clients| clients as f64),
+        BreakdownMetric::First => value.first,
+        BreakdownMetric::Last => value.last,
+        BreakdownMetric::Trend => None,
+    }
+}
+
+fn wanted(field: &str, sort: BreakdownMetric) -> BreakdownWanted {
+    BreakdownWanted { field: field.to_owned(), sort, show: None, measure: None, limit: 30, trend_buckets: 20 }
+}
+
+fn asked(store: &RowStore, view: &View, wanted: &BreakdownWanted) -> Breakdown {
+    store.breakdown(view, wanted, &Control::default()).unwrap_or_else(|error| panic!("{wanted:?}: {error}"))
+}
+
+fn is_quantile(metric: BreakdownMetric) -> bool {
+    matches!(metric, BreakdownMetric::P50 | BreakdownMetric::P95 | BreakdownMetric::P99)
+}
+
+/// Every value has the metrics that it has by hand, and no better one is left out.
+fn check(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>, sort: BreakdownMetric) {
+    assert_eq!(breakdown.distinct, hand.len() as u64);
+    assert_eq!(breakdown.values.len(), hand.len().min(30));
+    for value in &breakdown.values {
+        let by_hand = &hand[&value.value];
+        for metric in BreakdownMetric::ALL.into_iter().filter(|metric| *metric != BreakdownMetric::Trend) {
+            let (found, expected) = (number_of(value, metric), by_hand.number(metric));
+            let error = if is_quantile(metric) { breakdown.measure_error } else { 1e-12 };
+            let is_near = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() <= error * expected.abs() + 1e-9,
+                (found, expected) => found == expected,
+            };
+            assert!(is_near, "{} of {}: {found:?}, by hand {expected:?}", metric.name(), value.value);
+        }
+        assert_eq!(value.trend.as_ref().expect("rows have times").iter().sum::<u64>(), value.hits);
+        assert_eq!(breakdown.buckets, value.trend.as_ref().map(Vec::len));
+    }
+    let error = if is_quantile(sort) { 2.0 * breakdown.measure_error } else { 1e-9 };
+    let none = f64::NEG_INFINITY;
+    let keys: Vec<f64> = breakdown.values.iter().map(|value| number_of(value, sort).unwrap_or(none)).collect();
+    assert!(keys.windows(2).all(|pair| pair[0] >= pair[1] * (1.0 - error)), "{sort:?}: {keys:?}");
+    let least = keys.last().copied().unwrap_or(none);
+    let listed: BTreeSet<&str> = breakdown.values.iter().map(|value| &*value.value).collect();
+    let others = hand.iter().filter(|(value, _)| !listed.contains(&***value));
+    let best_other = others.filter_map(|(_, by_hand)| by_hand.number(sort)).fold(none, f64::max);
+    // With the least memory the quantiles of all values are told apart to about so much.
+    let error = if is_quantile(sort) { 0.15 } else { error };
+    assert!(best_other <= least * (1.0 + error), "{sort:?}: {best_other} is not listed, {least} is");
+}
+
+#[test]
+fn metrics_are_those_of_a_count() {
+    let rows = rows();
+    let text = text_of(&rows);
+    let setups = [
+        Setup { segment_rows: 1_000, ..Setup::default() },
+        Setup { threads: 2, segment_rows: 700, ..Setup::default() },
+        Setup { threads: 2, segment_rows: 700, memory_bytes: 4 << 20, spill_bytes: Some(1 << 30) },
+    ];
+    for setup in setups {
+        let store = setup.record(text.clone());
+        for filter in ["", "path contains \"1\" and status < 503", "status = 500", "path = /nowhere"] {
+            let view = View { filter: store.schema().filter(filter).expect("a filter"), ..View::default() };
+            let is_meant = |row: &&Plain| match filter {
+                "" => true,
+                "status = 500" => !row.rejected() && row.status == 500,
+                "path = /nowhere" => false,
+                _ => !row.rejected() && row.path.contains('1') && row.status < 503,
+            };
+            let meant: Vec<&Plain> = rows.iter().filter(is_meant).collect();
+            for field in ["path", "net", "status", "client"] {
+                let hand = by_hand(&meant, field);
+                for sort in BreakdownMetric::ALL.into_iter().filter(|metric| metric.is_sortable()) {
+                    let breakdown = asked(&store, &view, &wanted(field, sort));
+                    assert_eq!(breakdown.rows, meant.len() as u64);
+                    if breakdown.ranked.is_none() && setup.spill_bytes.is_none() {
+                        assert!(breakdown.exact, "{field} {filter} {sort:?}");
+                        check(&breakdown, &hand, sort);
+                    }
+                    // The filter of a value means its rows, and no others.
+                    if let Some(value) = breakdown.values.first().filter(|_| sort == BreakdownMetric::Errors) {
+                        let only = View { filter: store.schema().filter(&value.filter).expect("a filter"), ..View::default() };
+                        let hits = asked(&store, &only, &wanted(field, sort)).rows;
+                        assert_eq!(hits, by_hand(&rows.iter().collect::<Vec<_>>(), field)[&value.value].hits, "{}", value.filter);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_what_is_asked_for_is_counted() {
+    let store = Setup::default().record(text_of(&rows()));
+    let show: MetricSet = [BreakdownMetric::Errors].into_iter().collect();
+    let breakdown =
+        asked(&store, &View::default(), &BreakdownWanted { show: Some(show), ..wanted("path", BreakdownMetric::P95) });
+    let value = &breakdown.values[0];
+    assert!(value.errors.is_some() && value.p95.is_some());
+    assert_eq!((value.p50, value.clients, value.bytes, value.trend.clone()), (None, None, None, None));
+}
+
+#[test]
+fn a_name_of_no_field_is_refused_with_those_that_there_are() {
+    let store = Setup::default().record(text_of(&rows()));
+    let refused = |wanted: &BreakdownWanted| match store.breakdown(&View::default(), wanted, &Control::default()) {
+        Err(ViewError::Unanswerable(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    let error = refused(&wanted("pfad", BreakdownMetric::Hits));
+    assert!(error.to_string().contains("no field 'pfad'") && error.to_string().contains("path, "), "{error}");
+    let error = refused(&BreakdownWanted { measure: Some("path".to_owned()), ..wanted("path", BreakdownMetric::P50) });
+    assert!(matches!(error, BreakdownError::Measure(..)) && error.to_string().contains("request_time"), "{error}");
+}
