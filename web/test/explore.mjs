@@ -10,6 +10,7 @@ import { options } from './args.mjs'
 import * as chromium from './browser.mjs'
 import { accessible, at, clear, digits, laptop, send, settled, state } from './browser.mjs'
 import { timedText } from './log.mjs'
+import { quantiles } from './quantiles.mjs'
 import { anyRow, rowsOf, select } from './rows.mjs'
 import { serve } from './serve.mjs'
 import { end, picture, run, tell } from './steps.mjs'
@@ -117,6 +118,20 @@ async function drag(page, from, to, { shift = false } = {}) {
   await page.mouse.up()
   if (shift) await page.keyboard.up('Shift')
 }
+
+/** The first row of the table of metrics, by the heads of its columns. */
+const firstMetrics = (page) =>
+  at(page, 'metrics').evaluate((table) => {
+    const texts = (row) => [...row.cells].map(({ innerText }) => innerText.replace(/[\s▼]+/g, ' ').trim())
+    const cells = texts(table.tBodies[0].rows[0])
+    return Object.fromEntries(texts(table.tHead.rows[0]).map((head, index) => [head, cells[index]]))
+  })
+
+/** The tool shows the newest answer: an older one is paler while it stays. */
+const answered = (page) => page.locator('[data-testid=tool][aria-busy=false]').waitFor()
+
+const sortedBy = (page, name) =>
+  at(page, 'metrics').locator('th[aria-sort=descending]', { hasText: name }).waitFor()
 
 const spanOf = (page) =>
   page.evaluate(() => {
@@ -417,6 +432,7 @@ const steps = {
     await page.evaluate(() => scrollTo(0, 0))
     await drag(page, 0.371, 0.407, { shift: true })
     await at(page, 'findings').waitFor()
+    await answered(page)
     const first = at(page, 'findings').locator('tbody tr').first()
     assert.match(await at(page, 'findings').textContent(), /\/checkout|500/)
     assert.match(await first.textContent(), /×|only here/)
@@ -486,6 +502,91 @@ const steps = {
     assert.match(page.url(), /limit=3/)
     await accessible(page)
     await shoot(page, 'rates', { about: 'tool' })
+    await clearView(page)
+  },
+
+  async 'metrics: opened from a panel, sorted by errors; a value is a filter'(page) {
+    await panel(page, 'path').getByRole('button', { name: 'Metrics of Path' }).click()
+    await at(page, 'metrics').waitFor()
+    const { y, height } = await at(page, 'metrics-field').boundingBox()
+    assert.ok(y > 0 && y + height < laptop.height, `the tool is at ${y}`)
+    await at(page, 'metrics').getByRole('button', { name: 'errors', exact: true }).click()
+    await sortedBy(page, 'errors')
+
+    const error = (row) => row.status >= 500
+    const sound = rows.filter((row) => !row.rejected)
+    const of = (path, meets = anyRow) => sound.filter((row) => row.path === path && meets(row))
+    const paths = [...new Set(sound.map(({ path }) => path))]
+    const worst = paths.sort((a, b) => of(b, error).length - of(a, error).length)[0]
+    const first = await firstMetrics(page)
+    assert.equal(first.Path, worst)
+    assert.equal(digits(first.hits), of(worst).length)
+    assert.equal(digits(first.errors), of(worst, error).length)
+    const rate = (100 * of(worst, error).length) / of(worst).length
+    assert.equal(first['error rate'], `${rate.toFixed(1)} %`)
+    const took = quantiles(of(worst).map(({ request_time }) => request_time))
+    const [number, unit] = first['p95 of request_time'].split(' ')
+    const p95 = Number(number) / (unit === 'ms' ? 1000 : 1)
+    assert.ok(Math.abs(p95 - took.p95) <= 0.03 * took.p95, `${p95} s, counted here ${took.p95} s`)
+    const trends = at(page, 'metrics').getByRole('img', { name: /^most \d+ at 08 Mar 2025/ })
+    assert.ok((await trends.count()) > 0)
+    await accessible(page)
+    await shoot(page, 'metrics', { about: 'tool', large: true })
+
+    const value = (name) => at(page, 'metrics').getByRole('button', { name, exact: true })
+    await value(worst).click()
+    await expectMatching(page, (row) => row.path === worst)
+    assert.deepEqual(await terms(page), [`path = ${worst}`])
+    await page.waitForFunction(
+      () => document.querySelector('[data-testid=metrics]').tBodies[0].rows.length === 1,
+    )
+    assert.equal(await value(worst).getAttribute('aria-pressed'), 'true')
+    await page.goBack()
+    await expectMatching(page, anyRow)
+    await value('/index.html').click({ modifiers: ['Alt'] })
+    await expectMatching(page, (row) => row.path !== '/index.html')
+    await clearView(page)
+  },
+
+  async 'metrics: only the columns that are shown are asked for; the address has them; by keyboard'(page) {
+    await page.keyboard.press('m')
+    await at(page, 'metrics').waitFor()
+    await at(page, 'metrics').getByRole('button', { name: 'p95 of request_time' }).press('Enter')
+    await sortedBy(page, 'p95')
+    const columns = at(page, 'tool').locator('summary', { hasText: 'Columns' })
+    await columns.press('Enter')
+    await page.getByRole('checkbox', { name: /^p99/ }).check()
+    const [request] = await Promise.all([
+      page.waitForRequest(
+        (asked) => asked.url().endsWith('/breakdown') && !asked.postDataJSON().show.includes('clients'),
+      ),
+      page.getByRole('checkbox', { name: /^clients/ }).uncheck(),
+    ])
+    assert.ok(request.postDataJSON().show.includes('p99'))
+    await answered(page)
+    await accessible(page)
+    await shoot(page, 'metrics-columns', { about: 'tool' })
+    await columns.press('Escape')
+    await at(page, 'metrics').getByRole('columnheader', { name: /^p99/ }).waitFor()
+    await at(page, 'metrics-field').selectOption('client')
+    await at(page, 'metrics').getByRole('columnheader', { name: 'Client', exact: true }).waitFor()
+    await at(page, 'metrics-measure').selectOption('bytes')
+    await at(page, 'metrics').getByRole('columnheader', { name: 'p99 of bytes' }).waitFor()
+    assert.match(page.url(), /tool=metrics.*field=client&sort=p95&.*show=p99&.*measure=bytes/)
+    assert.match(await at(page, 'metrics-others').textContent(), /none of these values/)
+    const before = await firstMetrics(page)
+    await page.reload()
+    await at(page, 'metrics').waitFor()
+    await sortedBy(page, 'p95')
+    assert.deepEqual(await firstMetrics(page), before)
+
+    await page.setViewportSize({ width: 320, height: 640 })
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320)
+    await page.setViewportSize(laptop)
+    await page.goBack()
+    await at(page, 'metrics').getByRole('columnheader', { name: 'Path', exact: true }).waitFor()
+    await page.keyboard.press('m')
+    await at(page, 'tool').waitFor({ state: 'detached' })
     await clearView(page)
   },
 

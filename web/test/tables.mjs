@@ -329,6 +329,32 @@ const steps = [
     },
   ],
   [
+    'metrics are of the numbers that are chosen',
+    async () => {
+      await show('app.ndjson')
+      await panel('level').getByRole('button', { name: 'Metrics of level' }).click()
+      const heads = () => at(page, 'metrics').getByRole('columnheader').allTextContents()
+      await at(page, 'metrics').waitFor()
+      assert.deepEqual(
+        (await heads()).map((head) => head.replace(/[\s▼]+/g, ' ').trim()),
+        ['level', 'hits', 'share', 'trend'],
+      )
+      await at(page, 'metrics-measure').selectOption('took')
+      await at(page, 'metrics').getByRole('button', { name: 'max of took' }).click()
+      await at(page, 'metrics').locator('th[aria-sort=descending]', { hasText: 'max' }).waitFor()
+      // The rows that took longest.
+      const most = Math.max(...rows.map(({ took }) => took))
+      const first = at(page, 'metrics').locator('tbody tr').first()
+      const { level } = rows.find(({ took }) => took === most)
+      assert.equal(await first.getByRole('button').textContent(), level)
+      assert.match(await first.textContent(), new RegExp(String(most)))
+      await accessible(page)
+      await shoot(page, args.shots, 'table-metrics')
+      await first.getByRole('button').click()
+      await expectMatching(count((row) => row.level === level))
+    },
+  ],
+  [
     'Parquet is the same table',
     async () => {
       await show('app.parquet')

@@ -52,6 +52,9 @@ const RESERVE_BYTES_MIN: u64 = 16 << 10;
 const PLACE_BYTES: u64 = 1 << 10;
 pub(crate) const PLACES_MAX: u64 = 4_096;
 
+/// Part of the reserve that groups leave for texts that answers are about.
+const NAMES_PART: u64 = 16;
+
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
 
@@ -426,7 +429,7 @@ impl DictionaryTables {
         if let Some(code) = self.texts.find_hashed(hash, text) {
             return code;
         }
-        if self.overflowed_at.is_some() || !self.has_room_for(text) {
+        if self.overflowed_at.is_some() || !self.has_room_for(text, 0) {
             self.overflow();
             return OTHERS;
         }
@@ -456,7 +459,7 @@ impl DictionaryTables {
         if self.derived.is_empty() {
             return OTHERS;
         }
-        let classes = self.classes_of(text);
+        let classes = self.classes_of(text, self.kept_for_names());
         self.group_of(&classes)
     }
 
@@ -465,7 +468,7 @@ impl DictionaryTables {
         if let Some(code) = self.groups.get(classes) {
             return *code;
         }
-        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1) {
+        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + self.kept_for_names()) {
             return OTHERS;
         }
         let code = self.texts.add_empty();
@@ -474,19 +477,27 @@ impl DictionaryTables {
         code
     }
 
-    /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room.
-    fn classes_of(&mut self, text: &[u8]) -> Vec<u32> {
+    /// Bytes that groups leave for the texts that answers will be about. A text that most rows have
+    /// comes after thousands of groups, and is worth more than each of them.
+    fn kept_for_names(&self) -> u64 {
+        let named: u64 = self.named.iter().map(|text| text.len() as u64).sum();
+        (self.reserve_bytes / NAMES_PART).saturating_sub(named)
+    }
+
+    /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room beside
+    /// the bytes that are kept.
+    fn classes_of(&mut self, text: &[u8], kept_bytes: u64) -> Vec<u32> {
         let countries = self.countries.clone();
         let value = |derived: &DerivedColumn| derive(derived.column, text, countries.as_deref()).into_owned();
         let values: Vec<Vec<u8>> = self.derived.iter().map(value).collect();
-        (0..).zip(&values).map(|(place, value)| self.class(place, value)).collect()
+        (0..).zip(&values).map(|(place, value)| self.class(place, value, kept_bytes)).collect()
     }
 
-    fn class(&mut self, place: usize, value: &[u8]) -> u32 {
+    fn class(&mut self, place: usize, value: &[u8], kept_bytes: u64) -> u32 {
         match self.derived[place].texts.find(value) {
             _ if value.is_empty() => NONE,
             Some(code) => code,
-            None if self.has_room_for(value) => self.derived[place].texts.add(value),
+            None if self.has_room_for(value, kept_bytes) => self.derived[place].texts.add(value),
             None => OTHERS,
         }
     }
@@ -494,10 +505,11 @@ impl DictionaryTables {
     /// Puts a text without a code into a place, for answers.
     fn name(&mut self, text: &[u8]) -> Option<u32> {
         let code = self.overflowed_at? + self.named.len() as u32;
-        if self.named.len() as u32 >= self.places || !self.has_room(text.len() as u64) {
+        let bytes = text.len() as u64;
+        if self.named.len() as u32 >= self.places || self.kept_for_names() < bytes && !self.has_room(bytes) {
             return None;
         }
-        let classes = self.classes_of(text);
+        let classes = self.classes_of(text, 0);
         self.derived.iter_mut().zip(classes).for_each(|(derived, class)| derived.of[code as usize] = class);
         self.named.push(text.into());
         Some(code)
@@ -552,8 +564,8 @@ impl DictionaryTables {
         self.cut = true;
     }
 
-    fn has_room_for(&mut self, text: &[u8]) -> bool {
-        self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1))
+    fn has_room_for(&mut self, text: &[u8], kept_bytes: u64) -> bool {
+        self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1) + kept_bytes)
     }
 
     /// Gives a text that has none the next code.
@@ -624,7 +636,7 @@ impl DictionaryTables {
             if bytes.is_empty() || bytes.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, bytes).is_some() {
                 return Err(NotRestored::Damaged);
             }
-            if !self.has_room_for(bytes) {
+            if !self.has_room_for(bytes, 0) {
                 return Err(NotRestored::NoRoom);
             }
             self.add(hash, bytes);
@@ -639,7 +651,7 @@ impl DictionaryTables {
             let length = if length == u32::MAX { None } else { Some(length as usize) };
             let (value, rest) = bytes.split_at_checked(length.unwrap_or(0)).ok_or(NotRestored::Damaged)?;
             bytes = rest;
-            classes.push(length.map_or(OTHERS, |_| self.class(place, value)));
+            classes.push(length.map_or(OTHERS, |_| self.class(place, value, 0)));
         }
         let next = self.len() as u32;
         let is_new = bytes.is_empty() && !classes.is_empty() && !self.groups.contains_key(&classes[..]);

@@ -1,6 +1,12 @@
 /** What a press with Alt means everywhere: all but this, instead of only this. */
 export const shifted = (event: MouseEvent | KeyboardEvent) => event.altKey
 
+/** A key on a value that means the same. */
+export const excludes = (event: KeyboardEvent) =>
+  (event.key === '-' || event.key === 'Delete' || (event.key === 'Enter' && event.altKey)) &&
+  !event.ctrlKey &&
+  !event.metaKey
+
 /** Roving focus: of a list of buttons one is in the tab order, and arrow keys go from one to the next. */
 export function rove(event: KeyboardEvent, items: HTMLElement[]): boolean {
   const at = items.indexOf(document.activeElement as HTMLElement)

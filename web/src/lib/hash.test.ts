@@ -11,6 +11,7 @@ const view: Place = {
   tool: 'compare',
   other: { from: -5, to: 1735693200 },
   rates: { by: 'net', limit: { per: 'second', requests: 20 } },
+  metrics: { field: 'user.full name', sort: 'p95', show: ['hits', 'p95', 'trend'], measure: 'took & b' },
   columns: {
     pinned: ['a&b', 'user.full name'],
     hidden: ['c=d'],
@@ -40,9 +41,15 @@ test('a span that is none is no span', () => {
 })
 
 test('what nobody could have chosen is left out', () => {
-  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2`
+  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&field=<i>&sort=trend&measure=`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
   expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
+})
+
+test('columns of metrics come in their own order, hits always, and those that are none not at all', () => {
+  const { metrics } = readHash('#s=a&tool=metrics&show=trend&show=errors&show=eval&sort=errors')
+  expect(metrics).toEqual({ ...nowhere.metrics, sort: 'errors', show: ['hits', 'errors', 'trend'] })
+  expect(readHash('#s=a&show=').metrics.show).toEqual(['hits'])
 })
 
 test('a page of the server is its own place; a way is a setting beside any', () => {

@@ -3,11 +3,13 @@
 import { unarranged, type Arrangement } from './arrange'
 import { unique } from './filter'
 import type { Span } from './histogram'
+import { metricsNamed, sortNamed } from './metrics'
 import { roles, type Role } from './roles'
+import type { Metric, SortMetric } from './viewapi'
 import { wishes, type Wish } from './ways'
 
 /** What is open between histogram and panels. */
-export type Tool = 'explain' | 'compare' | 'rates'
+export type Tool = 'explain' | 'compare' | 'rates' | 'metrics'
 
 /** What is about the server and no log. */
 export type Page = 'vitals' | 'connection'
@@ -15,6 +17,17 @@ export type Page = 'vitals' | 'connection'
 export interface Limit {
   per: 'minute' | 'second'
   requests: number
+}
+
+/** The table of a field's values. */
+export interface Metrics {
+  /** Null: the first one that the page offers. */
+  field: string | null
+  sort: SortMetric
+  /** Null: the usual ones. */
+  show: Metric[] | null
+  /** Numbers whose quantiles are shown; null: how long requests took. */
+  measure: string | null
 }
 
 export interface Place {
@@ -32,6 +45,7 @@ export interface Place {
   /** The span that the tool sets against the view. */
   other: Span | null
   rates: { by: 'client' | 'net'; limit: Limit | null }
+  metrics: Metrics
   /** Columns of a table as the reader arranged them. */
   columns: Arrangement
 }
@@ -46,11 +60,12 @@ export const nowhere: Place = {
   tool: null,
   other: null,
   rates: { by: 'client', limit: null },
+  metrics: { field: null, sort: 'hits', show: null, measure: null },
   columns: unarranged,
 }
 
 const pages: Page[] = ['vitals', 'connection']
-const tools: Tool[] = ['explain', 'compare', 'rates']
+const tools: Tool[] = ['explain', 'compare', 'rates', 'metrics']
 const limits: Limit['per'][] = ['minute', 'second']
 
 /** A hash that someone else wrote must not be a burden: longer filters are none (the server reads 64 KiB). */
@@ -71,12 +86,25 @@ export function readHash(hash: string): Place {
         .map((term) => term.trim())
         .filter((term) => term !== ''),
     ).slice(0, termsMax),
-    stack: /^[^<>\p{Cc}]{1,200}$/u.exec(fields.get('stack') ?? '')?.[0] ?? nowhere.stack,
+    stack: readName(fields.get('stack')) ?? nowhere.stack,
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
     other: readSpan(fields.get('ofrom'), fields.get('oto')),
     rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
+    metrics: readMetrics(fields),
     columns: readColumns(fields),
+  }
+}
+
+const readName = (text: string | null) => /^[^<>\p{Cc}]{1,200}$/u.exec(text ?? '')?.[0] ?? null
+
+function readMetrics(fields: URLSearchParams): Metrics {
+  const shown = fields.getAll('show')
+  return {
+    field: readName(fields.get('field')),
+    sort: sortNamed(fields.get('sort')),
+    show: shown.length === 0 ? null : metricsNamed(shown),
+    measure: readName(fields.get('measure')),
   }
 }
 
@@ -114,7 +142,7 @@ export const readWay = (hash: string): Wish | null =>
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
-  const { span, other, rates, columns } = place
+  const { span, other, rates, metrics, columns } = place
   const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
     ['s', place.session],
@@ -129,6 +157,10 @@ export function writeHash(place: Place): string {
     ['by', rates.by === nowhere.rates.by ? null : rates.by],
     ['per', rates.limit?.per ?? null],
     ['limit', rates.limit?.requests ?? null],
+    ['field', metrics.field],
+    ['sort', metrics.sort === nowhere.metrics.sort ? null : metrics.sort],
+    ...named('show', metrics.show ?? []),
+    ['measure', metrics.measure],
     ...named('pin', columns.pinned),
     ...named('hide', columns.hidden),
     ...named('open', columns.opened),

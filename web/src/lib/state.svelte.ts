@@ -237,6 +237,15 @@ class Store {
     this.change({ rates }, 'replace')
   }
 
+  /** Opens the table of a field's values. */
+  showMetrics(field: string): void {
+    this.change({ tool: 'metrics', metrics: { ...this.place.metrics, field } })
+  }
+
+  setMetrics(metrics: Partial<Place['metrics']>): void {
+    this.change({ metrics: { ...this.place.metrics, ...metrics } }, 'replace')
+  }
+
   private goTo(place: Place): void {
     const before = this.place
     this.place = place

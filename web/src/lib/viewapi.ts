@@ -191,6 +191,65 @@ export interface Rates extends Marked {
   blocked: { requests: number; values: number } | null
 }
 
+/** What the rows of a value are measured by. */
+export type Metric =
+  | 'hits'
+  | 'errors'
+  | 'error_rate'
+  | 'refused'
+  | 'p50'
+  | 'p95'
+  | 'p99'
+  | 'max'
+  | 'total'
+  | 'bytes'
+  | 'clients'
+  | 'first'
+  | 'last'
+  | 'trend'
+export type SortMetric = Exclude<Metric, 'trend'>
+
+/** A value with its metrics; null are those that were not asked for, and those that none of its rows has. */
+export type BreakdownValue = {
+  value: string
+  filter: string
+  hits: number
+  share: number
+  /** Rows by bucket of time. */
+  trend: number[] | null
+} & Record<Exclude<SortMetric, 'hits'>, number | string | null>
+
+export interface Breakdown extends Marked {
+  seconds: number
+  field: string
+  sort: SortMetric
+  /** Of the view. */
+  rows: number
+  distinct: number
+  /** Only so many values were sorted, those with most rows; null: all. */
+  ranked: number | null
+  measure: { field: string; unit: string } | null
+  /** A part of a quantile; a text where it is no finite number. */
+  measure_error: number | string
+  has_status: boolean
+  has_bytes: boolean
+  has_clients: boolean
+  /** Axis of the trends; null where no row has a time. */
+  from: number | null
+  bucket_seconds: number | null
+  values: BreakdownValue[]
+  /** Rows with none of the values that are listed. */
+  others: number
+}
+
+export interface BreakdownQuestion extends Selection {
+  field: string
+  sort: SortMetric
+  show: Metric[]
+  measure: string | null
+  limit: number
+}
+
 /** A filter or a span of time that a typed text may mean, with its rows. */
 export interface Suggestion {
   label: string
@@ -258,6 +317,8 @@ export const viewApi = {
     },
     signal: AbortSignal,
   ) => ask<Rates>(id, 'rates', question, signal),
+  breakdown: (id: string, question: BreakdownQuestion, signal: AbortSignal) =>
+    ask<Breakdown>(id, 'breakdown', question, signal),
   /** As another page, so that views and suggestions end only their own kind. */
   suggest: (id: string, question: Selection & { text: string; zone_seconds: number }, signal: AbortSignal) =>
     ask<Suggestions>(id, 'suggest', { ...question, page: `${page}-suggest`, turn: ++turn }, signal),

@@ -200,7 +200,8 @@ impl RowStore {
     /// Finds the field and the numbers that a question names.
     fn breakdown_question(&self, wanted: &BreakdownWanted) -> Result<BreakdownQuestion, BreakdownError> {
         let schema = self.schema();
-        let fields = self.fields();
+        let mut fields = self.fields();
+        fields.retain(|field| !schema.is_table() || field.text_source().is_some());
         let named = |field: &&CandidateField| field.name(&schema).eq_ignore_ascii_case(&wanted.field);
         let Some(field) = fields.iter().find(named).filter(|_| !wanted.field.is_empty()).cloned() else {
             let names = fields.iter().map(|field| field.name(&schema)).collect();

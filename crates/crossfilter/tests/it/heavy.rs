@@ -83,7 +83,11 @@ fn a_client_that_comes_often_leads_though_there_was_no_room_for_it() {
         assert!((5..=60).contains(&clients.error_max), "{}", clients.error_max);
         let truth = f64::from(CLIENTS) + 2.0;
         let distinct = clients.distinct;
-        assert!((distinct.distinct as f64 - truth).abs() <= truth * distinct.error && distinct.error < 0.05, "{distinct:?}");
+        // The error is two standard errors, which one store in twenty goes beyond.
+        assert!(
+            (distinct.distinct as f64 - truth).abs() <= 2.5 * truth * distinct.error && distinct.error < 0.05,
+            "{distinct:?}"
+        );
         let hour = viewed(&store, &attack_hour());
         let clients = hour.panels.iter().find(|panel| panel.field == "client").expect("clients");
         assert_eq!((hour.lines.total, &clients.rows[0].value[..], clients.rows[0].hits), (ATTACK, ATTACKER, ATTACK));
