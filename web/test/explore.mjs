@@ -727,7 +727,12 @@ const steps = {
     assert.ok(wide <= 380, `the page is ${wide} px wide`)
     await accessible(page)
     await at(page, 'lines').scrollIntoViewIfNeeded()
-    if (args.shots) await page.screenshot({ path: picture(args.shots, 'phone-lines') })
+    if (args.shots) {
+      await drawAll(page, 'visible')
+      await at(page, 'lines').locator('.row:not(.head) [role=gridcell]').nth(1).waitFor()
+      await page.screenshot({ path: picture(args.shots, 'phone-lines') })
+      await drawAll(page, '')
+    }
     await page.evaluate(() => scrollTo(0, 0))
     await page.keyboard.press('/')
     if (args.shots) await page.screenshot({ path: picture(args.shots, 'phone-filter') })

@@ -41,9 +41,10 @@ const HABIT: f64 = 0.3;
 const HABIT_Z_MIN: f64 = 2.0;
 const DAY_SECONDS: i64 = 86_400;
 
-/// Standard deviations of all rows from which on their habit explains a value: one that comes with
-/// a nightly job has too few rows the day before to show that it comes every night.
-const ALL_Z_MIN: f64 = 3.0;
+/// Standard deviations from which on a habit of all rows explains what is within its time: a value
+/// that comes with a nightly job, and a narrow window, may have too few rows on the day before to
+/// show that it comes every night.
+const HABIT_OF_ALL_Z_MIN: f64 = 3.0;
 
 /// A window of time in which a slot stands out.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,8 @@ pub(super) struct Outlier {
 #[derive(Default)]
 pub(super) struct OutlierSearch {
     found: Vec<Outlier>,
+    /// Times at which all rows have a habit of a kind.
+    habits: Vec<(UnusualKind, i64, i64)>,
     pub(super) tried: usize,
 }
 
@@ -70,8 +73,6 @@ struct OutlierSeries {
     kind: UnusualKind,
     field: Option<usize>,
     series: Vec<(usize, ScoredSeries)>,
-    /// The series of all rows, whose habits explain those of a value.
-    of_all: Option<ScoredSeries>,
 }
 
 impl OutlierSearch {
@@ -84,14 +85,14 @@ impl OutlierSearch {
         let span = WindowAxis { axis: counts.axis, width };
         for kind in KINDS {
             if let Some(series) = series_of(kind, &windows, None) {
-                self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)], of_all: None }, &span, &hits);
+                self.note_habits(kind, &series, &span);
+                self.take(OutlierSeries { kind, field: None, series: vec![(ALL, series)] }, &span, &hits);
             }
         }
     }
 
     pub(super) fn values(&mut self, counts: &OutcomeCounts, (number, field): (usize, &WatchedField), width: usize) {
-        let of_all = counts.windows(ALL, width);
-        let all = of(&of_all, |window| window.hits);
+        let all = of(&counts.windows(ALL, width), |window| window.hits);
         if all.len() < BUCKETS_MIN {
             return;
         }
@@ -106,22 +107,34 @@ impl OutlierSearch {
                 is_special.then(|| Some((slot, series_of(kind, &windows, Some(&all))?))).flatten()
             };
             let series = field.slots.clone().filter_map(series).collect();
-            // A share of all rows is that of a value, and no habit of all.
-            let is_share = matches!(kind, UnusualKind::More | UnusualKind::Fewer);
-            let of_all = (!is_share).then(|| series_of(kind, &of_all, None)).flatten();
-            self.take(OutlierSeries { kind, field: Some(number), series, of_all }, &span, &all);
+            self.take(OutlierSeries { kind, field: Some(number), series }, &span, &all);
         }
+    }
+
+    /// Notes the times at which all rows do as on other days. The number of rows has its neighbours
+    /// to be held against.
+    fn note_habits(&mut self, kind: UnusualKind, series: &ScoredSeries, span: &WindowAxis) {
+        if matches!(kind, UnusualKind::More | UnusualKind::Fewer) {
+            return;
+        }
+        for at in (0..series.z.len()).filter(|at| series.z[*at] >= HABIT_OF_ALL_Z_MIN && span.is_habit(series, *at)) {
+            let (from, to) = span.times(at);
+            self.habits.push((kind, from, to));
+        }
+    }
+
+    fn is_explained(&self, outlier: &Outlier) -> bool {
+        let middle = outlier.from.midpoint(outlier.to);
+        self.habits.iter().any(|(kind, from, to)| *kind == outlier.kind && (*from..*to).contains(&middle))
     }
 
     /// Takes the windows of a kind that stand out.
     fn take(&mut self, of_kind: OutlierSeries, span: &WindowAxis, rows: &[f64]) {
-        let OutlierSeries { kind, field, series, of_all } = of_kind;
+        let OutlierSeries { kind, field, series } = of_kind;
         self.tried += series.iter().map(|(_, series)| series.z.len()).sum::<usize>();
         let height = |at: usize| series.iter().map(|(_, series)| series.z[at]).fold(0.0, f64::max);
         let heights: Vec<f64> = (0..rows.len()).map(height).collect();
         let least = Z_MIN.max(GAP_MIN * usual_peak(&heights, USUAL_TIMES));
-        let is_habit_of_all =
-            |at: usize| of_all.as_ref().is_some_and(|of_all| of_all.z[at] >= ALL_Z_MIN && span.is_habit(of_all, at));
         for (slot, series) in &series {
             if series.z.iter().all(|z| *z < least) {
                 continue;
@@ -130,7 +143,7 @@ impl OutlierSearch {
             let least = least.max(gap * usual_peak(&series.z, OWN_TIMES));
             for (at, z) in series.z.iter().enumerate() {
                 let stands_out = *z >= least && is_large(kind, field.is_some(), series, at, rows[at]);
-                if stands_out && !span.is_habit(series, at) && !is_habit_of_all(at) {
+                if stands_out && !span.is_habit(series, at) {
                     let (from, to) = span.times(at);
                     self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0 });
                 }
@@ -143,7 +156,7 @@ impl OutlierSearch {
         let p: Vec<f64> = self.found.iter().map(|outlier| p_value(outlier.z * outlier.z)).collect();
         let mut outliers = self.found.clone();
         outliers.iter_mut().zip(q_values(&p, self.tried)).for_each(|(outlier, q)| outlier.q = q);
-        outliers.retain(|outlier| outlier.q <= Q_MAX);
+        outliers.retain(|outlier| outlier.q <= Q_MAX && !self.is_explained(outlier));
         let key = |outlier: &Outlier| (outlier.from, outlier.to, outlier.kind, outlier.field, outlier.slot);
         let weight = |outlier: &Outlier| if outlier.field.is_none_or(&is_telling) { outlier.z } else { outlier.z / 2.0 };
         outliers.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| key(a).cmp(&key(b))));
