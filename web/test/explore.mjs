@@ -3,6 +3,7 @@
 // PROGRAM is a rorqual to start, target/debug/rorqual by default. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -612,6 +613,26 @@ const steps = {
     await page.locator('summary', { hasText: 'Export' }).click()
     await accessible(page)
     await shoot(page, 'export')
+    const copied = async (name) => {
+      await at(page, 'filter').getByRole('button', { name, exact: true }).click()
+      await page.getByText(`${name} copied.`).waitFor()
+      return page.evaluate(() => navigator.clipboard.readText())
+    }
+    if (server) {
+      // The command says the same of the file as the page does.
+      const command = (await copied('Command')).replace(/^rorqual logs /, '"$PROGRAM" logs --json ')
+      const env = { ...process.env, PROGRAM: path.resolve(args.program) }
+      const report = JSON.parse(
+        execFileSync('sh', ['-c', command], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] }),
+      )
+      assert.equal(report.lines.parsed, wanted)
+    }
+    const markdown = await copied('Markdown')
+    assert.ok(
+      markdown.includes(`${wanted.toLocaleString('en-US')} of 20,000`) && markdown.includes('`status = 500`'),
+      markdown,
+    )
+    assert.match(await copied('curl'), /^curl -H "Authorization: Bearer \$RORQUAL_TOKEN" '.*export\?.*where=/)
     await page.locator('summary', { hasText: 'Export' }).press('Escape')
     await clearView(page)
   },
@@ -727,6 +748,8 @@ const steps = {
     assert.ok(wide <= 380, `the page is ${wide} px wide`)
     await accessible(page)
     await at(page, 'lines').scrollIntoViewIfNeeded()
+    const heads = await at(page, 'lines').locator('[role=columnheader]').allTextContents()
+    assert.deepEqual(heads.map((head) => head.trim()).slice(1, 4), ['time', 'status', 'path'])
     if (args.shots) {
       await drawAll(page, 'visible')
       await at(page, 'lines').locator('.row:not(.head) [role=gridcell]').nth(1).waitFor()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cellText, press, pressTitle } from './columns'
+import { cellText, columnsOf, press, pressTitle } from './columns'
 
 const row = {
   row: 1,
@@ -31,4 +31,11 @@ test('a press filters by what the cell says', () => {
   expect(press(row, 'request_time')).toEqual({ text: 'request_time = -' })
   expect(press(row, 'host')).toBeNull()
   expect(pressTitle(row, 'user')).toContain('user = -')
+})
+
+test('a narrow screen begins with what tells a line', () => {
+  const fields = ['time', 'client', 'url', 'status', 'bytes']
+  const order = (narrow: boolean) => columnsOf(fields, narrow).map(({ field }) => field)
+  expect(order(false)).toEqual(['time', 'client', 'url', 'status', 'bytes'])
+  expect(order(true)).toEqual(['time', 'status', 'url', 'client', 'bytes'])
 })

@@ -77,7 +77,16 @@ export const firstColumns = () =>
     .slice(0, firstShown)
     .map(({ field }) => field)
 
-export const columnsOf = (fields: string[]) => allColumns().filter(({ field }) => fields.includes(field))
+/** On a narrow screen these come before the others: a line is told by what was asked for and how it ended. */
+const narrowFirst = ['time', 'status', 'url']
+
+/** The columns of these fields, in the order of the table. */
+export function columnsOf(fields: string[], narrow = false): Column[] {
+  const columns = allColumns().filter(({ field }) => fields.includes(field))
+  if (!narrow || tableColumns() !== null) return columns
+  const rank = ({ field }: Column) => (narrowFirst.indexOf(field) + 1 || columns.length) - 1
+  return columns.toSorted((a, b) => rank(a) - rank(b))
+}
 
 const ownOf = (field: string) => ownColumns().find(({ name }) => name === field)
 
