@@ -114,6 +114,11 @@ impl CandidateField {
         }
     }
 
+    /// Its column; `None` for the status.
+    pub(crate) fn column(&self) -> Option<TextColumn> {
+        self.column
+    }
+
     /// The coded column of its texts, and the column derived from it that it is; `None` for the
     /// status.
     pub(crate) fn text_source(&self) -> Option<(usize, Option<TextColumn>)> {
@@ -141,7 +146,7 @@ impl CandidateField {
 
     /// Its name, for programs.
     pub(crate) fn name(&self, schema: &Schema) -> String {
-        self.column.map_or_else(|| STATUS_FIELD.to_owned(), |column| schema.text_name(column).into_owned())
+        field_name(self.column, schema)
     }
 
     /// True if it is the field that is tested.
@@ -164,22 +169,32 @@ impl CandidateField {
     }
 }
 
+/// Columns of the fields whose values are tried; `None` is the status.
+pub(crate) fn field_columns(schema: &Schema) -> impl Iterator<Item = Option<TextColumn>> {
+    let query = schema.texts().filter(|column| *column == TextColumn::QUERY);
+    schema.panels().iter().copied().chain(query).map(Some).chain([None])
+}
+
+/// Name of such a field, for programs.
+pub(crate) fn field_name(column: Option<TextColumn>, schema: &Schema) -> String {
+    column.map_or_else(|| STATUS_FIELD.to_owned(), |column| schema.text_name(column).into_owned())
+}
+
 impl RowStore {
     /// The fields whose values are tried.
     pub(crate) fn fields(&self) -> Vec<CandidateField> {
-        let text = |column: TextColumn| {
-            let (index, derived) = source(column);
-            let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
-            let groups_start = match derived {
-                Some(_) => u32::MAX,
-                None => self.dictionaries[index].lock().groups_start(),
-            };
-            CandidateField { column: Some(column), index, classes, groups_start }
+        field_columns(&self.schema()).map(|column| self.field(column)).collect()
+    }
+
+    /// A field, by its column of texts; the status where that is `None`.
+    pub(crate) fn field(&self, column: Option<TextColumn>) -> CandidateField {
+        let Some((index, derived)) = column.map(source) else {
+            return CandidateField { column, index: STATUS, classes: None, groups_start: u32::MAX };
         };
-        let schema = self.schema();
-        let query = schema.texts().filter(|column| *column == TextColumn::QUERY);
-        let texts = schema.panels().iter().copied().chain(query).map(text);
-        texts.chain([CandidateField { column: None, index: STATUS, classes: None, groups_start: u32::MAX }]).collect()
+        let tables = self.dictionaries[index].lock();
+        let classes = derived.map(|derived| Arc::new(tables.classes(derived).to_vec()));
+        let groups_start = if derived.is_some() { u32::MAX } else { tables.groups_start() };
+        CandidateField { column, index, classes, groups_start }
     }
 
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked

@@ -55,6 +55,9 @@ pub(crate) const PLACES_MAX: u64 = 4_096;
 /// Part of the reserve that groups leave for texts that answers are about.
 const NAMES_PART: u64 = 16;
 
+/// Memory of such a text beside itself.
+const NAME_BYTES: u64 = 64;
+
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
 
@@ -136,6 +139,8 @@ pub(crate) struct DictionaryTables {
     /// Places for texts without a code that answers are about, and the texts in them.
     places: u32,
     named: Vec<Box<[u8]>>,
+    /// Memory of these texts.
+    named_bytes: u64,
     /// Groups of texts without a code, by the codes of the values that follow from them.
     groups: HashMap<Box<[u32]>, u32>,
     /// A text was as long as texts are kept: it may have been longer.
@@ -270,6 +275,7 @@ impl Dictionary {
                 overflowed_at: None,
                 places: 0,
                 named: Vec::new(),
+                named_bytes: 0,
                 groups: HashMap::new(),
                 cut: false,
                 countries,
@@ -459,16 +465,18 @@ impl DictionaryTables {
         if self.derived.is_empty() {
             return OTHERS;
         }
-        let classes = self.classes_of(text, self.kept_for_names());
-        self.group_of(&classes)
+        let kept_bytes = self.kept_for_names();
+        let classes = self.classes_of(text, kept_bytes);
+        self.group_of(&classes, kept_bytes)
     }
 
-    /// The code of the group of these values.
-    fn group_of(&mut self, classes: &[u32]) -> u32 {
+    /// The code of the group of these values, where there is room for one beside the bytes that are
+    /// kept.
+    fn group_of(&mut self, classes: &[u32], kept_bytes: u64) -> u32 {
         if let Some(code) = self.groups.get(classes) {
             return *code;
         }
-        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + self.kept_for_names()) {
+        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + kept_bytes) {
             return OTHERS;
         }
         let code = self.texts.add_empty();
@@ -480,8 +488,7 @@ impl DictionaryTables {
     /// Bytes that groups leave for the texts that answers will be about. A text that most rows have
     /// comes after thousands of groups, and is worth more than each of them.
     fn kept_for_names(&self) -> u64 {
-        let named: u64 = self.named.iter().map(|text| text.len() as u64).sum();
-        (self.reserve_bytes / NAMES_PART).saturating_sub(named)
+        (self.reserve_bytes / NAMES_PART).saturating_sub(self.named_bytes)
     }
 
     /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room beside
@@ -505,13 +512,14 @@ impl DictionaryTables {
     /// Puts a text without a code into a place, for answers.
     fn name(&mut self, text: &[u8]) -> Option<u32> {
         let code = self.overflowed_at? + self.named.len() as u32;
-        let bytes = text.len() as u64;
+        let bytes = text.len() as u64 + NAME_BYTES;
         if self.named.len() as u32 >= self.places || self.kept_for_names() < bytes && !self.has_room(bytes) {
             return None;
         }
         let classes = self.classes_of(text, 0);
         self.derived.iter_mut().zip(classes).for_each(|(derived, class)| derived.of[code as usize] = class);
         self.named.push(text.into());
+        self.named_bytes += bytes;
         Some(code)
     }
 
@@ -655,7 +663,7 @@ impl DictionaryTables {
         }
         let next = self.len() as u32;
         let is_new = bytes.is_empty() && !classes.is_empty() && !self.groups.contains_key(&classes[..]);
-        match is_new.then(|| self.group_of(&classes)) {
+        match is_new.then(|| self.group_of(&classes, 0)) {
             None => Err(NotRestored::Damaged),
             Some(code) if code == next => Ok(()),
             Some(_) => Err(NotRestored::NoRoom),
@@ -734,9 +742,8 @@ impl DictionaryTables {
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
             |derived: &DerivedColumn| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
-        let named = self.named.iter().map(|text| text.len() as u64 + 64).sum::<u64>();
         let groups = self.groups.capacity() as u64 * GROUP_BYTES;
-        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + named + groups
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + self.named_bytes + groups
     }
 }
 

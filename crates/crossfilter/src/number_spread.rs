@@ -205,13 +205,14 @@ impl NumberSpread {
         other.extent.into_iter().for_each(|(least, most)| self.widen(least, most));
     }
 
-    /// The numbers of a column of that name; `None` where there is none.
-    pub(crate) fn summary(&self, field: Cow<'static, str>, unit: NumberUnit) -> Option<NumberSummary> {
+    /// Quantiles, and the part of an exact one by which one may be beside it; `None` where there is
+    /// no number.
+    pub(crate) fn quantiles(&self, unit: NumberUnit) -> Option<(NumberQuantiles, f64)> {
         let (least, most) = self.extent?;
         let (min, max) = (unit.value(least), unit.value(most));
         let mut buckets: Vec<(u32, u64)> = self.buckets.iter().map(|(bucket, hits)| (*bucket, *hits)).collect();
         buckets.sort_unstable();
-        let hits = buckets.iter().map(|(_, hits)| hits).sum();
+        let hits: u64 = buckets.iter().map(|(_, hits)| hits).sum();
         let quantile = |percent: u64| {
             // The rank of the number that so many in a hundred are not above.
             let rank = (u128::from(hits) * u128::from(percent)).div_ceil(100) as u64;
@@ -222,15 +223,19 @@ impl NumberSpread {
             });
             found.map_or(max, |(bucket, _)| middle(*bucket, self.joined, unit).clamp(min, max))
         };
-        let quantiles = (unit != NumberUnit::Moment).then(|| NumberQuantiles {
-            p50: quantile(50),
-            p90: quantile(90),
-            p95: quantile(95),
-            p99: quantile(99),
-        });
+        let quantiles = NumberQuantiles { p50: quantile(50), p90: quantile(90), p95: quantile(95), p99: quantile(99) };
         // Joined with others, an infinity is beside them by any part.
         let has_infinity = [min, max].iter().any(|number| number.is_infinite());
-        let quantile_error = if has_infinity && self.joined > MANTISSA_BITS { f64::INFINITY } else { error(self.joined) };
+        let error = if has_infinity && self.joined > MANTISSA_BITS { f64::INFINITY } else { error(self.joined) };
+        Some((quantiles, error))
+    }
+
+    /// The numbers of a column of that name; `None` where there is none.
+    pub(crate) fn summary(&self, field: Cow<'static, str>, unit: NumberUnit) -> Option<NumberSummary> {
+        let (least, most) = self.extent?;
+        let (quantiles, quantile_error) = self.quantiles(unit)?;
+        let quantiles = (unit != NumberUnit::Moment).then_some(quantiles);
+        let hits = self.buckets.values().sum();
         let [min, max] = [least, most].map(|step| OwnValue::number(unit, Some(step)));
         let buckets = self.bars(unit);
         Some(NumberSummary { field, unit: unit.name(), hits, min, max, quantiles, quantile_error, buckets })

@@ -37,6 +37,8 @@ pub(crate) struct ScoredSeries {
     pub(crate) expected: Vec<f64>,
     /// Its size, whatever the number of rows: a share of them, or a logarithm.
     pub(crate) effects: Vec<f64>,
+    /// Rows that a mean is of; none of other series.
+    pub(crate) rows: Vec<f64>,
 }
 
 impl ScoredSeries {
@@ -46,7 +48,7 @@ impl ScoredSeries {
         let z = hits.iter().zip(rows).map(|(hits, rows)| signed_root(*hits, *rows, share)).collect();
         let expected = rows.iter().map(|rows| rows * share).collect();
         let effects = hits.iter().zip(rows).map(|(hits, rows)| hits / rows.max(1.0) - share).collect();
-        Self { z: scaled(z), seen: hits.to_vec(), expected, effects }
+        Self { z: scaled(z), seen: hits.to_vec(), expected, effects, rows: Vec::new() }
     }
 
     /// A mean of logarithms (to base 2).
@@ -68,7 +70,8 @@ impl ScoredSeries {
         let z = scaled(means.iter().map(z).collect());
         let seen: Vec<f64> = means.iter().map(|mean| mean.map_or(usual, |(mean, _)| mean)).collect();
         let effects = seen.iter().map(|mean| mean - usual).collect();
-        Self { z, seen, expected: vec![usual; windows.len()], effects }
+        let rows = means.iter().map(|mean| mean.map_or(0.0, |(_, rows)| rows)).collect();
+        Self { z, seen, expected: vec![usual; windows.len()], effects, rows }
     }
 
     /// A number of rows: as many as in the windows before and after it, or `fewer`, or more.
@@ -84,8 +87,13 @@ impl ScoredSeries {
         let z = logs.iter().zip(&expected).map(|(log, expected)| log / (chance(expected) + wander).sqrt());
         let (z, effects) = (scaled(z.collect()), logs.clone());
         let expected = expected.iter().zip(hits).map(|(expected, hits)| expected.unwrap_or(*hits)).collect();
-        let series = Self { z, seen: hits.to_vec(), expected, effects };
+        let series = Self { z, seen: hits.to_vec(), expected, effects, rows: Vec::new() };
         if fewer { series.fewer() } else { series }
+    }
+
+    /// Excess of a window over all of its rows: hits, or logarithms.
+    pub(crate) fn excess(&self, at: usize) -> f64 {
+        (self.seen[at] - self.expected[at]) * self.rows.get(at).copied().unwrap_or(1.0)
     }
 
     /// The same, where less than usual counts.

@@ -45,11 +45,15 @@ pub(crate) fn top_values<'a>(
     text: impl Fn(u32) -> &'a [u8],
     count: usize,
 ) -> Vec<(u32, RowsAndBytes)> {
-    let order = by_hits(text);
-    let mut top: Vec<(u32, RowsAndBytes)> = Vec::new();
+    top_by(amounts, by_hits(text), count)
+}
+
+/// The first items of an order.
+pub(crate) fn top_by<T: Copy>(items: impl Iterator<Item = T>, order: impl Fn(&T, &T) -> Ordering, count: usize) -> Vec<T> {
+    let mut top: Vec<T> = Vec::new();
     // The last one that is listed so far.
-    let mut last: Option<(u32, RowsAndBytes)> = None;
-    for value in amounts {
+    let mut last: Option<T> = None;
+    for value in items {
         if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
             continue;
         }

@@ -226,6 +226,8 @@ export interface Breakdown extends Marked {
   /** Of the view. */
   rows: number
   distinct: number
+  /** A part of it by which it may be wrong; 0 where it is exact. */
+  distinct_error: number
   /** Only so many values were sorted, those with most rows; null: all. */
   ranked: number | null
   measure: { field: string; unit: string } | null

@@ -97,7 +97,17 @@ fn values_no_two_the_same_and_as_long_as_they_may_be() {
         &["--by", "path", "--sort", "clients"],
     ] {
         let (ran, _) = asked(question, 192 * MIB, Made(short, 0));
-        ran.says(&["values with few lines each were not looked at one by one", "--memory 96.0 MiB"]);
+        if question[0] == "--by" {
+            ran.says(&["not all values are told apart", "--memory 96.0 MiB"]);
+            let answer = &ran.json()["answer"];
+            // Each line has a path and a client of its own.
+            let lies =
+                |value: &&serde_json::Value| value["hits"] != 1 || value["clients"].as_u64().is_some_and(|clients| clients != 1);
+            let values = answer["values"].as_array().expect("values");
+            assert!(answer["exact"] == false && values.len() == 10 && values.iter().find(lies).is_none(), "{answer}");
+        } else {
+            ran.says(&["values with few lines each were not looked at one by one", "--memory 96.0 MiB"]);
+        }
         asked(question, 192 * MIB, Made(long.clone(), 0));
         asked(question, 192 * MIB, Made(rejected, 0));
     }

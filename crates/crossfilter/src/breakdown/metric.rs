@@ -4,7 +4,6 @@ use super::sums::ValueSums;
 use crate::number_spread::NumberQuantiles;
 use rorqual_accesslog::schema::NumberUnit;
 use serde::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Metric of the rows of a value.
@@ -113,19 +112,24 @@ impl BreakdownMetric {
         }
     }
 
-    /// The number that values are ranked by, of a metric that is not counted; less than any other
-    /// of a value that has none.
-    pub(super) fn key(self, sums: &ValueSums, unit: Option<NumberUnit>) -> f64 {
-        let none = f64::NEG_INFINITY;
-        let measured = |number: &dyn Fn(NumberUnit) -> Option<f64>| unit.and_then(number).unwrap_or(none);
-        match self {
-            Max => measured(&|unit| sums.spread.extent().map(|(_, most)| unit.value(most))),
-            Total => measured(&|unit| sums.spread.extent().map(|_| sums.total.value(unit))),
-            Clients => sums.clients.map_or(none, |clients| clients as f64),
-            First => sums.times.map_or(none, |(first, _)| first as f64),
-            Last => sums.times.map_or(none, |(_, last)| last as f64),
-            _ => measured(&|unit| Some(self.of_quantiles(&sums.spread.summary(Cow::Borrowed(""), unit)?.quantiles?))),
-        }
+    /// The number that values are ranked by, of a metric that is not counted, and a whole one that
+    /// tells apart those that are one double; less than any other of a value that has none.
+    pub(super) fn key(self, sums: &ValueSums, unit: Option<NumberUnit>) -> (f64, u64) {
+        let none = (f64::NEG_INFINITY, 0);
+        let Some(unit) = unit.filter(|_| self.is_of_measure()) else {
+            return match self {
+                Clients => sums.clients().map_or(none, |clients| (clients as f64, 0)),
+                First => sums.times.map_or(none, |(first, _)| (0.0, first)),
+                Last => sums.times.map_or(none, |(_, last)| (0.0, last)),
+                _ => none,
+            };
+        };
+        let number = match self {
+            Max => return sums.extent.map_or(none, |(_, most)| (unit.value(most), most)),
+            Total => sums.extent.and_then(|_| sums.total.value(unit)),
+            _ => sums.spread.quantiles(unit).map(|(quantiles, _)| self.of_quantiles(&quantiles)),
+        };
+        number.map_or(none, |number| (number, 0))
     }
 }
 

@@ -30,7 +30,7 @@ const COARSE_BUCKETS_MAX: u64 = 400;
 const COARSE_ROWS_MIN: u64 = 100;
 
 /// Memory of a window of a series, and of the fine counts of all rows.
-const SERIES_BYTES: usize = 4 * size_of::<f64>();
+const SERIES_BYTES: usize = 5 * size_of::<f64>();
 const FINE_BYTES: usize = FINE_BUCKETS_MAX as usize * size_of::<OutcomeCount>();
 
 /// The fine counts of each span take the place of those of the values.
@@ -40,7 +40,7 @@ const _: () = assert!(((SPANS_MAX + 1) * FINE_BYTES) as u64 <= RATES_BYTES_MIN);
 const FINE_WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const COARSE_WIDTHS: [usize; 3] = [1, 2, 4];
 
-/// Spans at most.
+/// Spans at most: so many fine counts have room.
 const SPANS_MAX: usize = 8;
 
 /// Spans that stand out of a log.

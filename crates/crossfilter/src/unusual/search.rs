@@ -46,6 +46,9 @@ const DAY_SECONDS: i64 = 86_400;
 /// show that it comes every night.
 const HABIT_OF_ALL_Z_MIN: f64 = 3.0;
 
+/// Excess of what a habit explains at most, as a multiple of that on the other day.
+const HABIT_EXCESS_MAX: f64 = 3.0;
+
 /// A window of time in which a slot stands out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlier {
@@ -57,15 +60,25 @@ pub(super) struct Outlier {
     pub(super) to: i64,
     pub(super) z: f64,
     pub(super) q: f64,
+    /// Hits, or logarithms of all its rows, above what is usual.
+    pub(super) excess: f64,
 }
 
 /// Outliers so far.
 #[derive(Default)]
 pub(super) struct OutlierSearch {
     found: Vec<Outlier>,
-    /// Times at which all rows have a habit of a kind.
-    habits: Vec<(UnusualKind, i64, i64)>,
+    habits: Vec<DailyHabit>,
     pub(super) tried: usize,
+}
+
+/// Deviation of all rows that they had at the same time of a neighbouring day or week, too.
+struct DailyHabit {
+    kind: UnusualKind,
+    from: i64,
+    to: i64,
+    /// Excess on the other day.
+    excess: f64,
 }
 
 /// Series of one kind, each with its slot.
@@ -117,15 +130,22 @@ impl OutlierSearch {
         if matches!(kind, UnusualKind::More | UnusualKind::Fewer) {
             return;
         }
-        for at in (0..series.z.len()).filter(|at| series.z[*at] >= HABIT_OF_ALL_Z_MIN && span.is_habit(series, *at)) {
-            let (from, to) = span.times(at);
-            self.habits.push((kind, from, to));
+        for at in (0..series.z.len()).filter(|at| series.z[*at] >= HABIT_OF_ALL_Z_MIN) {
+            if let Some(excess) = span.habit(series, at) {
+                let (from, to) = span.times(at);
+                self.habits.push(DailyHabit { kind, from, to, excess });
+            }
         }
     }
 
+    /// True if an outlier is within a habit of all rows, and not much more than it.
     fn is_explained(&self, outlier: &Outlier) -> bool {
         let middle = outlier.from.midpoint(outlier.to);
-        self.habits.iter().any(|(kind, from, to)| *kind == outlier.kind && (*from..*to).contains(&middle))
+        let explains = |habit: &DailyHabit| {
+            let is_of_it = habit.kind == outlier.kind && (habit.from..habit.to).contains(&middle);
+            is_of_it && outlier.excess <= HABIT_EXCESS_MAX * habit.excess
+        };
+        self.habits.iter().any(explains)
     }
 
     /// Takes the windows of a kind that stand out.
@@ -143,9 +163,10 @@ impl OutlierSearch {
             let least = least.max(gap * usual_peak(&series.z, OWN_TIMES));
             for (at, z) in series.z.iter().enumerate() {
                 let stands_out = *z >= least && is_large(kind, field.is_some(), series, at, rows[at]);
-                if stands_out && !span.is_habit(series, at) {
+                if stands_out && span.habit(series, at).is_none() {
                     let (from, to) = span.times(at);
-                    self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0 });
+                    let excess = series.excess(at);
+                    self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0, excess });
                 }
             }
         }
@@ -231,18 +252,19 @@ impl WindowAxis {
         (self.axis.start(window * self.width), self.axis.start((window + 1) * self.width))
     }
 
-    /// True if much the same happened at the same time of a neighbouring day or week.
-    fn is_habit(&self, series: &ScoredSeries, window: usize) -> bool {
+    /// The excess at the same time of a neighbouring day or week, where much the same happened.
+    fn habit(&self, series: &ScoredSeries, window: usize) -> Option<f64> {
         let seconds = self.axis.width_seconds * self.width.cast_signed() as i64;
-        let is_alike = |at: i64| {
-            let at = usize::try_from(at).ok().filter(|at| *at < series.z.len());
-            at.is_some_and(|at| series.z[at] >= HABIT_Z_MIN && series.effects[at] >= HABIT * series.effects[window])
+        let alike = |at: i64| {
+            let at = usize::try_from(at).ok().filter(|at| *at < series.z.len())?;
+            let is_alike = series.z[at] >= HABIT_Z_MIN && series.effects[at] >= HABIT * series.effects[window];
+            is_alike.then(|| series.excess(at))
         };
         let happened = |days: i64| {
             let distance = (days * DAY_SECONDS + seconds / 2).div_euclid(seconds);
             let at = window.cast_signed() as i64 + distance;
-            distance.abs() > 2 && (at - 1..=at + 1).any(is_alike)
+            (at - 1..=at + 1).filter(|_| distance.abs() > 2).filter_map(alike).reduce(f64::max)
         };
-        [-7, -1, 1, 7].into_iter().any(happened)
+        [-7, -1, 1, 7].into_iter().filter_map(happened).reduce(f64::max)
     }
 }

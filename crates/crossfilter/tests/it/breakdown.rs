@@ -42,7 +42,7 @@ struct ByHand {
     hits: u64,
     errors: u64,
     refused: u64,
-    bytes: u64,
+    bytes: Option<u64>,
     times_us: Vec<u64>,
     clients: BTreeSet<String>,
     seconds: Vec<i64>,
@@ -59,7 +59,7 @@ fn by_hand(rows: &[&Plain], field: &str) -> BTreeMap<String, ByHand> {
         sums.hits += 1;
         sums.errors += u64::from(row.status >= 500);
         sums.refused += u64::from((400..500).contains(&row.status));
-        sums.bytes += row.size().unwrap_or(0);
+        sums.bytes = sums.bytes.map_or(row.size(), |bytes| Some(bytes + row.size().unwrap_or(0)));
         sums.times_us.extend(row.request_time_us);
         sums.clients.extend(Some(row.client.clone()).filter(|client| !client.is_empty()));
         sums.seconds.push(row.unix());
@@ -85,7 +85,7 @@ impl ByHand {
             BreakdownMetric::Errors => Some(self.errors as f64),
             BreakdownMetric::ErrorRate => Some(self.errors as f64 / self.hits as f64),
             BreakdownMetric::Refused => Some(self.refused as f64),
-            BreakdownMetric::Bytes => Some(self.bytes as f64),
+            BreakdownMetric::Bytes => self.bytes.map(|bytes| bytes as f64),
             BreakdownMetric::P50 => self.quantile(50),
             BreakdownMetric::P95 => self.quantile(95),
             BreakdownMetric::P99 => self.quantile(99),
@@ -133,9 +133,9 @@ fn is_quantile(metric: BreakdownMetric) -> bool {
     matches!(metric, BreakdownMetric::P50 | BreakdownMetric::P95 | BreakdownMetric::P99)
 }
 
-/// Every value has the metrics that it has by hand, and no better one is left out.
-fn check(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>, sort: BreakdownMetric) {
-    assert_eq!(breakdown.distinct, hand.len() as u64);
+/// Every value has the metrics that it has by hand.
+fn check_values(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>) {
+    assert_eq!((breakdown.distinct, breakdown.distinct_error), (hand.len() as u64, 0.0));
     assert_eq!(breakdown.values.len(), hand.len().min(30));
     for value in &breakdown.values {
         let by_hand = &hand[&value.value];
@@ -148,20 +148,35 @@ fn check(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>, sort: Breakdown
             };
             assert!(is_near, "{} of {}: {found:?}, by hand {expected:?}", metric.name(), value.value);
         }
-        assert_eq!(value.trend.as_ref().expect("rows have times").iter().sum::<u64>(), value.hits);
-        assert_eq!(breakdown.buckets, value.trend.as_ref().map(Vec::len));
+        let (from, width) = breakdown.from.zip(breakdown.bucket_seconds).expect("rows have times");
+        let mut trend = vec![0; breakdown.buckets.expect("rows have times")];
+        by_hand.seconds.iter().for_each(|seconds| trend[((seconds - from) / width) as usize] += 1);
+        assert_eq!(value.trend.as_ref(), Some(&trend), "{}", value.value);
     }
-    let error = if is_quantile(sort) { 2.0 * breakdown.measure_error } else { 1e-9 };
+    let listed: u64 = breakdown.values.iter().map(|value| value.hits).sum();
+    assert_eq!(breakdown.others, breakdown.rows - listed);
+}
+
+/// The highest come first, and no higher one is left out.
+fn check_order(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>) {
+    let sort = breakdown.sort;
     let none = f64::NEG_INFINITY;
-    let keys: Vec<f64> = breakdown.values.iter().map(|value| number_of(value, sort).unwrap_or(none)).collect();
-    assert!(keys.windows(2).all(|pair| pair[0] >= pair[1] * (1.0 - error)), "{sort:?}: {keys:?}");
-    let least = keys.last().copied().unwrap_or(none);
+    let key = |value: &BreakdownValue| number_of(value, sort).unwrap_or(none);
+    let order = |a: &BreakdownValue, b: &BreakdownValue| {
+        let is_counted = matches!(
+            sort,
+            BreakdownMetric::Errors | BreakdownMetric::ErrorRate | BreakdownMetric::Refused | BreakdownMetric::Bytes
+        );
+        key(a) > key(b) || key(a) == key(b) && (!is_counted || a.hits >= b.hits) || (key(a) - key(b)).abs() < 1e-9
+    };
+    assert!(breakdown.values.windows(2).all(|pair| order(&pair[0], &pair[1])), "{sort:?}: {:?}", breakdown.values);
+    let least = breakdown.values.last().map_or(none, key);
     let listed: BTreeSet<&str> = breakdown.values.iter().map(|value| &*value.value).collect();
     let others = hand.iter().filter(|(value, _)| !listed.contains(&***value));
     let best_other = others.filter_map(|(_, by_hand)| by_hand.number(sort)).fold(none, f64::max);
-    // With the least memory the quantiles of all values are told apart to about so much.
-    let error = if is_quantile(sort) { 0.15 } else { error };
-    assert!(best_other <= least * (1.0 + error), "{sort:?}: {best_other} is not listed, {least} is");
+    let error = breakdown.rank_error.unwrap_or(0.0) + breakdown.measure_error;
+    let most = if is_quantile(sort) { least * (1.0 + error) / (1.0 - error) } else { least };
+    assert!(best_other <= most + 1e-9, "{sort:?}: {best_other} is not listed, {least} is, within {error}");
 }
 
 #[test]
@@ -189,9 +204,10 @@ fn metrics_are_those_of_a_count() {
                 for sort in BreakdownMetric::ALL.into_iter().filter(|metric| metric.is_sortable()) {
                     let breakdown = asked(&store, &view, &wanted(field, sort));
                     assert_eq!(breakdown.rows, meant.len() as u64);
-                    if breakdown.ranked.is_none() && setup.spill_bytes.is_none() {
-                        assert!(breakdown.exact, "{field} {filter} {sort:?}");
-                        check(&breakdown, &hand, sort);
+                    assert!(breakdown.exact, "{field} {filter} {sort:?}");
+                    check_values(&breakdown, &hand);
+                    if breakdown.ranked.is_none() {
+                        check_order(&breakdown, &hand);
                     }
                     // The filter of a value means its rows, and no others.
                     if let Some(value) = breakdown.values.first().filter(|_| sort == BreakdownMetric::Errors) {
@@ -227,4 +243,52 @@ fn a_name_of_no_field_is_refused_with_those_that_there_are() {
     assert!(error.to_string().contains("no field 'pfad'") && error.to_string().contains("path, "), "{error}");
     let error = refused(&BreakdownWanted { measure: Some("path".to_owned()), ..wanted("path", BreakdownMetric::P50) });
     assert!(matches!(error, BreakdownError::Measure(..)) && error.to_string().contains("request_time"), "{error}");
+}
+
+/// Paths and clients that there is no memory for at once.
+fn wide_rows() -> Vec<Plain> {
+    let mut random = Random(11);
+    let mut rows = rows();
+    for row in &mut rows {
+        row.path = format!("/p{}", random.zipf(3_000));
+        row.client = format!("10.{}.{}.{}", random.below(4), random.below(200), random.below(250));
+    }
+    rows
+}
+
+#[test]
+fn values_are_ranked_by_clients_as_far_as_there_is_memory_and_that_is_said() {
+    let rows = wide_rows();
+    let meant: Vec<&Plain> = rows.iter().collect();
+    let hand = by_hand(&meant, "path");
+    let mut answers = Vec::new();
+    for threads in [1, 3] {
+        let store = Setup { threads, segment_rows: 1_000, ..Setup::default() }.record(text_of(&rows));
+        let breakdown = asked(&store, &View::default(), &wanted("path", BreakdownMetric::Clients));
+        let ranked = breakdown.ranked.expect("there is no memory for all");
+        assert!(ranked < hand.len() as u64 && ranked >= 30 && breakdown.exact);
+        let clients = |value: &BreakdownValue| value.clients.expect("there is room for those that are listed");
+        assert!(breakdown.values.is_sorted_by(|a, b| clients(a) >= clients(b)));
+        // Of those that were ranked, the ones with most rows, none with more clients is left out.
+        let mut by_hits: Vec<(&String, &ByHand)> = hand.iter().collect();
+        by_hits.sort_by_key(|(path, by_hand)| (std::cmp::Reverse(by_hand.hits), *path));
+        let mut expected: Vec<u64> = by_hits[..ranked as usize].iter().map(|(_, by_hand)| by_hand.clients.len() as u64).collect();
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(breakdown.values.iter().map(clients).collect::<Vec<_>>(), expected[..30]);
+        answers.push((ranked, breakdown.values));
+    }
+    assert_eq!(answers[0], answers[1], "the number of threads does not show");
+}
+
+#[test]
+fn clients_without_a_place_are_not_counted_as_if_they_had_one() {
+    let rows = wide_rows();
+    let store =
+        Setup { threads: 2, segment_rows: 1_000, memory_bytes: 2 << 20, spill_bytes: Some(1 << 30) }.record(text_of(&rows));
+    let breakdown = asked(&store, &View::default(), &wanted("status", BreakdownMetric::Hits));
+    assert!(!breakdown.exact);
+    let hand = by_hand(&rows.iter().collect::<Vec<_>>(), "status");
+    for value in &breakdown.values {
+        assert_eq!((value.clients, value.hits), (None, hand[&value.value].hits), "{value:?}");
+    }
 }

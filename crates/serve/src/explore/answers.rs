@@ -6,8 +6,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
-    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, PageRow, RateGrouping, Rates,
-    RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
+    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, OwnValue, PageRow, RateGrouping,
+    Rates, RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
@@ -410,6 +410,21 @@ pub(crate) struct BreakdownAnswer {
     #[serde(flatten)]
     pub(crate) answer: Breakdown,
     pub(crate) seconds: f64,
+}
+
+impl BreakdownAnswer {
+    pub(crate) fn new(mut answer: Breakdown, seconds: f64) -> Self {
+        for value in &mut answer.values {
+            value.max = value.max.take().map(OwnValue::for_scripts);
+        }
+        Self { answer, seconds }
+    }
+
+    /// Leaves so many values; the rows of the rest are those of others.
+    pub(crate) fn truncate(&mut self, values: usize) {
+        let cut = self.answer.values.split_off(values.min(self.answer.values.len()));
+        self.answer.others += cut.iter().map(|value| value.hits).sum::<u64>();
+    }
 }
 
 #[derive(Serialize)]

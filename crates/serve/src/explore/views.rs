@@ -430,9 +430,9 @@ pub(crate) async fn breakdown(PathSession(session): PathSession, asker: Requeste
         let begun = Instant::now();
         store.refresh();
         let (answer, hint) = hint.beside(store.breakdown(&look.view(&asked_of, store)?, &wanted, control)?, store);
-        let answer = BreakdownAnswer { answer, seconds: begun.elapsed().as_secs_f64() };
+        let answer = BreakdownAnswer::new(answer, begun.elapsed().as_secs_f64());
         let mut value = AnswerWithHint { answer, hint };
-        Ok(capped_json(&mut value, limit, |value, rows| value.answer.answer.values.truncate(rows)))
+        Ok(capped_json(&mut value, limit, |value, rows| value.answer.truncate(rows)))
     };
     answer(&session, &asker, None, ask).await
 }

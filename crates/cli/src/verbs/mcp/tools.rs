@@ -106,6 +106,10 @@ struct MetricsArguments {
     /// Metric that comes first where it is highest: hits, errors, error_rate, refused, bytes, p50,
     /// p95, p99, max, total, clients, first, last; hits unless given
     sort: Option<String>,
+    /// Metrics of each value, of the same names, and trend; all that the lines have unless given.
+    /// Name a few, for a short answer
+    #[serde(default)]
+    show: Vec<String>,
     /// Field of numbers that p50 to total are of; the duration of requests unless given
     measure: Option<String>,
     /// First moment: 2026-01-27T14:10:00, or a date
@@ -271,6 +275,7 @@ impl FileTools {
         let mut args = words(["logs", "--json"]);
         option(&mut args, "--by", Some(asked.by));
         option(&mut args, "--sort", asked.sort);
+        option(&mut args, "--show", (!asked.show.is_empty()).then(|| asked.show.join(",")));
         option(&mut args, "--measure", asked.measure);
         option(&mut args, "--since", asked.since);
         option(&mut args, "--until", asked.until);

@@ -1,9 +1,10 @@
 //! Metrics of values as a table, for looking at.
 
 use super::super::shown;
-use super::super::terminal::{BOLD, DIM, bar};
+use super::super::terminal::{BOLD, DIM, EIGHTHS, bar};
 use super::super::time::{format, show_width};
-use super::super::words::{seconds, size, thousands};
+use super::super::words::{distinct as about, seconds, size, thousands};
+use rorqual_accesslog::report::Distinct;
 use rorqual_crossfilter::{Breakdown, BreakdownMetric, BreakdownValue, OwnValue};
 use std::io::{self, Write};
 
@@ -14,31 +15,30 @@ const SELDOM: [BreakdownMetric; 4] =
 /// Columns of a value at least.
 const VALUE_WIDTH_MIN: usize = 20;
 
-/// Heights of a trend, from nothing to the most.
-const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
 /// A column of the table.
-struct MetricColumn {
+struct TableColumn {
     title: String,
     cells: Vec<String>,
     is_trend: bool,
 }
 
 pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -> io::Result<()> {
-    let Breakdown { field, sort, rows, distinct, values, others, .. } = breakdown;
-    let plural = if *distinct == 1 { "value" } else { "values" };
+    let Breakdown { field, sort, rows, values, others, .. } = breakdown;
+    let distinct =
+        Distinct { distinct: breakdown.distinct, exact: breakdown.distinct_error == 0.0, error: breakdown.distinct_error };
+    let plural = if distinct.distinct == 1 { "value" } else { "values" };
     writeln!(
         out,
         "\n{BOLD}{}{BOLD:#}  {DIM}{} {plural}, by {}{DIM:#}",
         shown(field, VALUE_WIDTH_MAX),
-        thousands(*distinct),
+        about(distinct),
         sort.name()
     )?;
     if values.is_empty() {
         return writeln!(out, "None of {} rows has a value.", thousands(*rows));
     }
-    let columns: Vec<MetricColumn> = BreakdownMetric::ALL.into_iter().filter_map(|metric| column(breakdown, metric)).collect();
-    let widths: Vec<usize> = columns.iter().map(MetricColumn::width).collect();
+    let columns: Vec<TableColumn> = BreakdownMetric::ALL.into_iter().filter_map(|metric| column(breakdown, metric)).collect();
+    let widths: Vec<usize> = columns.iter().map(TableColumn::width).collect();
     let used: usize = widths.iter().map(|width| width + 2).sum();
     let room = width.saturating_sub(used + 1);
     // The bars say what the numbers say, and are the first to make room for values.
@@ -64,6 +64,9 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     if let Some(ranked) = breakdown.ranked {
         writeln!(out, "{DIM}Ranked: the {} values with most rows.{DIM:#}", thousands(ranked))?;
     }
+    if let Some(error) = breakdown.rank_error.filter(|error| *error > breakdown.measure_error) {
+        writeln!(out, "{DIM}Of values that are within {} of each other one may stand for the other.{DIM:#}", part(error))?;
+    }
     notes(out, breakdown, &columns)
 }
 
@@ -71,21 +74,20 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
 const BAR_WIDTH: usize = 12;
 const VALUE_WIDTH_MAX: usize = 60;
 
-impl MetricColumn {
+impl TableColumn {
     fn width(&self) -> usize {
         self.cells.iter().chain([&self.title]).map(|cell| cell.chars().count()).max().unwrap_or(0)
     }
 }
 
 /// The source of the numbers, and the axis of the trends.
-fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[MetricColumn]) -> io::Result<()> {
-    let is_measured = breakdown.values.iter().any(|value| value.p50.or(value.p95).or(value.p99).or(value.total).is_some());
-    if let Some(measure) =
-        breakdown.measure.as_ref().filter(|_| is_measured || breakdown.values.iter().any(|value| value.max.is_some()))
-    {
-        let error = breakdown.measure_error * 100.0;
-        let within = if is_measured && error > 0.0 { format!(", quantiles within {error:.1} %") } else { String::new() };
-        writeln!(out, "{DIM}p50 to total are of {}{within}.{DIM:#}", shown(&measure.field, VALUE_WIDTH_MAX))?;
+fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[TableColumn]) -> io::Result<()> {
+    let has = |is_so: fn(&BreakdownValue) -> bool| breakdown.values.iter().any(is_so);
+    let has_quantiles = has(|value| value.p50.or(value.p95).or(value.p99).is_some());
+    let is_measured = has_quantiles || has(|value| value.max.is_some() || value.total.is_some());
+    if let Some(measure) = breakdown.measure.as_ref().filter(|_| is_measured) {
+        let within = if has_quantiles { format!(", quantiles within {}", part(breakdown.measure_error)) } else { String::new() };
+        writeln!(out, "{DIM}Numbers are of {}{within}.{DIM:#}", shown(&measure.field, VALUE_WIDTH_MAX))?;
     }
     match breakdown.from.zip(breakdown.bucket_seconds).filter(|_| columns.iter().any(|column| column.is_trend)) {
         Some((from, width)) => {
@@ -95,17 +97,22 @@ fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[MetricColumn]) 
     }
 }
 
+/// A part as people read it.
+fn part(error: f64) -> String {
+    if error.is_finite() { format!("{:.1} %", error * 100.0) } else { "any part".to_owned() }
+}
+
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 
 /// The column of a metric; `None` where no value has it, or where it is seldom wanted and not asked
 /// for.
-fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<MetricColumn> {
+fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<TableColumn> {
     let unit = breakdown.measure.as_ref().map_or("", |measure| measure.unit);
     let cell = |value: &BreakdownValue| cell(value, metric, unit);
     let cells: Vec<Option<String>> = breakdown.values.iter().map(cell).collect();
     let is_wanted =
         breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == breakdown.sort || !SELDOM.contains(&metric));
-    (is_wanted && cells.iter().any(Option::is_some)).then(|| MetricColumn {
+    (is_wanted && cells.iter().any(Option::is_some)).then(|| TableColumn {
         title: metric.name().to_owned(),
         cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect(),
         is_trend: metric == BreakdownMetric::Trend,
@@ -144,6 +151,8 @@ fn in_unit(number: f64, unit: &str) -> String {
         "seconds" => seconds(number),
         "bytes" => size(number as u64),
         "integer" => format!("{number:.0}"),
+        // The digits of a large or small one would fill the screen.
+        _ if number != 0.0 && number.is_finite() && !(1e-6..1e15).contains(&number.abs()) => format!("{number:e}"),
         _ => format!("{number}"),
     }
 }
@@ -152,8 +161,8 @@ fn in_unit(number: f64, unit: &str) -> String {
 fn trend(counts: &[u64]) -> String {
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let height = |count: &u64| {
-        let height = (u128::from(*count) * (HEIGHTS.len() - 1) as u128).div_ceil(u128::from(most)) as usize;
-        HEIGHTS[height]
+        let height = (u128::from(*count) * (EIGHTHS.len() - 1) as u128).div_ceil(u128::from(most)) as usize;
+        EIGHTHS[height]
     };
     counts.iter().map(height).collect()
 }

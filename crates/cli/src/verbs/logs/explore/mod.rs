@@ -199,6 +199,12 @@ fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettin
             "the answer is of the first {} lines: {} more had no room, neither in --memory {memory} nor in the temporary file (--temp-dir, --temp-max)",
             held.rows, held.dropped
         ));
+    } else if let LogsAnswer::Breakdown(_) = answer
+        && !answer.exact()
+    {
+        message::note(&format!(
+            "not all values are told apart: there are more than fit --memory {memory}, or some are longer than is kept of them"
+        ));
     } else if !answer.exact() {
         message::note(&format!(
             "values with few lines each were not looked at one by one, as there are more than fit --memory {memory}"

@@ -2,7 +2,7 @@
 
 mod plot;
 
-pub(crate) use plot::plot;
+pub(crate) use plot::{EIGHTHS, plot};
 
 use super::shown;
 use super::time::show;

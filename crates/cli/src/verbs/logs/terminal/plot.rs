@@ -18,7 +18,8 @@ const SCALE: usize = 11;
 /// Columns from one label of the axis to the next: a date, a time and a gap.
 const LABEL_EVERY: usize = 22;
 
-const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Blocks by their height, in eighths.
+pub(crate) const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
