@@ -104,15 +104,15 @@ fn part(error: f64) -> String {
 
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 
-/// The column of a metric; `None` where no value has it, or where it is seldom wanted and not asked
-/// for.
+/// The column of a metric; of one that is not named, `None` where no value has it, or where it is
+/// seldom wanted.
 fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<TableColumn> {
     let unit = breakdown.measure.as_ref().map_or("", |measure| measure.unit);
     let cell = |value: &BreakdownValue| cell(value, metric, unit);
     let cells: Vec<Option<String>> = breakdown.values.iter().map(cell).collect();
     let is_wanted =
         breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == breakdown.sort || !SELDOM.contains(&metric));
-    (is_wanted && cells.iter().any(Option::is_some)).then(|| TableColumn {
+    (is_wanted && (!breakdown.asks_all || cells.iter().any(Option::is_some))).then(|| TableColumn {
         title: metric.name().to_owned(),
         cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect(),
         is_trend: metric == BreakdownMetric::Trend,
