@@ -37,8 +37,6 @@ pub(crate) struct ScoredSeries {
     pub(crate) expected: Vec<f64>,
     /// Its size, whatever the number of rows: a share of them, or a logarithm.
     pub(crate) effects: Vec<f64>,
-    /// Rows that a mean is of; none of other series.
-    pub(crate) rows: Vec<f64>,
 }
 
 impl ScoredSeries {
@@ -48,16 +46,23 @@ impl ScoredSeries {
         let z = hits.iter().zip(rows).map(|(hits, rows)| signed_root(*hits, *rows, share)).collect();
         let expected = rows.iter().map(|rows| rows * share).collect();
         let effects = hits.iter().zip(rows).map(|(hits, rows)| hits / rows.max(1.0) - share).collect();
-        Self { z: scaled(z), seen: hits.to_vec(), expected, effects, rows: Vec::new() }
+        Self { z: scaled(z), seen: hits.to_vec(), expected, effects }
     }
 
-    /// A mean of logarithms (to base 2).
-    pub(crate) fn of_mean(windows: &[OutcomeCount], of: impl Fn(&OutcomeCount) -> (u32, u64)) -> Self {
-        let mean = |window: &OutcomeCount| {
+    /// A mean of logarithms (to base 2). The mean of a value is taken less the change of all other
+    /// rows: all requests are slower under load.
+    pub(crate) fn of_mean(
+        windows: &[OutcomeCount],
+        all: Option<&[OutcomeCount]>,
+        of: impl Fn(&OutcomeCount) -> (u32, u64),
+    ) -> Self {
+        let shifts = all.map_or_else(Vec::new, |all| shifts_of_others(windows, all, &of));
+        let mean = |(at, window): (usize, &OutcomeCount)| {
             let (rows, steps) = of(window);
-            (rows >= MEAN_ROWS_MIN).then(|| (steps as f64 / f64::from(rows) / STEPS, f64::from(rows)))
+            let shift = shifts.get(at).copied().unwrap_or(0.0);
+            (rows >= MEAN_ROWS_MIN).then(|| (steps as f64 / f64::from(rows) / STEPS - shift, f64::from(rows)))
         };
-        let means: Vec<Option<(f64, f64)>> = windows.iter().map(mean).collect();
+        let means: Vec<Option<(f64, f64)>> = windows.iter().enumerate().map(mean).collect();
         let known: Vec<(f64, f64)> = means.iter().flatten().copied().collect();
         let usual = weighted_median(known.clone());
         if known.len() < MEANS_MIN {
@@ -70,8 +75,7 @@ impl ScoredSeries {
         let z = scaled(means.iter().map(z).collect());
         let seen: Vec<f64> = means.iter().map(|mean| mean.map_or(usual, |(mean, _)| mean)).collect();
         let effects = seen.iter().map(|mean| mean - usual).collect();
-        let rows = means.iter().map(|mean| mean.map_or(0.0, |(_, rows)| rows)).collect();
-        Self { z, seen, expected: vec![usual; windows.len()], effects, rows }
+        Self { z, seen, expected: vec![usual; windows.len()], effects }
     }
 
     /// A number of rows: as many as in the windows before and after it, or `fewer`, or more.
@@ -87,13 +91,8 @@ impl ScoredSeries {
         let z = logs.iter().zip(&expected).map(|(log, expected)| log / (chance(expected) + wander).sqrt());
         let (z, effects) = (scaled(z.collect()), logs.clone());
         let expected = expected.iter().zip(hits).map(|(expected, hits)| expected.unwrap_or(*hits)).collect();
-        let series = Self { z, seen: hits.to_vec(), expected, effects, rows: Vec::new() };
+        let series = Self { z, seen: hits.to_vec(), expected, effects };
         if fewer { series.fewer() } else { series }
-    }
-
-    /// Excess of a window over all of its rows: hits, or logarithms.
-    pub(crate) fn excess(&self, at: usize) -> f64 {
-        (self.seen[at] - self.expected[at]) * self.rows.get(at).copied().unwrap_or(1.0)
     }
 
     /// The same, where less than usual counts.
@@ -101,6 +100,18 @@ impl ScoredSeries {
         self.z.iter_mut().chain(&mut self.effects).for_each(|number| *number = -*number);
         self
     }
+}
+
+/// Differences of the mean of all other rows from what is usual for them; none where there are few.
+fn shifts_of_others(windows: &[OutcomeCount], all: &[OutcomeCount], of: impl Fn(&OutcomeCount) -> (u32, u64)) -> Vec<f64> {
+    let mean = |(own, all): (&OutcomeCount, &OutcomeCount)| {
+        let ((own_rows, own_steps), (rows, steps)) = (of(own), of(all));
+        let (rows, steps) = (rows.saturating_sub(own_rows), steps.saturating_sub(own_steps));
+        (rows >= MEAN_ROWS_MIN).then(|| (steps as f64 / f64::from(rows) / STEPS, f64::from(rows)))
+    };
+    let means: Vec<Option<(f64, f64)>> = windows.iter().zip(all).map(mean).collect();
+    let usual = weighted_median(means.iter().flatten().copied().collect());
+    means.iter().map(|mean| mean.map_or(0.0, |(mean, _)| mean - usual)).collect()
 }
 
 /// The usual number of rows on either side of a window, of which the one that it is nearer to;

@@ -30,7 +30,7 @@ const COARSE_BUCKETS_MAX: u64 = 400;
 const COARSE_ROWS_MIN: u64 = 100;
 
 /// Memory of a window of a series, and of the fine counts of all rows.
-const SERIES_BYTES: usize = 5 * size_of::<f64>();
+const SERIES_BYTES: usize = 4 * size_of::<f64>();
 const FINE_BYTES: usize = FINE_BUCKETS_MAX as usize * size_of::<OutcomeCount>();
 
 /// The fine counts of each span take the place of those of the values.

@@ -46,8 +46,8 @@ const DAY_SECONDS: i64 = 86_400;
 /// show that it comes every night.
 const HABIT_OF_ALL_Z_MIN: f64 = 3.0;
 
-/// Excess of what a habit explains at most, as a multiple of that on the other day.
-const HABIT_EXCESS_MAX: f64 = 3.0;
+/// Size of what a habit explains at most, as a multiple of that on the other day.
+const HABIT_TIMES_MAX: f64 = 2.5;
 
 /// A window of time in which a slot stands out.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +60,8 @@ pub(super) struct Outlier {
     pub(super) to: i64,
     pub(super) z: f64,
     pub(super) q: f64,
-    /// Hits, or logarithms of all its rows, above what is usual.
-    pub(super) excess: f64,
+    /// Its size, as a series has it.
+    pub(super) effect: f64,
 }
 
 /// Outliers so far.
@@ -77,8 +77,8 @@ struct DailyHabit {
     kind: UnusualKind,
     from: i64,
     to: i64,
-    /// Excess on the other day.
-    excess: f64,
+    /// Its size on the other day.
+    effect: f64,
 }
 
 /// Series of one kind, each with its slot.
@@ -105,7 +105,8 @@ impl OutlierSearch {
     }
 
     pub(super) fn values(&mut self, counts: &OutcomeCounts, (number, field): (usize, &WatchedField), width: usize) {
-        let all = of(&counts.windows(ALL, width), |window| window.hits);
+        let of_all = counts.windows(ALL, width);
+        let all = of(&of_all, |window| window.hits);
         if all.len() < BUCKETS_MIN {
             return;
         }
@@ -117,7 +118,7 @@ impl OutlierSearch {
                 let windows = counts.windows(slot, width);
                 let hits: f64 = of(&windows, |window| window.hits).iter().sum();
                 let is_special = hits <= MOST_PART * all.iter().sum::<f64>();
-                is_special.then(|| Some((slot, series_of(kind, &windows, Some(&all))?))).flatten()
+                is_special.then(|| Some((slot, series_of(kind, &windows, Some(&of_all))?))).flatten()
             };
             let series = field.slots.clone().filter_map(series).collect();
             self.take(OutlierSeries { kind, field: Some(number), series }, &span, &all);
@@ -131,9 +132,9 @@ impl OutlierSearch {
             return;
         }
         for at in (0..series.z.len()).filter(|at| series.z[*at] >= HABIT_OF_ALL_Z_MIN) {
-            if let Some(excess) = span.habit(series, at) {
+            if let Some(effect) = span.habit(series, at) {
                 let (from, to) = span.times(at);
-                self.habits.push(DailyHabit { kind, from, to, excess });
+                self.habits.push(DailyHabit { kind, from, to, effect });
             }
         }
     }
@@ -143,7 +144,7 @@ impl OutlierSearch {
         let middle = outlier.from.midpoint(outlier.to);
         let explains = |habit: &DailyHabit| {
             let is_of_it = habit.kind == outlier.kind && (habit.from..habit.to).contains(&middle);
-            is_of_it && outlier.excess <= HABIT_EXCESS_MAX * habit.excess
+            is_of_it && outlier.effect <= HABIT_TIMES_MAX * habit.effect
         };
         self.habits.iter().any(explains)
     }
@@ -165,8 +166,7 @@ impl OutlierSearch {
                 let stands_out = *z >= least && is_large(kind, field.is_some(), series, at, rows[at]);
                 if stands_out && span.habit(series, at).is_none() {
                     let (from, to) = span.times(at);
-                    let excess = series.excess(at);
-                    self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0, excess });
+                    self.found.push(Outlier { kind, field, slot: *slot, from, to, z: *z, q: 1.0, effect: series.effects[at] });
                 }
             }
         }
@@ -192,19 +192,19 @@ const OF_ANSWERS: [UnusualKind; 2] = [UnusualKind::Slower, UnusualKind::Larger];
 
 /// The series of a kind, of all rows or of a value among `all` of each window; `None` where there
 /// are too few to say anything.
-fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[f64]>) -> Option<ScoredSeries> {
+fn series_of(kind: UnusualKind, windows: &[OutcomeCount], all: Option<&[OutcomeCount]>) -> Option<ScoredSeries> {
     let hits = of(windows, |window| window.hits);
     let share = |part: Vec<f64>, least: f64| part.iter().any(|part| *part >= least).then(|| ScoredSeries::of_share(&part, &hits));
     let fewer = kind == UnusualKind::Fewer;
     let series = match (kind, all) {
         (UnusualKind::Errors, _) => share(of(windows, |window| window.errors), ERRORS_MIN)?,
         (UnusualKind::Refused, _) => share(of(windows, |window| window.refused), HITS_MIN)?,
-        (UnusualKind::Slower, _) => ScoredSeries::of_mean(windows, |window| (window.timed, window.time_steps)),
-        (UnusualKind::Larger, _) => ScoredSeries::of_mean(windows, |window| (window.sized, window.size_steps)),
+        (UnusualKind::Slower, _) => ScoredSeries::of_mean(windows, all, |window| (window.timed, window.time_steps)),
+        (UnusualKind::Larger, _) => ScoredSeries::of_mean(windows, all, |window| (window.sized, window.size_steps)),
         (_, None) => ScoredSeries::of_rate(&hits, fewer),
         (_, Some(_)) if hits.iter().all(|hits| *hits < HITS_MIN) => return None,
-        (_, Some(all)) if fewer => ScoredSeries::of_share(&hits, all).fewer(),
-        (_, Some(all)) => ScoredSeries::of_share(&hits, all),
+        (_, Some(all)) if fewer => ScoredSeries::of_share(&hits, &of(all, |window| window.hits)).fewer(),
+        (_, Some(all)) => ScoredSeries::of_share(&hits, &of(all, |window| window.hits)),
     };
     (!series.z.is_empty()).then_some(series)
 }
@@ -252,13 +252,13 @@ impl WindowAxis {
         (self.axis.start(window * self.width), self.axis.start((window + 1) * self.width))
     }
 
-    /// The excess at the same time of a neighbouring day or week, where much the same happened.
+    /// The effect at the same time of a neighbouring day or week, where much the same happened.
     fn habit(&self, series: &ScoredSeries, window: usize) -> Option<f64> {
         let seconds = self.axis.width_seconds * self.width.cast_signed() as i64;
         let alike = |at: i64| {
             let at = usize::try_from(at).ok().filter(|at| *at < series.z.len())?;
             let is_alike = series.z[at] >= HABIT_Z_MIN && series.effects[at] >= HABIT * series.effects[window];
-            is_alike.then(|| series.excess(at))
+            is_alike.then(|| series.effects[at])
         };
         let happened = |days: i64| {
             let distance = (days * DAY_SECONDS + seconds / 2).div_euclid(seconds);
