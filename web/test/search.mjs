@@ -128,6 +128,12 @@ async function taken(name, text, place) {
 const steps = {
   async 'a log is there'() {
     await send(page, file)
+    // The table is finished, too, and is shown until the log is there.
+    await page.waitForFunction(async () => {
+      const { sessions } = await (await fetch('/api/sessions')).json()
+      const sent = sessions.find((session) => session.name.endsWith('access.log'))
+      return sent !== undefined && location.hash.includes(sent.id)
+    })
     await state(page, 'finished')
     await settled(page)
     assert.equal(await lines(), rows.length)
