@@ -774,6 +774,21 @@ mod tests {
     }
 
     #[test]
+    fn texts_get_names_after_any_number_of_groups() {
+        let dictionary = dictionary(256 << 10);
+        let site = |number: u32| format!("http://{number}.example/");
+        let codes: Vec<u32> = (0..20_000).map(|number| dictionary.lock().intern(site(number).as_bytes())).collect();
+        assert!(codes.contains(&OTHERS), "there is room for some texts only");
+        let groups: Vec<u32> = (20_000..60_000).map(|number| dictionary.lock().group(site(number).as_bytes())).collect();
+        assert!(groups.contains(&groups[0]) && groups[0] != OTHERS, "there is room for some");
+        let is_full = groups.windows(2).any(|pair| pair[0] == pair[1]);
+        assert!(is_full, "and not for all: these share the group of no site");
+        for number in 0..20 {
+            assert!(dictionary.name(u64::from(number), site(60_000 + number).as_bytes()), "the name of number {number}");
+        }
+    }
+
+    #[test]
     fn many_texts_get_the_codes_that_one_after_another_gets() {
         // Repeated at once, in the same round and in later ones, and absent.
         let mut state = 1_u64;

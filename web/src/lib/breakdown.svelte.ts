@@ -63,6 +63,9 @@ class BreakdownTool {
     this.columns.some(({ name }) => name === store.place.metrics.sort) ? store.place.metrics.sort : 'hits',
   )
 
+  /** The place's table, as it is shown. */
+  shown = $derived({ ...store.place.metrics, field: this.field, sort: this.sort })
+
   ask(): void {
     const { session } = store.place
     const { field, sort, measure } = this

@@ -35,7 +35,11 @@ test('a request names no token', () => {
 test('text of the log stays in its cell', () => {
   const rows = [{ value: '/a|b<img>`x`\n**', hits: 3, bytes: 2048 }]
   const panel = { field: 'path', title: 'Path', rows, distinct: 1, hits: 3, exact: true }
-  const view = { lines: { matching: 3, total: 10 }, time: null, panels: [panel] } as unknown as View
+  const view = {
+    lines: { matching: 3, total: 10 },
+    time: { first: 0, last: 61, zone_seconds: 0 },
+    panels: [panel],
+  } as unknown as View
   const text = markdown(
     view,
     'access.log',
@@ -45,6 +49,8 @@ test('text of the log stays in its cell', () => {
   )
   expect(text.split('\n')).toEqual([
     '**access.log**: 3 of 10',
+    '',
+    '01 Jan 1970 00:00:00 to 01 Jan 1970 00:01:01 UTC',
     '',
     '`status = 500`',
     '',

@@ -69,7 +69,9 @@ export function markdown(
   address: string,
 ): string {
   const lines = [`**${cell(file)}**: ${count(view.lines.matching)} of ${count(view.lines.total)}`]
-  if (view.time) lines.push(`${moment(view.time.first, zone, 1)} to ${moment(view.time.last, zone, 1)}`)
+  const clock = zone === 0 ? ' UTC' : ''
+  if (view.time)
+    lines.push(`${moment(view.time.first, zone, 1)} to ${moment(view.time.last, zone, 1)}${clock}`)
   if (selection.where !== '') lines.push(`\`${selection.where.replaceAll('`', "'")}\``)
   const tables = view.panels
     .filter(({ rows }) => rows.length > 0)

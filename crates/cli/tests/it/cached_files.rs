@@ -94,6 +94,7 @@ impl Opened {
             self.ask("rows", &json!({"offset": 77_000, "limit": 50})),
             self.ask("rows", &json!({"where": "status = 304", "from_end": true, "limit": 5})),
             self.ask("rates", &json!({})),
+            self.ask("breakdown", &json!({"field": "path", "sort": "clients"})),
         ];
         asked.iter_mut().filter(|answer| answer["seconds"].is_number()).for_each(|answer| drop(answer["seconds"].take()));
         asked

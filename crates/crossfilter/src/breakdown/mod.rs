@@ -200,7 +200,6 @@ impl RowStore {
         let value = |(code, sums): (&u32, &ValueSums)| self.breakdown_value(field, *code, sums, rows, (*show, unit));
         let values: Vec<BreakdownValue> = ranked.codes.iter().zip(&found.sums).map(value).collect();
         let listed: u64 = values.iter().map(|value| value.hits).sum();
-        let errors = found.sums.iter().filter_map(|sums| sums.spread.quantiles(unit?)).map(|(_, error)| error);
         let named = |(column, unit): &(NumberColumn, NumberUnit)| BreakdownMeasure {
             field: schema.number_name(*column),
             unit: unit.name(),
@@ -217,7 +216,7 @@ impl RowStore {
             ranked: ranked.only,
             rank_error: ranked.error,
             measure: measure.as_ref().map(named),
-            measure_error: errors.fold(0.0, f64::max),
+            measure_error: found.quantile_error(unit),
             has_status: has.contains(BreakdownMetric::Errors),
             has_bytes: has.contains(BreakdownMetric::Bytes),
             has_clients: has.contains(BreakdownMetric::Clients),

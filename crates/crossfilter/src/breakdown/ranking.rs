@@ -92,19 +92,20 @@ impl BreakdownPasses<'_> {
         ranked.only = (ranked.distinct > ranked.codes.len() as u64).then_some(ranked.codes.len() as u64);
         let unit = measure.map(|(_, unit)| unit);
         // Quantiles of many values are rough: the best are told apart once more.
-        let kept = if sort.is_quantile() { RANKED_TWICE * *limit } else { *limit };
-        for kept in [kept, *limit] {
-            if ranked.error.is_none() || ranked.codes.len() > kept {
-                let found = self.sums(&ranked.codes, MetricSet::default().with(*sort))?;
-                ranked.exact &= found.exact;
-                let error = found.sums.iter().filter_map(|sums| sums.spread.quantiles(unit?)).map(|(_, error)| error);
-                let error = error.fold(0.0, f64::max);
-                ranked.error = Some(ranked.error.unwrap_or(0.0).max(error));
-                ranked.codes = best(&ranked.codes, &found.sums, |sums| sort.key(sums, unit));
-                ranked.codes.truncate(kept);
+        let twice = [RANKED_TWICE * *limit, *limit];
+        let rounds = if sort.is_quantile() { &twice[..] } else { &twice[1..] };
+        let mut error: f64 = 0.0;
+        for (round, kept) in rounds.iter().enumerate() {
+            if round > 0 && ranked.codes.len() <= *kept {
+                break;
             }
+            let found = self.sums(&ranked.codes, MetricSet::default().with(*sort))?;
+            ranked.exact &= found.exact;
+            error = error.max(found.quantile_error(unit));
+            ranked.codes = best(&ranked.codes, &found.sums, |sums| sort.key(sums, unit));
+            ranked.codes.truncate(*kept);
         }
-        ranked.error = ranked.error.filter(|_| sort.is_quantile());
+        ranked.error = sort.is_quantile().then_some(error);
         Ok(ranked)
     }
 

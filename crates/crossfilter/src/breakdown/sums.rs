@@ -121,6 +121,12 @@ pub(super) struct CountedValues {
 }
 
 impl CountedValues {
+    /// Part of a quantile by which one of these may be beside it.
+    pub(super) fn quantile_error(&self, unit: Option<NumberUnit>) -> f64 {
+        let errors = self.sums.iter().filter_map(|sums| sums.spread.quantiles(unit?)).map(|(_, error)| error);
+        errors.fold(0.0, f64::max)
+    }
+
     /// Puts the sums, which are in the order of the first codes, into that of the others.
     pub(super) fn reorder(&mut self, codes: &[u32], others: &[u32]) {
         let mut sums: Vec<(u32, ValueSums)> = codes.iter().copied().zip(self.sums.drain(..)).collect();
