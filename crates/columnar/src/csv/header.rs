@@ -18,6 +18,8 @@ pub(super) struct HeaderGuess {
 enum FieldClue {
     Empty,
     Number,
+    /// True or false.
+    Flag,
     /// A date, a moment.
     Time,
     /// An address of a network, a host.
@@ -40,6 +42,7 @@ impl FieldClue {
         match field {
             "" => Self::Empty,
             _ if is_number() => Self::Number,
+            _ if is_flag(field) => Self::Flag,
             _ if date(field).is_some() || Moment::parse(field).is_some() => Self::Time,
             _ if field.parse::<IpAddr>().is_ok() => Self::Address,
             _ if field.contains("://") || (field.starts_with('/') && field.len() > 1) => Self::Url,
@@ -73,8 +76,12 @@ impl FieldClue {
 
     /// No column is called so.
     fn is_value(&self) -> bool {
-        matches!(self, Self::Number | Self::Time | Self::Address | Self::Mail | Self::Url)
+        matches!(self, Self::Number | Self::Flag | Self::Time | Self::Address | Self::Mail | Self::Url)
     }
+}
+
+fn is_flag(field: &str) -> bool {
+    ["true", "false"].iter().any(|word| field.eq_ignore_ascii_case(word))
 }
 
 fn is_mail(field: &str) -> bool {
@@ -171,6 +178,8 @@ mod tests {
             "2024-01-01,alice",
             "10.0.0.1,x",
             "0x1f,a\n0x2c,b",
+            "true,alice\nfalse,bob",
+            "True,alice",
         ] {
             assert_eq!(guessed(text), (false, false), "{text}");
         }
@@ -182,6 +191,7 @@ mod tests {
             "day,name\n2024-01-01,alice\n2024-01-02,bob",
             "host,address\nalice,10.0.0.1\nbob,10.0.0.2",
             "id\n1\n2",
+            "active,name\ntrue,alice\nfalse,bob",
             "name,age\nalice,\nbob,3",
             "code,x\nAB-123,x1\nCD-456,y",
             "id,q1,q2\na,1,2\nb,3,",

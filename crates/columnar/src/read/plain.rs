@@ -1,13 +1,17 @@
 //! Columns of foreign files as the types that everything here knows: run-end encoded columns and
-//! list views written out.
+//! list views written out, decimals of a negative scale as whole numbers.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType};
 use arrow_array::{
     Array, ArrayRef, GenericListArray, GenericListViewArray, OffsetSizeTrait, StructArray, UInt64Array, make_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{
+    ArrowError, DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType,
+    FieldRef, Fields, Schema, SchemaRef,
+};
 use arrow_select::take::take;
 use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
@@ -57,9 +61,48 @@ fn unread(field: &FieldRef, path: &str, in_list: bool) -> Option<(String, &'stat
         DataType::RunEndEncoded(..) if in_list => found("has run-end encoded items of lists, which are not read"),
         DataType::RunEndEncoded(_, values) => unread(values, path, in_list),
         DataType::Dictionary(_, values) if matches!(**values, DataType::Union(..)) => found("is a union, which is not read"),
+        DataType::Dictionary(_, values) if rounded_digits(values).is_some() => {
+            found("is a dictionary of decimals with a negative scale, which is not read")
+        }
+        rounded if rounded_digits(rounded).is_some_and(|digits| digits > DECIMAL256_MAX_PRECISION) => {
+            found("is a decimal of more than 76 digits, which is not read")
+        }
         DataType::Struct(fields) => fields.iter().find_map(|field| unread(field, &format!("{path}.{}", field.name()), in_list)),
         other => item(other).and_then(|item| unread(item, path, true)),
     }
+}
+
+const _: () = assert!(DECIMAL256_MAX_PRECISION == 76, "the message names the limit");
+
+/// The digits of a decimal with a negative scale, its zeros before the point among them; `None` for
+/// any other type. Parquet has no negative scale, and SQL's arithmetic overflows with it.
+fn rounded_digits(data_type: &DataType) -> Option<u8> {
+    let (DataType::Decimal32(precision, scale)
+    | DataType::Decimal64(precision, scale)
+    | DataType::Decimal128(precision, scale)
+    | DataType::Decimal256(precision, scale)) = data_type
+    else {
+        return None;
+    };
+    (*scale < 0).then(|| precision.saturating_add(scale.unsigned_abs()))
+}
+
+/// The narrowest decimal type without a fraction that has so many digits.
+fn whole_decimal(digits: u8) -> DataType {
+    if digits <= DECIMAL32_MAX_PRECISION {
+        DataType::Decimal32(digits, 0)
+    } else if digits <= DECIMAL64_MAX_PRECISION {
+        DataType::Decimal64(digits, 0)
+    } else if digits <= DECIMAL128_MAX_PRECISION {
+        DataType::Decimal128(digits, 0)
+    } else {
+        DataType::Decimal256(digits.min(DECIMAL256_MAX_PRECISION), 0)
+    }
+}
+
+/// The type that [`plain`] makes of a type which has no items.
+pub(super) fn plain_scalar(data_type: &DataType) -> DataType {
+    rounded_digits(data_type).map_or_else(|| data_type.clone(), whole_decimal)
 }
 
 /// The same columns with the types that [`plain`] gives.
@@ -79,21 +122,22 @@ fn plain_field(field: &FieldRef) -> FieldRef {
         DataType::FixedSizeList(item, length) => DataType::FixedSizeList(plain_field(item), *length),
         DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
-        other => other.clone(),
+        other => plain_scalar(other),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// True if a type has neither runs nor list views in it.
+/// True if a type has no runs, list views or decimals of a negative scale in it.
 pub(crate) fn is_plain(data_type: &DataType) -> bool {
     match data_type {
         DataType::RunEndEncoded(..) | DataType::ListView(_) | DataType::LargeListView(_) => false,
         DataType::Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
+        rounded if rounded_digits(rounded).is_some() => false,
         other => item(other).is_none_or(|item| is_plain(item.data_type())),
     }
 }
 
-/// The same values without runs and list views; the memory of each row was measured.
+/// The same values as plain types (see [`is_plain`]); the memory of each row was measured.
 pub(crate) fn plain(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     if is_plain(array.data_type()) {
         return Ok(array);
@@ -108,6 +152,10 @@ pub(crate) fn plain(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
             let columns = columns.collect::<Result<_, _>>()?;
             Arc::new(StructArray::try_new_with_length(fields, columns, array.nulls().cloned(), array.len())?)
         }
+        rounded if rounded_digits(rounded).is_some() => {
+            check_digits(&array)?;
+            cast(&array, &plain_scalar(rounded))?
+        }
         other => {
             let field = plain_field(&Arc::new(arrow_schema::Field::new("", other.clone(), true)));
             let data = array.to_data();
@@ -116,6 +164,20 @@ pub(crate) fn plain(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
             make_array(data.into_builder().data_type(field.data_type().clone()).child_data(below).build()?)
         }
     })
+}
+
+/// Refuses decimals of more digits than their type says: a cast would multiply them past their width.
+fn check_digits(array: &ArrayRef) -> Result<(), ArrowError> {
+    fn check<T: DecimalType>(array: &ArrayRef, precision: u8) -> Result<(), ArrowError> {
+        array.as_primitive::<T>().iter().flatten().try_for_each(|units| T::validate_decimal_precision(units, precision, 0))
+    }
+    match array.data_type() {
+        DataType::Decimal32(precision, _) => check::<Decimal32Type>(array, *precision),
+        DataType::Decimal64(precision, _) => check::<Decimal64Type>(array, *precision),
+        DataType::Decimal128(precision, _) => check::<Decimal128Type>(array, *precision),
+        DataType::Decimal256(precision, _) => check::<Decimal256Type>(array, *precision),
+        _ => Ok(()),
+    }
 }
 
 /// Lists one after another, of views that may lie anywhere, and over each other.
@@ -135,7 +197,7 @@ fn list<O: OffsetSizeTrait>(views: &GenericListViewArray<O>, item: &FieldRef) ->
 mod tests {
     use super::*;
     use arrow_array::types::Int32Type;
-    use arrow_array::{Int32Array, ListViewArray, RunArray, StringArray, UnionArray};
+    use arrow_array::{Decimal32Array, Int32Array, ListViewArray, RunArray, StringArray, UnionArray};
     use arrow_buffer::{NullBuffer, ScalarBuffer};
     use arrow_schema::{Field, UnionFields, UnionMode};
 
@@ -162,6 +224,23 @@ mod tests {
         let structs = StructArray::new(Fields::from(vec![below]), vec![Arc::new(runs)], None);
         let structs = plain(Arc::new(structs)).unwrap();
         assert_eq!(structs.as_struct().column(0).data_type(), &DataType::Utf8);
+    }
+
+    #[test]
+    fn decimals_of_a_negative_scale_become_whole_numbers() {
+        let tens: ArrayRef =
+            Arc::new(Decimal32Array::from(vec![Some(123), None, Some(-5)]).with_data_type(DataType::Decimal32(9, -2)));
+        let whole = plain(tens).unwrap();
+        assert_eq!(whole.data_type(), &DataType::Decimal64(11, 0));
+        assert_eq!(whole.as_primitive::<Decimal64Type>().iter().collect::<Vec<_>>(), [Some(12_300), None, Some(-500)]);
+        let beyond: ArrayRef = Arc::new(Decimal32Array::from(vec![1234]).with_data_type(DataType::Decimal32(3, -2)));
+        plain(beyond).expect_err("1234 has more digits than three");
+        let item = Field::new("item", DataType::Decimal128(38, -38), true);
+        let lists = Field::new("l", DataType::List(Arc::new(item)), true);
+        check("in.arrow", &Schema::new(vec![lists])).unwrap();
+        let wide = Field::new("d", DataType::Decimal256(76, -1), true);
+        let refused = check("in.arrow", &Schema::new(vec![wide])).unwrap_err().to_string();
+        assert_eq!(refused, "in.arrow: the column 'd' is a decimal of more than 76 digits, which is not read");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Bytes of rows once nothing is shared between them.
 
+use super::plain::plain_scalar;
 use crate::limits::BATCH_ROWS_MAX;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
@@ -122,7 +123,7 @@ fn width(data_type: &DataType) -> Option<usize> {
             let sum = fields.iter().try_fold(0_usize, |sum, field| Some(sum.saturating_add(width(field.data_type())?)));
             sum.map(|sum| sum.max(1))
         }
-        other => other.primitive_width(),
+        other => plain_scalar(other).primitive_width(),
     }
 }
 
