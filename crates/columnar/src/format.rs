@@ -27,8 +27,9 @@ pub enum RecordFormat {
 pub struct FormatHints {
     /// Its kind.
     pub kind: Option<FormatKind>,
-    /// Keys to the array whose elements are the records of a JSON document.
-    pub rows: Option<Vec<String>>,
+    /// The array in a JSON document whose elements are the records, or the object whose members
+    /// are.
+    pub rows: Option<json::Layout>,
     /// The format of an access log.
     pub log: Option<LogFormat>,
     /// Between the fields of a CSV.
@@ -71,8 +72,10 @@ impl RecordFormat {
     /// # Errors
     /// When it is none that is known, or not the one that is given; a sentence that says so.
     pub fn detect(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
+        if let Some(layout) = &given.rows {
+            return Ok(Self::json(layout.clone(), head, given));
+        }
         match given.kind {
-            _ if given.rows.is_some() => Ok(Self::json(json::Layout::Rows(given.rows.clone().unwrap_or_default()), head, given)),
             _ if given.log.is_some() => Self::log(head, given),
             Some(FormatKind::Ndjson) => Ok(Self::json(json::Layout::Lines, head, given)),
             Some(FormatKind::Json) => {
@@ -95,9 +98,10 @@ impl RecordFormat {
     fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
-        let note = |keys: Vec<String>| {
-            let path = json::format_path(&keys);
-            format!("is one document, which is one row; {ROWS} '{path}' makes a row of each element of that array")
+        let note = |rows: json::Layout| {
+            let path = json::format_rows(&rows);
+            let each = if let json::Layout::Members(_) = rows { "member of that object" } else { "element of that array" };
+            format!("is one document, which is one row; {ROWS} '{path}' makes a row of each {each}")
         };
         Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
     }
@@ -119,7 +123,9 @@ impl RecordFormat {
         let is_text = !head.bytes.starts_with(b"\0");
         let no_text = || (!is_text).then_some(ForeignContent::NO_TEXT);
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
-            Ok((dialect, notes)) if dialect.names.len() > 1 && is_text => Ok(Recognised { format: Self::Csv(dialect), notes }),
+            Ok((dialect, notes)) if dialect.names.len() > 1 && is_text && !has_comma_clocks(&head.bytes) => {
+                Ok(Recognised { format: Self::Csv(dialect), notes })
+            }
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(ForeignContent::of_head(&head.bytes).or_else(no_text).map_or_else(no_format, |foreign| {
                 format!(
@@ -182,7 +188,7 @@ impl RecordFormat {
         match self {
             Self::Json(json::Layout::Lines, _) | Self::Csv(_) | Self::Log(_) => b"",
             Self::Json(json::Layout::Documents, _) => b" \t\r\n",
-            Self::Json(json::Layout::Array | json::Layout::Rows(_), _) => b" \t\r\n,",
+            Self::Json(json::Layout::Array | json::Layout::Rows(_) | json::Layout::Members(_), _) => b" \t\r\n,",
         }
     }
 
@@ -216,6 +222,22 @@ impl RecordFormat {
             Self::Log(format) => Box::new(log::LogDecoder::new(format, schema)),
         }
     }
+}
+
+/// True if most lines begin with a clock that has a comma before its milliseconds, as application
+/// logs of Java and Python do. No table does, and the comma is the only one in many lines.
+fn has_comma_clocks(head: &[u8]) -> bool {
+    const LINES: usize = 20;
+    const CLOCK_WITHIN_BYTES: usize = 40;
+    let is_clock = |window: &[u8]| match window {
+        [h1, h2, b':', m1, m2, b':', s1, s2, b',', a, b, c] => {
+            [h1, h2, m1, m2, s1, s2, a, b, c].iter().all(|byte| byte.is_ascii_digit())
+        }
+        _ => false,
+    };
+    let begins_so = |line: &[u8]| line[..line.len().min(CLOCK_WITHIN_BYTES)].windows(12).any(is_clock);
+    let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
+    lines.iter().filter(|line| begins_so(line)).count() * 2 > lines.len()
 }
 
 fn no_format() -> String {

@@ -14,6 +14,7 @@ mod batches;
 mod choose;
 pub mod convert;
 pub mod csv;
+mod decimals;
 mod decode;
 mod format;
 pub mod json;

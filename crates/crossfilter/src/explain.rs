@@ -30,7 +30,7 @@ const SMALL_EXCESS_MIN: f64 = 10.0;
 const SMALL_RATIO_MIN: f64 = 5.0;
 
 /// These, for people.
-const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent";
+const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent, and is more than chance: q ≤ 1e-5, by how such values vary in the rest";
 
 /// False findings among all, at most: so few, since the dispersion of a value that is hardly seen
 /// in the rest is only that of others like it.

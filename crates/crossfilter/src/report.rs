@@ -10,7 +10,7 @@ use rorqual_pipe::Control;
 impl RowStore {
     /// Puts the counts of all rows into the report of an analysis that tallied nothing, with `top`
     /// rows in each table, and the clock of the log at `zone_seconds` east of UTC. Returns the rows
-    /// by their outcome.
+    /// by their outcome, and by weekday, Monday first, and hour.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -20,11 +20,12 @@ impl RowStore {
         zone_seconds: i32,
         top: usize,
         control: &Control,
-    ) -> Result<LineCounts, ViewError> {
+    ) -> Result<(LineCounts, Vec<Vec<u64>>), ViewError> {
         let viewed = self.view(&View::default(), &wanted(top), control)?;
         let Outcomes { total, parsed, repaired, rejected } = viewed.lines;
+        let week = viewed.week.clone();
         put(report, viewed, zone_seconds);
-        Ok(LineCounts { total, parsed, repaired, rejected, ..LineCounts::default() })
+        Ok((LineCounts { total, parsed, repaired, rejected, ..LineCounts::default() }, week))
     }
 
     /// The same of a view: lines that are kept and not meant become filtered ones, and examples of

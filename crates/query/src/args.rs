@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// Format of the files, if their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
-    /// The array in JSON documents whose elements are the records: `$.data.items`; of one table:
-    /// `dump.json=$.data.items`. May be given again
+    /// The array in JSON documents whose elements are the records, `$.data.items`, or the object
+    /// whose members are, `$.users.*`; of one table: `dump.json=$.data.items`. May be given again
     #[arg(long, value_name = "[TABLE=]PATH")]
     pub(crate) rows: Vec<String>,
     /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string

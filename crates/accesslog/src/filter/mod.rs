@@ -27,7 +27,7 @@ pub use limits::{
     REJECTED_BYTES_MAX, filter_bytes_max,
 };
 pub use matcher::{Matcher, Subject};
-pub use parse::FilterError;
+pub use parse::{FilterError, nearest_name};
 pub(crate) use parse::{nearest, parse};
 pub(crate) use show::{written_filter as written, written_name};
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};

@@ -6,6 +6,7 @@ use super::value::{self, ANY, is_in_single_quotes, number};
 use super::{ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberTest, PATTERNS_MAX};
 use super::{FilterRegex, TextTest, TextValue};
 use crate::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Reason for which a text is no filter.
@@ -68,15 +69,17 @@ const KINDS: &str = "a kind of content: page, style, script, image, font, media,
 
 /// The name that somebody may have meant who wrote `name`.
 pub(crate) fn nearest(name: &str, schema: &Schema) -> Option<String> {
+    let texts = schema.texts().map(|column| schema.text_name(column));
+    let numbers = schema.numbers().map(|column| schema.number_name(column));
+    nearest_name(name, texts.chain(numbers).chain(flags(schema).iter().map(|flag| flag.name().into())))
+}
+
+/// The name among those that are `known` which is most like `name`, if any is like it.
+pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = Cow<'a, str>>) -> Option<String> {
     /// Names as alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
     const LIKE_MIN: f64 = 0.8;
     let name = name.to_ascii_lowercase();
-    let texts = schema.texts().map(|column| schema.text_name(column));
-    let numbers = schema.numbers().map(|column| schema.number_name(column));
-    let likeness = texts
-        .chain(numbers)
-        .chain(flags(schema).iter().map(|flag| flag.name().into()))
-        .map(|known| (strsim::jaro_winkler(&name, &known.to_ascii_lowercase()), known));
+    let likeness = known.map(|known| (strsim::jaro_winkler(&name, &known.to_ascii_lowercase()), known));
     let like = likeness.filter(|(like, _)| *like >= LIKE_MIN);
     like.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known.into_owned())
 }

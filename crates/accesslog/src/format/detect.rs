@@ -2,6 +2,7 @@
 
 use rorqual_pipe::setting::FORMAT;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::foreign::ForeignContent;
@@ -321,7 +322,9 @@ struct FormatTally {
 fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
     let mut parser = LogParser::new(format);
     let mut tally = FormatTally::default();
-    let is_server = SERVERS.iter().any(|(name, _)| *name == format.name()) || matches!(format.kind(), LineSyntax::W3c(_));
+    // BunkerWeb's lines all have a client.
+    let is_server = format.name() != "bunkerweb" && SERVERS.iter().any(|(name, _)| *name == format.name())
+        || matches!(format.kind(), LineSyntax::W3c(_));
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     let is_forwarded = matches!(format.name(), "combined_forwarded" | "host_combined_forwarded");
     let (is_lighttpd, is_longer) = (format.name() == "lighttpd", format.name() == tail::COMMON_EXTRA);
@@ -408,14 +411,21 @@ fn is_plausible(record: &LogRecord<'_>) -> bool {
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
+/// Statuses of HTTP.
+const STATUSES: RangeInclusive<u16> = 100..=599;
+
 /// True if a line is of an access log: in JSON much else has a path or a status, and between quotes
 /// anything may be an agent.
 fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
-    // Nobody else has these names.
+    // Nobody else has these names; but FTP servers of IIS write `[1]USER`.
     if matches!(format.name(), "cloudflare" | "ltsv" | "w3c") {
-        return true;
+        return !record.method.starts_with(b"[");
+    }
+    // So short that any line with a client and a hyphen would be one.
+    if matches!(format.name(), "uvicorn" | "uvicorn_worker") {
+        return asks && STATUSES.contains(&record.status);
     }
     // Its keys for status and size are those of others, too.
     if format.name() == "akamai" {
@@ -425,7 +435,9 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
         return !has_quote(record.referrer) && !has_quote(record.agent);
     }
     let is_asked = !record.method.is_empty() || !record.client.is_empty() || !record.agent.is_empty();
-    asks && is_asked && (100..=599).contains(&record.status)
+    // Caddy writes 0 where nothing was answered.
+    let is_unanswered = record.status == 0 && !record.method.is_empty() && !record.client.is_empty();
+    asks && is_asked && (is_unanswered || STATUSES.contains(&record.status))
 }
 
 /// True if the request took as long as the upstream server; else the times stand the other way

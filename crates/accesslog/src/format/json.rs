@@ -309,7 +309,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("client", FieldPart::Client, 3), ("clientip", FieldPart::Client, 2), ("client_addr", FieldPart::Client, 4), ("source.ip", FieldPart::Client, 4),
     ("source.address", FieldPart::Client, 5), ("remote_host", FieldPart::Client, 4), ("host_ip", FieldPart::Client, 8),
     ("c_ip", FieldPart::Client, 4), ("httpRequest.remoteIp", FieldPart::Client, 2), ("downstream_remote_address", FieldPart::Client, 4),
-    ("remote", FieldPart::Client, 5), ("peer", FieldPart::Client, 6),
+    ("remote", FieldPart::Client, 5), ("peer", FieldPart::Client, 6), ("id.orig_h", FieldPart::Client, 4),
     ("http_x_forwarded_for", FieldPart::Client, 7), ("forwarded_for", FieldPart::Client, 7), ("x_forwarded_for", FieldPart::Client, 7),
     // User
     ("remote_user", FieldPart::User, 0), ("user_id", FieldPart::User, 1), ("ClientUsername", FieldPart::User, 1), ("user", FieldPart::User, 2),
@@ -341,7 +341,7 @@ const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("written_bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
     ("response_length", FieldPart::Bytes, 3), ("response_body_size", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
     ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),
-    ("response.size", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
+    ("response.size", FieldPart::Bytes, 3), ("response_body_len", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
     // Azure's load balancers
     ("properties.clientIP", FieldPart::Client, 1), ("properties.httpMethod", FieldPart::Method, 1), ("properties.requestUri", FieldPart::Url, 1),
     ("properties.requestQuery", FieldPart::Query, 1), ("properties.httpVersion", FieldPart::Protocol, 1), ("properties.httpStatus", FieldPart::Status, 1),

@@ -214,9 +214,11 @@ impl W3cColumns {
     }
 
     /// True if a column is one that only requests have: firewalls and mail servers write other
-    /// events in this format.
+    /// events in this format, and servers of FTP and of streams their commands.
     pub(crate) fn are_of_requests(&self) -> bool {
-        self.fields() & (Field::Method.bit() | Field::Path.bit() | Field::Status.bit()) != 0
+        const OF_OTHERS: [&str; 5] = ["x-session", "x-fullpath", "x-event", "x-sname", "x-ctx"];
+        let is_other = |name: &str| OF_OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other));
+        !self.names().any(is_other) && self.fields() & (Field::Method.bit() | Field::Path.bit() | Field::Status.bit()) != 0
     }
 
     /// The lines that say them; `w3c` where none did.

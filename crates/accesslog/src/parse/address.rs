@@ -62,7 +62,13 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
 /// True if a text is the name of a virtual host: neither a number nor the level of a message, which
 /// stand before lines too.
 pub(crate) fn is_virtual_host(text: &[u8]) -> bool {
-    is_host(text) && !text.iter().all(u8::is_ascii_digit) && !is_level(text)
+    is_host(text) && !is_number(text) && !is_level(text)
+}
+
+/// True if a text is a number, which may have a fraction: a time, or a duration.
+fn is_number(text: &[u8]) -> bool {
+    let whole = text.split(|byte| *byte == b'.').all(|digits| digits.iter().all(u8::is_ascii_digit));
+    whole && memchr::memchr_iter(b'.', text).count() <= 1
 }
 
 /// True if a word is a level that loggers give a message.
@@ -171,6 +177,16 @@ mod tests {
         assert_eq!(client(b"203.0.113.7, 10.0.0.1"), b"203.0.113.7");
         assert_eq!(client(b"unknown, -, [2001:db8::1]:80,10.0.0.1"), b"2001:db8::1");
         assert_eq!(client(b"unknown,-"), b"");
+    }
+
+    #[test]
+    fn numbers_are_no_virtual_hosts() {
+        for number in ["34600", "1728568500.123", "0.001", "12."] {
+            assert!(!is_virtual_host(number.as_bytes()), "{number}");
+        }
+        for host in ["203.0.113.7", "7.example", "web.1", "example.com"] {
+            assert!(is_virtual_host(host.as_bytes()), "{host}");
+        }
     }
 
     #[test]

@@ -65,7 +65,9 @@ impl EnvelopeState {
 
 /// The text in an envelope, with its escapes.
 pub(crate) fn enveloped(line: &[u8]) -> Option<&[u8]> {
-    let text = line.strip_prefix(br#"{"log":""#)?;
+    // Docker writes no blanks, but what copies its lines may.
+    let key = line.strip_prefix(b"{")?.trim_ascii_start().strip_prefix(br#""log""#)?;
+    let text = key.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
     let mut at = 0;
     loop {
         at += memchr::memchr2(b'"', b'\\', &text[at..])?;
@@ -78,7 +80,7 @@ pub(crate) fn enveloped(line: &[u8]) -> Option<&[u8]> {
         }
     }
     let after = text[at + 1..].trim_ascii();
-    (after.ends_with(b"}") && (after == b"}" || after.starts_with(b",\""))).then_some(&text[..at])
+    (after.ends_with(b"}") && (after == b"}" || after.starts_with(b","))).then_some(&text[..at])
 }
 
 /// The lines in the envelopes of a sample, a line each; of a line in none, nothing.
@@ -91,4 +93,19 @@ pub(crate) fn unwrapped(lines: &[&[u8]]) -> Vec<u8> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_envelope_may_have_blanks() {
+        for line in [r#"{"log":"a\"b","stream":"stdout"}"#, r#"{ "log": "a\"b", "time": "2025" }"#, r#"{"log" :"a\"b"}"#] {
+            assert_eq!(enveloped(line.as_bytes()), Some(&br#"a\"b"#[..]), "{line}");
+        }
+        for line in [r#"{"logs":"a"}"#, r#"{"log":1}"#, r#"{"log":"a""#, r#"{"log":"a" "b"}"#] {
+            assert_eq!(enveloped(line.as_bytes()), None, "{line}");
+        }
+    }
 }

@@ -66,8 +66,9 @@ pub(crate) struct FromArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<SourceFormat>,
     /// Path of the array of records in a JSON document: `$.data.items`,
-    /// `$["a.b"].items`. If a key on the path is repeated, the first one counts: rows are read
-    /// before the rest of the document
+    /// `$["a.b"].items`; or of an object whose members are the records, each a `key` and a `value`:
+    /// `$.users.*`. If a key on the path is repeated, the first one counts: rows are read before
+    /// the rest of the document
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string

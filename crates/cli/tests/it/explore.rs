@@ -137,6 +137,34 @@ fn findings_name_the_scanner_unasked() {
 }
 
 #[test]
+fn a_page_with_findings_is_that_of_the_log_and_names_them() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let page = |path: &str, args: &[&str]| {
+        rorqual(&[&["logs", "--html", path], args].concat()).run().exits(0);
+        std::fs::read_to_string(path).expect("it was made")
+    };
+    let (found, plain) = (folder.text("found.html"), folder.text("plain.html"));
+    let (found, plain) = (page(&found, &["--findings", &file]), page(&plain, &[&file]));
+    assert!(!plain.contains("Unusual"));
+    let item = found.split_once("<ol class=\"unusual\">").expect("findings").1.split_once("</ol>").expect("an end").0;
+    assert_eq!(item.matches("<li>").count(), 1);
+    assert!(item.contains("2025-01-31 03:00:00 – 2025-01-31 03:20:00") && item.contains("<code>"), "{item}");
+    assert_eq!(found.matches("<rect class=\"unusual\"").count(), 1);
+    // What both show is the same, but for the time that each took.
+    let shared = |page: &str| {
+        let body = page.split_once("<div class=\"panels\">").expect("panels").1;
+        body.split_once("<footer").expect("a footer").0.to_owned()
+    };
+    assert_eq!(shared(&found), shared(&plain));
+
+    let clean = folder.file("clean.log", text(lines.iter().filter(|line| !line.is_scan())));
+    let quiet = folder.text("quiet.html");
+    assert!(page(&quiet, &["--findings", &clean]).contains("Nothing unusual"));
+    rorqual(&["logs", "--rates", "--html", &quiet, "--force", &file]).run().exits(2).says(&["--rates"]);
+}
+
+#[test]
 fn a_line_of_another_year_hides_no_finding() {
     let (folder, lines) = (TestFolder::new(), lines());
     let stray = "10.0.0.1 - - [01/Jan/1970:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"agent\"\n";
@@ -398,6 +426,7 @@ fn what_can_not_be_asked_is_told() {
         (&["--show", "hits"], &["--by"]),
         (&["--by", "path", "--show", "hits,p96"], &["'p96'", "p95"]),
         (&["--by", "path", "--sort", "trend"], &["'trend'"]),
+        (&["--by", "clint"], &["--by: there is no field 'clint' with values (did you mean 'client'?)"]),
         (&["--by", "pfad"], &["--by: there is no field 'pfad'", "path"]),
         (&["--by", "path", "--sort", "p95"], &["--show and --sort: these rows have no p95; they have hits, errors"]),
         (&["--by", "path", "--measure", "agent"], &["--measure: there is no field 'agent' of numbers", "bytes"]),

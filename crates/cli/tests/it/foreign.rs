@@ -116,6 +116,11 @@ fn other_logs_are_named_with_the_way_on() {
     let errors =
         folder.file("error.log", "2024/11/22 10:11:12 [error] 31#31: *5 open() \"/x\" failed, client: 203.0.113.9\n".repeat(9));
     rorqual(&["logs", &errors]).run().exits(2).says(&["this is an error log of nginx, and no access log", "access_log"]);
+    let apache = "[Wed Oct 11 14:32:52 2000] [error] [client 203.0.113.9] client denied by server configuration: /x\n";
+    let apache = folder.file("apache.log", apache.repeat(9));
+    for verb in ["logs", "summary", "head"] {
+        rorqual(&[verb, &apache]).run().exits(2).says(&["this is an error log of Apache"]);
+    }
     let application = folder.file("app.json", "{\"level\":\"info\",\"msg\":\"it runs\"}\n".repeat(9));
     let report = rorqual(&["logs", &application]).run().exits(0).text().to_owned();
     assert!(report.contains("msg") && report.contains("it runs"), "{report}");
@@ -184,6 +189,50 @@ fn utf16_is_read_as_the_same_text_in_utf8() {
         assert_eq!(server.put(&id, 0, &stored).status, 200, "{name}");
         assert_eq!(server.live(&id)["report"]["lines"]["parsed"], 5_000, "{name}");
     }
+}
+
+/// Lines of real logs, for which a guess had been found that read them wrong.
+#[test]
+fn what_only_looks_like_a_log_is_no_log() {
+    let folder = TestFolder::new();
+    let lines = [
+        // More hyphens than any known format has.
+        r#"203.0.113.9 - - - [23/Jul/2024:13:35:35 -0300] "GET /a HTTP/1.1" 200 605 "-" "curl/8.0""#,
+        r#"203.0.113.9 - - bob - [10/Oct/2023:13:55:36 +0000] "GET /a HTTP/1.1" 200 5 "-" "curl""#,
+        "203.0.113.9 - - -",
+        "web1 - - - started",
+        // FTP, in W3C's format.
+        "#Software: Microsoft Internet Information Services 8.5\n#Fields: date time c-ip cs-username s-ip s-port cs-method \
+         cs-uri-stem sc-status sc-win32-status sc-substatus x-session x-fullpath\n2015-10-18 20:59:32 127.0.0.1 - 127.0.0.1 21 \
+         USER administrator 331 0 0 9eb0dc66 -",
+        // The comma is that of the clock.
+        "2024-10-10 12:59:53,237 ERROR c.x.Handler [qtp-1] Failed login\n2024-10-10 12:59:54,100 INFO c.x.Handler [qtp-1] Started",
+    ];
+    for line in lines {
+        let file = folder.file("some.log", format!("{line}\n"));
+        rorqual(&["logs", &file]).run().exits(2).says(&["this is in none of the known log formats"]);
+    }
+}
+
+#[test]
+fn what_no_line_has_is_unknown_and_not_nothing() {
+    let folder = TestFolder::new();
+    let file = folder.file(
+        "iis.log",
+        "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time cs-method cs-uri-stem sc-status\n\
+         2024-01-01 00:00:00 GET /a 200\n",
+    );
+    let report = rorqual(&["logs", &file]).run().exits(0).text().to_owned();
+    assert!(report.contains("UTC, sizes unknown, clients unknown"), "{report}");
+    let page = rorqual(&["logs", "--html", "-", &file]).run().exits(0).text().to_owned();
+    assert!(page.contains("<dt>clients</dt><dd>unknown</dd>") && page.contains("<dt>sent</dt><dd>unknown</dd>"));
+    // Zeek's HTTP log names both.
+    let zeek = folder.file(
+        "http.log",
+        r#"{"ts":1588206738.09,"uid":"C1","id.orig_h":"203.0.113.9","id.resp_h":"192.168.0.4","id.resp_p":80,"method":"GET","host":"example.com","uri":"/a","user_agent":"curl","request_body_len":0,"response_body_len":209,"status_code":200}"#,
+    );
+    let report = rorqual(&["logs", "--json", &zeek]).run().exits(0).json();
+    assert_eq!((&report["bytes_sent"], &report["clients"]["count"]), (&json!(209), &json!(1)));
 }
 
 #[test]

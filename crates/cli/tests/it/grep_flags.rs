@@ -193,6 +193,18 @@ fn columns_and_names_with_nuls() {
 }
 
 #[test]
+fn a_newline_in_a_name_forges_no_line() {
+    let folder = TestFolder::new();
+    let forged = folder.file("a\nb:1:hit", "hit\n");
+    let shown = forged.replace('\n', "\\n");
+    assert_eq!(printed(&["-Hn", "hit", &forged]), format!("{shown}:1:hit\n"));
+    assert_eq!(printed(&["-l", "hit", &forged]), format!("{shown}\n"));
+    assert_eq!(printed(&["-Hc", "hit", &forged]), format!("{shown}:1\n"));
+    // A NUL tells where a name ends.
+    assert_eq!(printed(&["-lZ", "hit", &forged]), format!("{forged}\0"));
+}
+
+#[test]
 fn matches_are_replaced() {
     let folder = TestFolder::new();
     let file = folder.file("file", "key=value x\nno\nk=v, a=b\n");

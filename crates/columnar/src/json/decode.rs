@@ -1,6 +1,5 @@
 //! Records to batches: one pass over the bytes, straight into columns.
 
-use super::Layout;
 use super::columns::{CellBuilder, JsonColumn, List, Struct, TextBuilder};
 use super::cursor::{Cursor, RecordFlaw, compact};
 use super::infer::JsonInferrer;
@@ -10,6 +9,7 @@ use super::rest::{PathStep, RestColumn, RestPath};
 use super::string::{RawString, unescape};
 use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
+use super::{Layout, MEMBER_KEY, MEMBER_VALUE};
 use crate::decode::{Decode, DecodeNote, DecodedRecords, Infer, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
 use crate::rules::ValueRules;
@@ -183,11 +183,11 @@ fn record(
     };
     // A record that is bad further on is no reason to look at it again.
     cursor.move_to(start);
-    let record = cursor.skip()?;
+    let (value, record) = between.skip(cursor)?;
     between.check_after(cursor)?;
     let RecordStop::Duplicate = stop else { return Err(stop) };
     decoded.notes.add(DecodeNote::DuplicateKey, offset + start as u64);
-    let text = table.unique(record)?;
+    let text = table.unique(record, value, between)?;
     match table.row(&mut Cursor::new(&text, false), offset + start as u64, between, unplaced) {
         Ok(()) => {
             table.close_row(offset + start as u64, decoded);
@@ -199,11 +199,14 @@ fn record(
 }
 
 impl DecodedTable {
-    /// A record with each key once.
-    fn unique(&self, record: &str) -> Result<String, RecordFlaw> {
-        let (mut cursor, mut text) = (Cursor::new(record, false), String::with_capacity(record.len()));
-        match self.whole_column {
-            Some(whole) => unique(&mut cursor, &self.columns.columns[whole].column, &mut text)?,
+    /// A record with each key once; its value begins at `value`.
+    fn unique(&self, record: &str, value: usize, between: RecordLayout) -> Result<String, RecordFlaw> {
+        let (key, value) = record.split_at(value);
+        let (mut cursor, mut text) = (Cursor::new(value, false), String::with_capacity(record.len()));
+        text.push_str(key);
+        let column = if between == RecordLayout::Members { self.columns.find(MEMBER_VALUE) } else { self.whole_column };
+        match column {
+            Some(column) => unique(&mut cursor, &self.columns.columns[column].column, &mut text)?,
             None => unique_fields(&mut cursor, &self.columns, &mut text)?,
         }
         Ok(text)
@@ -225,7 +228,10 @@ impl DecodedTable {
             scratch: &mut self.scratch,
             bytes: self.width,
         };
-        let mut read = reader.record(&mut self.columns, self.whole_column, row);
+        let mut read = match between {
+            RecordLayout::Members => reader.member(&mut self.columns, row),
+            _ => reader.record(&mut self.columns, self.whole_column, row),
+        };
         if read.is_ok() {
             read = between.check_after(reader.cursor).map_err(RecordStop::Flaw);
         }
@@ -313,6 +319,23 @@ impl<'t> RecordReader<'_, 't> {
                 self.cursor.skip()?;
                 self.unplaced(start, &path)
             }
+        }
+    }
+
+    /// A member of an object that is used as a map: its key and its value are the columns.
+    fn member(&mut self, columns: &mut Struct, row: usize) -> Result<(), RecordStop> {
+        let record = RestPath { above: None, step: PathStep::Record };
+        self.part(columns, row, &record, MEMBER_KEY)?;
+        self.cursor.colon()?;
+        self.part(columns, row, &record, MEMBER_VALUE)
+    }
+
+    fn part(&mut self, columns: &mut Struct, row: usize, record: &RestPath<'_>, name: &str) -> Result<(), RecordStop> {
+        let quoted = format!("\"{name}\"");
+        let path = RestPath { above: Some(record), step: PathStep::Key(&quoted) };
+        match columns.find(name) {
+            Some(index) => self.value(&mut columns.columns[index].column, row, &path),
+            None => self.unknown(&path),
         }
     }
 

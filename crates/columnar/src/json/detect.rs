@@ -1,7 +1,7 @@
 //! Layout of an input, by its head.
 
 use super::Layout;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, RecordFlaw};
 use super::head::{HEAD_BYTES, foreign_encoding, mark_bytes};
 use super::string::{RawString, unescape};
 
@@ -22,6 +22,7 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     let text = valid(&head[mark_bytes(head)..]).trim_start_matches([' ', '\t', '\r', '\n']);
     let array = match text.as_bytes().first()? {
         b'{' => false,
+        b'[' if !is_array_start(text) => return None,
         b'[' => true,
         _ => return None,
     };
@@ -33,13 +34,111 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     }
 }
 
-/// The keys to the array whose elements are likely meant as records, in an input that starts with
-/// an object and has no other document: the outermost one that does not end within the head, or the
-/// first of objects.
+/// Guesses the records inside an input that starts with an object and has no other document: the
+/// elements of the outermost array that does not end within the head, or of the first
+/// array of objects; else the members of an object that is used as a map.
 #[must_use]
-pub fn rows_within(head: &[u8], whole: bool) -> Option<Vec<String>> {
+pub fn rows_within(head: &[u8], whole: bool) -> Option<Layout> {
     let text = valid(&head[mark_bytes(head)..]).trim_ascii();
-    text.starts_with('{').then(|| array_of_rows(text, whole)).flatten()
+    if !text.starts_with('{') {
+        return None;
+    }
+    array_of_rows(text, whole).map(Layout::Rows).or_else(|| map_of_rows(text, whole).map(Layout::Members))
+}
+
+/// Members of an object from which on it is taken for a map, where all are objects.
+const MAP_MEMBERS_MIN: usize = 32;
+
+/// An object that is open.
+struct OpenObject<'t> {
+    /// The key of its present member.
+    key: RawString<'t>,
+    /// Its members so far.
+    members: usize,
+    /// All of them are objects.
+    nested: bool,
+}
+
+impl OpenObject<'_> {
+    fn is_map(&self) -> bool {
+        self.nested && self.members >= MAP_MEMBERS_MIN
+    }
+}
+
+/// The path of the outermost object that is open at the end of `text` and is used as a map; where
+/// the document ends and `whole` is all there is, of the first one.
+fn map_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
+    let mut cursor = Cursor::new(text, false);
+    let (mut open, mut found) = (Vec::new(), None);
+    let path = |open: &[OpenObject<'_>]| open.iter().map(|object| unescaped(object.key)).collect();
+    match walk_objects(&mut cursor, &mut open, |open| {
+        if found.is_none() {
+            found = path(open);
+        }
+    }) {
+        Ok(()) => found.filter(|_| whole && cursor.rest().is_empty()),
+        Err(flaw) if flaw.at >= text.len() => {
+            let map = open.iter().position(OpenObject::is_map)?;
+            path(&open[..map])
+        }
+        Err(_) => None,
+    }
+}
+
+/// Goes through the objects of a document; `closed` is told of a map that has ended, with the
+/// objects around it.
+fn walk_objects<'t>(
+    cursor: &mut Cursor<'t>,
+    open: &mut Vec<OpenObject<'t>>,
+    mut closed: impl FnMut(&[OpenObject<'t>]),
+) -> Result<(), RecordFlaw> {
+    let key = |cursor: &mut Cursor<'t>| {
+        let raw = cursor.key()?;
+        raw.check()?;
+        cursor.colon().map(|()| raw)
+    };
+    loop {
+        let opening = cursor.peek()?;
+        if let Some(object) = open.last_mut() {
+            object.members += 1;
+            object.nested &= opening == b'{';
+        }
+        if opening != b'{' {
+            cursor.skip()?;
+        } else if !cursor.enter(b'}')? {
+            open.push(OpenObject { key: key(cursor)?, members: 0, nested: true });
+            continue;
+        }
+        loop {
+            let Some(object) = open.last_mut() else { return Ok(()) };
+            if cursor.goes_on(b'}')? {
+                object.key = key(cursor)?;
+                break;
+            }
+            if open.pop().is_some_and(|ended| ended.is_map()) {
+                closed(open);
+            }
+        }
+    }
+}
+
+/// True if a text that begins with `[` goes on as an array does, up to the end of its first
+/// element: logs begin their lines with times, levels and numbers in brackets.
+fn is_array_start(text: &str) -> bool {
+    let mut cursor = Cursor::new(text, false);
+    let outcome = (|| match cursor.enter(b']')? {
+        true => Ok(true),
+        false => {
+            cursor.skip()?;
+            cursor.goes_on(b']')
+        }
+    })();
+    match outcome {
+        Ok(true) => true,
+        // It has one element, and another document may follow.
+        Ok(false) => cursor.rest().trim_ascii_start().first().is_none_or(|byte| matches!(byte, b'[' | b'{')),
+        Err(flaw) => flaw.at >= text.len(),
+    }
 }
 
 /// Lines that are looked at.
@@ -157,12 +256,45 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_begin_with_a_bracket_are_no_arrays() {
+        for text in [
+            "[Wed Oct 11 14:32:52 2000] [error] [client 127.0.0.1] denied\n",
+            "[    0.000000] Linux version\n",
+            "[4711] started\n[4711] ended\n",
+            "[2024-01-01 10:00:00] x\n",
+            "[info] x\n",
+        ] {
+            assert_eq!(detect(text.as_bytes(), true), None, "{text}");
+        }
+        for text in ["[]", "[1]", "[1]\n[2]\n", "[\"a\", b]", "[{\"a\":1}, {", "[", "[1.5e"] {
+            assert!(detect(text.as_bytes(), false).is_some(), "{text}");
+        }
+    }
+
+    #[test]
     fn the_first_array_of_objects_is_found_in_a_document_that_is_all_there_is() {
-        let found = |text: &str| rows_within(text.as_bytes(), true).map(|keys| keys.join("."));
-        assert_eq!(found(r#"{"n":[1],"a":{"b":[ {"c":[{}]}]},"d":[{}]}"#), Some("a.b".to_owned()));
+        let found = |text: &str| rows_within(text.as_bytes(), true).map(|rows| crate::json::format_rows(&rows));
+        assert_eq!(found(r#"{"n":[1],"a":{"b":[ {"c":[{}]}]},"d":[{}]}"#), Some("$.a.b".to_owned()));
         for none in [r#"{"a":[1]}"#, r#"{"a":[{}]} {}"#, r#"[{"a":[{}]}]"#, "{}", r#"{"a":[[{}]]}"#] {
             assert_eq!(found(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn an_object_of_many_objects_is_a_map() {
+        let found = |text: &str, whole| rows_within(text.as_bytes(), whole).map(|rows| crate::json::format_rows(&rows));
+        let members =
+            |count: usize| (0..count).map(|number| format!("\"k{number}\":{{\"n\":{number}}}")).collect::<Vec<_>>().join(",");
+        assert_eq!(found(&format!("{{{}}}", members(32)), true), Some("$.*".to_owned()));
+        assert_eq!(found(&format!("{{{}}}", members(31)), true), None);
+        let inside = format!("{{\"v\":1,\"users\":{{{}", members(40));
+        assert_eq!(found(&inside, false), Some("$.users.*".to_owned()));
+        assert_eq!(found(&format!("{inside}}}}}"), true), Some("$.users.*".to_owned()));
+        assert_eq!(found(&format!("{inside}}}}} {{}}"), true), None, "two documents are two rows");
+        assert_eq!(found(&format!("{inside},\"x\":1"), false), None);
+        // Nothing is looked at twice, so this ends soon.
+        let deep = r#"{"a":"#.repeat(DEPTH);
+        assert_eq!(found(&deep, false), None);
     }
 
     /// The deepest record, and the array.

@@ -1,9 +1,9 @@
 //! Columns of records.
 
-use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
 use super::records::{RecordLayout, RecordStop};
 use super::string::{RawString, unescape};
+use super::{Layout, MEMBER_KEY, MEMBER_VALUE};
 use crate::decode::{DecodeNote, Infer, Inferred, Notes};
 use crate::limits::NESTING_MAX;
 use crate::rules::ValueRules;
@@ -54,12 +54,15 @@ impl JsonInferrer {
         let between = self.between;
         let walked = between.each(chunk, &mut inferred.bad, |cursor, offset| {
             if !bad.is_empty() && bad.contains(&(offset + cursor.at() as u64)) {
-                cursor.skip()?;
+                between.skip(cursor)?;
                 return Ok(between.check_after(cursor)?);
             }
             let mut reader =
                 RecordInferrer { cursor, offset, rules: &self.rules, count: &mut shape.count, notes, scratch: &mut self.scratch };
-            reader.value(&mut shape.record, 0)?;
+            match between {
+                RecordLayout::Members => reader.member(&mut shape.record)?,
+                _ => reader.value(&mut shape.record, 0)?,
+            }
             Ok(between.check_after(cursor)?)
         });
         match walked {
@@ -101,6 +104,21 @@ impl RecordInferrer<'_, '_> {
         };
         node.meet(kinds, offset);
         Ok(())
+    }
+
+    /// A member of an object that is used as a map.
+    fn member(&mut self, node: &mut ShapeNode) -> Result<(), RecordFlaw> {
+        node.meet(Kinds::OBJECT, self.offset + self.cursor.at() as u64);
+        self.part(node, MEMBER_KEY)?;
+        self.cursor.colon()?;
+        self.part(node, MEMBER_VALUE)
+    }
+
+    fn part(&mut self, node: &mut ShapeNode, name: &str) -> Result<(), RecordFlaw> {
+        match node.fields().find_or_add(name, None, self.count) {
+            Some(index) => self.value(node.fields().node(index), 1),
+            None => self.cursor.skip().map(drop),
+        }
     }
 
     fn number(&mut self, literal: &str, offset: u64) -> Kinds {

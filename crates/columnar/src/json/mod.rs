@@ -21,8 +21,12 @@ pub use decode::JsonDecoder;
 pub(crate) use decode::TOO_LARGE;
 pub use detect::{detect, rows_within};
 pub use infer::JsonInferrer;
-pub use path::{format as format_path, parse as parse_path};
+pub use path::{format_rows, parse_rows};
 pub use split::JsonSplitter;
+
+/// Columns of the members of an object.
+const MEMBER_KEY: &str = "key";
+const MEMBER_VALUE: &str = "value";
 
 /// Layout of the records in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,4 +39,7 @@ pub enum Layout {
     Array,
     /// The elements of the array under these keys of one document: `$.data.items`.
     Rows(Vec<String>),
+    /// The members of the object under these keys of one document, which is used as a map:
+    /// `$.users.*`. Each is a record of its `key` and its `value`.
+    Members(Vec<String>),
 }

@@ -1,14 +1,37 @@
 //! Paths into documents: `$.data["odd key"].items`.
 
+use super::Layout;
 use super::cursor::Cursor;
 use super::string::unescape;
+
+/// The records that a path means: the elements of an array, `$.items` or `$.items[*]`, or the
+/// members of an object, `$.users.*`.
+///
+/// # Errors
+/// The fault, and its place.
+pub fn parse_rows(text: &str) -> Result<Layout, String> {
+    match text.strip_suffix(".*") {
+        Some(object) => parse(object).map(Layout::Members),
+        None => parse(text.strip_suffix("[*]").unwrap_or(text)).map(Layout::Rows),
+    }
+}
+
+/// The path to records in one document as it is typed; `$` of any other layout.
+#[must_use]
+pub fn format_rows(layout: &Layout) -> String {
+    match layout {
+        Layout::Rows(keys) => format(keys),
+        Layout::Members(keys) => format(keys) + ".*",
+        Layout::Lines | Layout::Documents | Layout::Array => format(&[]),
+    }
+}
 
 /// The keys of a path as it is typed: `$`, then `.key` or `["key"]`, the latter a JSON string, for
 /// each object on the way.
 ///
 /// # Errors
 /// The fault, and its place.
-pub fn parse(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<String>, String> {
     let fault = |at: usize, what: &str| format!("the path {text:?}: {what} at character {}", text[..at].chars().count() + 1);
     let Some(mut rest) = text.strip_prefix('$') else {
         return Err(fault(0, "'$', which is the document, should be"));
@@ -29,8 +52,7 @@ pub fn parse(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// A path as it is typed.
-#[must_use]
-pub fn format(keys: &[String]) -> String {
+pub(super) fn format(keys: &[String]) -> String {
     let mut text = String::from("$");
     for key in keys {
         if is_plain(key) {

@@ -18,6 +18,8 @@ pub(super) enum RecordLayout {
     Space,
     /// Commas, which the splitter has checked.
     Commas,
+    /// The same, between members of an object: a record is a key, a colon and a value.
+    Members,
 }
 
 /// Event that stops the reading of records.
@@ -58,11 +60,28 @@ impl RecordLayout {
             Layout::Lines => Self::Newlines,
             Layout::Documents => Self::Space,
             Layout::Array | Layout::Rows(_) => Self::Commas,
+            Layout::Members(_) => Self::Members,
         }
     }
 
+    fn has_commas(self) -> bool {
+        matches!(self, Self::Commas | Self::Members)
+    }
+
+    /// Takes a record, and checks it: where its value starts, and all of it.
+    pub(super) fn skip<'t>(self, cursor: &mut Cursor<'t>) -> Result<(usize, &'t str), RecordFlaw> {
+        let start = cursor.at();
+        if self == Self::Members {
+            cursor.key()?.check()?;
+            cursor.colon()?;
+        }
+        let value = cursor.at();
+        cursor.skip()?;
+        Ok((value - start, &cursor.text()[start..cursor.at()]))
+    }
+
     fn is_between(self, byte: u8) -> bool {
-        matches!(byte, b' ' | b'\n' | b'\r' | b'\t') || (byte == b',' && self == Self::Commas)
+        matches!(byte, b' ' | b'\n' | b'\r' | b'\t') || (byte == b',' && self.has_commas())
     }
 
     /// Checks the bytes after the value that was just taken.
@@ -77,7 +96,7 @@ impl RecordLayout {
             None if cursor.is_cut() => Err(cursor.flaw(FOLLOWED)),
             None | Some(b'\n') => Ok(()),
             Some(_) if self == Self::Newlines => Err(cursor.flaw(FOLLOWED)),
-            Some(b',') if self == Self::Commas => Ok(()),
+            Some(b',') if self.has_commas() => Ok(()),
             // A word ends where a value can start.
             Some(b'{' | b'[' | b'"') => Ok(()),
             Some(_) if self.is_between(cursor.last()) => Ok(()),
@@ -167,7 +186,9 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F>
     fn length(&self, bytes: &[u8]) -> usize {
         let end = match self.between {
             RecordLayout::Newlines => memchr(b'\n', bytes).map(|end| end + 1),
-            between => JsonSplitter::record_end(bytes, between == RecordLayout::Commas),
+            RecordLayout::Space => JsonSplitter::record_end(bytes, &Layout::Documents),
+            RecordLayout::Commas => JsonSplitter::record_end(bytes, &Layout::Array),
+            RecordLayout::Members => JsonSplitter::record_end(bytes, &Layout::Members(Vec::new())),
         };
         end.unwrap_or(bytes.len())
     }

@@ -1,4 +1,4 @@
-//! The way through a document to the array that has the rows.
+//! The way through a document to the array or the object that has the rows.
 
 use super::mask::NestingScanner;
 use super::path;
@@ -10,6 +10,8 @@ use rorqual_pipe::SplitError;
 #[derive(Debug)]
 pub(super) struct Seek {
     keys: Vec<String>,
+    /// The bracket of what has the rows.
+    opening: u8,
     /// Objects of the path that are open.
     open: usize,
     expect: Expect,
@@ -50,17 +52,18 @@ enum Expect {
 pub(super) enum SeekResult {
     /// Nothing yet.
     Not,
-    /// The array; after its bracket.
-    Array(usize),
-    /// There is no array.
+    /// The array, or the object; after its bracket.
+    Rows(usize),
+    /// There is none.
     Fault(SplitError),
 }
 
 impl Seek {
-    pub(super) fn new(keys: &[String]) -> Self {
+    /// The way to what `opening` opens: the elements of an array, or the members of an object.
+    pub(super) fn new(keys: &[String], opening: u8) -> Self {
         // A character may be written as `\u1234`, or two of these.
         let key_bytes_max = keys.iter().map(|key| key.len() * 6).max().unwrap_or(0);
-        Self { keys: keys.to_vec(), open: 0, expect: Expect::Value { wanted: true }, key: Vec::new(), key_bytes_max }
+        Self { keys: keys.to_vec(), opening, open: 0, expect: Expect::Value { wanted: true }, key: Vec::new(), key_bytes_max }
     }
 
     /// Takes bytes from `at` on; `taken` bytes came before these.
@@ -87,7 +90,7 @@ impl Seek {
                 }
                 _ if matches!(bytes[at], b' ' | b'\n' | b'\r' | b'\t') => at + 1,
                 _ => match self.mark(bytes[at]) {
-                    Ok(true) => return SeekResult::Array(at + 1),
+                    Ok(true) => return SeekResult::Rows(at + 1),
                     Ok(false) => at + 1,
                     Err(message) => {
                         return SeekResult::Fault(SplitError { offset: taken + at as u64, message, truncated: false });
@@ -122,17 +125,17 @@ impl Seek {
         unescape(raw, 0, &mut key) == Ok(false) && key == self.keys[self.open - 1]
     }
 
-    /// A byte between keys and values; whether it opens the array.
+    /// A byte between keys and values; whether it opens what has the rows.
     fn mark(&mut self, byte: u8) -> Result<bool, String> {
         self.expect = match (&self.expect, byte) {
             (Expect::Value { wanted: true }, _) if self.open == self.keys.len() => {
-                return if byte == b'[' { Ok(true) } else { Err(self.no_array(byte, "an array")) };
+                return if byte == self.opening { Ok(true) } else { Err(self.no_rows(byte)) };
             }
             (Expect::Value { wanted: true }, b'{') => {
                 self.open += 1;
                 Expect::Key { first: true }
             }
-            (Expect::Value { wanted: true }, _) => return Err(self.no_array(byte, "an object")),
+            (Expect::Value { wanted: true }, _) => return Err(self.not_wanted(byte, "an object")),
             (Expect::Value { wanted: false }, b'{' | b'[') => Expect::Nest(NestingScanner::open(1)),
             (Expect::Value { wanted: false }, b'"') => Expect::Text { escaped: false },
             (Expect::Value { wanted: false }, _) => Expect::Word,
@@ -153,7 +156,18 @@ impl Seek {
         if self.open == 0 { Err(format!("the document has no rows {}", path::format(&self.keys))) } else { Ok(Expect::Comma) }
     }
 
-    fn no_array(&self, byte: u8, wanted: &str) -> String {
+    /// The path leads to something else than was said; where that has rows, too, the path to them.
+    fn no_rows(&self, byte: u8) -> String {
+        let path = path::format(&self.keys);
+        match (self.opening, byte) {
+            (b'[', b'{') => format!("{path} is an object, not an array; '{path}.*' makes a row of each of its members"),
+            (b'{', b'[') => format!("{path} is an array, not an object; '{path}' makes a row of each of its elements"),
+            (b'[', _) => self.not_wanted(byte, "an array"),
+            _ => self.not_wanted(byte, "an object"),
+        }
+    }
+
+    fn not_wanted(&self, byte: u8, wanted: &str) -> String {
         let is = match byte {
             b'{' => "an object",
             b'[' => "an array",

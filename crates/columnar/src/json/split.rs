@@ -11,14 +11,14 @@ use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 /// Finds where records end: strings, escapes and depth are tracked over the borders of blocks,
 /// whatever their size.
 ///
-/// It looks at brackets and strings, and at the commas between the elements of an array; all else
-/// is the decoder's. An element of an array or a document that is no object or array ends where
-/// white space, a comma or a bracket follows it.
+/// It looks at brackets and strings, and at the commas between the elements of an array or the
+/// members of an object; all else is the decoder's. An element of an array or a document that is no
+/// object or array ends where white space, a comma or a bracket follows it.
 #[derive(Debug)]
 pub struct JsonSplitter {
-    /// The records are elements of an array under this path.
-    elements: Option<String>,
-    /// Number of objects that are open around the array.
+    /// The records are elements of an array, or members of an object.
+    container: Option<RowsContainer>,
+    /// Number of objects that are open around it.
     around: u64,
     state: SplitState,
     /// Bytes taken before this stretch.
@@ -28,19 +28,32 @@ pub struct JsonSplitter {
     fault: Option<SplitError>,
 }
 
+/// An array whose elements are the records, or an object whose members are.
+#[derive(Debug)]
+struct RowsContainer {
+    /// Its path, as it is typed.
+    path: String,
+    /// The bracket that ends it.
+    close: u8,
+}
+
 #[derive(Debug)]
 enum SplitState {
-    /// On the way to the array.
+    /// On the way to the array, or the object.
     Seek(Seek),
     /// At the level of records, outside of all.
     Between(Comma),
+    /// In the key of a member.
+    Key { escaped: bool },
+    /// After the key of a member; `colon` once that was there.
+    Value { colon: bool },
     /// In an object or an array.
     Inside(NestingScanner),
     /// In a number or a word.
     Word,
     /// In a string.
     Text { escaped: bool },
-    /// After the array, in the document around it.
+    /// After the array or the object, in the document around it.
     Around(NestingScanner),
     /// After everything.
     Ended,
@@ -51,7 +64,7 @@ enum SplitState {
 enum Comma {
     /// A record.
     No,
-    /// A comma, or the end of the array.
+    /// A comma, or the end of the array or the object.
     Wanted,
     /// A record: a comma was there.
     Seen,
@@ -88,15 +101,17 @@ impl JsonSplitter {
     /// A splitter for an input of that layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
-        let keys = match layout {
+        let container = match layout {
             Layout::Lines | Layout::Documents => None,
-            Layout::Array => Some([].as_slice()),
-            Layout::Rows(keys) => Some(keys.as_slice()),
+            Layout::Array => Some(([].as_slice(), b'[')),
+            Layout::Rows(keys) => Some((keys.as_slice(), b'[')),
+            Layout::Members(keys) => Some((keys.as_slice(), b'{')),
         };
+        let close = |opening| if opening == b'{' { b'}' } else { b']' };
         Self {
-            elements: keys.map(path::format),
-            around: keys.map_or(0, |keys| keys.len() as u64),
-            state: keys.map_or(SplitState::Between(Comma::No), |keys| SplitState::Seek(Seek::new(keys))),
+            container: container.map(|(_, opening)| RowsContainer { path: path::format_rows(layout), close: close(opening) }),
+            around: container.map_or(0, |(keys, _)| keys.len() as u64),
+            state: container.map_or(SplitState::Between(Comma::No), |(keys, opening)| SplitState::Seek(Seek::new(keys, opening))),
             taken: 0,
             head: Vec::new(),
             mark: 0,
@@ -105,9 +120,8 @@ impl JsonSplitter {
     }
 
     /// Index after the first record in `bytes`, which begin with it, at the level of records.
-    pub(super) fn record_end(bytes: &[u8], elements: bool) -> Option<usize> {
-        let layout = if elements { Layout::Array } else { Layout::Documents };
-        let mut splitter = Self { state: SplitState::Between(Comma::No), ..Self::new(&layout) };
+    pub(super) fn record_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
+        let mut splitter = Self { state: SplitState::Between(Comma::No), ..Self::new(layout) };
         let mut found = SplitFound::default();
         let mut at = 0;
         while at < bytes.len() && found.first_end.is_none() {
@@ -162,7 +176,18 @@ impl JsonSplitter {
                 let comma = *comma;
                 self.between(comma, bytes, at, found)
             }
-            SplitState::Word => match rest.iter().position(|byte| is_delimiter(*byte, self.elements.is_some())) {
+            SplitState::Key { escaped } => {
+                let end = text_end(rest, escaped);
+                if end.is_some() {
+                    self.state = SplitState::Value { colon: false };
+                }
+                end.map_or(bytes.len(), |end| at + end)
+            }
+            SplitState::Value { colon } => {
+                let colon = *colon;
+                self.value(colon, bytes, at, found)
+            }
+            SplitState::Word => match rest.iter().position(|byte| is_delimiter(*byte, self.close())) {
                 Some(end) => self.record_ended(at + end, found),
                 None => bytes.len(),
             },
@@ -191,7 +216,7 @@ impl JsonSplitter {
                 found.start = length;
                 length
             }
-            SeekResult::Array(index) => {
+            SeekResult::Rows(index) => {
                 found.start = index;
                 self.state = SplitState::Between(Comma::No);
                 index
@@ -206,27 +231,53 @@ impl JsonSplitter {
 
     fn record_ended(&mut self, index: usize, found: &mut SplitFound) -> usize {
         found.record_ends(index);
-        self.state = SplitState::Between(if self.elements.is_some() { Comma::Wanted } else { Comma::No });
+        self.state = SplitState::Between(if self.container.is_some() { Comma::Wanted } else { Comma::No });
         index
     }
 
-    /// White space, commas, the array's end, or the start of a record.
-    fn between(&mut self, mut comma: Comma, bytes: &[u8], start: usize, found: &mut SplitFound) -> usize {
+    /// The bracket that ends the array or the object which has the records.
+    fn close(&self) -> Option<u8> {
+        self.container.as_ref().map(|container| container.close)
+    }
+
+    /// White space and the colon after a member's key, or the start of its value.
+    fn value(&mut self, mut colon: bool, bytes: &[u8], start: usize, found: &mut SplitFound) -> usize {
         for (at, byte) in bytes.iter().enumerate().skip(start) {
+            self.state = match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => continue,
+                b':' if !colon => {
+                    colon = true;
+                    continue;
+                }
+                _ if !colon => return self.fail(at, bytes.len(), "a colon should be here", found),
+                b',' | b'}' => return self.fail(at, bytes.len(), "a value should be here", found),
+                _ => value_start(*byte),
+            };
+            return at + 1;
+        }
+        self.state = SplitState::Value { colon };
+        bytes.len()
+    }
+
+    /// White space, commas, the end of the array or the object, or the start of a record.
+    fn between(&mut self, mut comma: Comma, bytes: &[u8], start: usize, found: &mut SplitFound) -> usize {
+        let close = self.close();
+        for (at, byte) in bytes.iter().enumerate().skip(start) {
+            let is_close = close == Some(*byte);
             let state = match byte {
                 b' ' | b'\n' | b'\r' | b'\t' => continue,
                 b',' if comma == Comma::Wanted => {
                     comma = Comma::Seen;
                     continue;
                 }
-                b']' if self.elements.is_some() && comma != Comma::Seen => return self.array_ends(at, found),
-                b',' | b']' if self.elements.is_some() => return self.fail(at, bytes.len(), "a value should be here", found),
+                _ if is_close && comma != Comma::Seen => return self.container_ends(at, found),
+                b',' | b']' if close.is_some() => return self.fail(at, bytes.len(), "a value should be here", found),
                 _ if comma == Comma::Wanted => {
                     return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found);
                 }
-                b'{' | b'[' => SplitState::Inside(NestingScanner::open(1)),
-                b'"' => SplitState::Text { escaped: false },
-                _ => SplitState::Word,
+                b'"' if close == Some(b'}') => SplitState::Key { escaped: false },
+                _ if close == Some(b'}') => return self.fail(at, bytes.len(), "a key in quotes should be here", found),
+                _ => value_start(*byte),
             };
             self.state = state;
             return at + 1;
@@ -235,7 +286,7 @@ impl JsonSplitter {
         bytes.len()
     }
 
-    fn array_ends(&mut self, at: usize, found: &mut SplitFound) -> usize {
+    fn container_ends(&mut self, at: usize, found: &mut SplitFound) -> usize {
         found.over(at);
         self.state = if self.around == 0 { SplitState::Ended } else { SplitState::Around(NestingScanner::open(self.around)) };
         at + 1
@@ -244,11 +295,15 @@ impl JsonSplitter {
     fn ended(&mut self, bytes: &[u8], at: usize) -> usize {
         let foreign = bytes[at..].iter().position(|byte| !byte.is_ascii_whitespace());
         if let Some(index) = foreign {
-            let path = self.elements.as_deref().unwrap_or_default();
+            let path = self.path();
             let message = format!("something follows the document that has the rows {path}");
             self.fault = Some(self.fault_at(at + index, message, false));
         }
         bytes.len()
+    }
+
+    fn path(&self) -> &str {
+        self.container.as_ref().map_or("", |container| &container.path)
     }
 
     fn fail(&mut self, at: usize, length: usize, message: &str, found: &mut SplitFound) -> usize {
@@ -287,25 +342,35 @@ impl Splitter for JsonSplitter {
         }
         self.check_head()?;
         self.check_mark()?;
-        let message = match (&self.state, &self.elements) {
+        let path = self.path();
+        let message = match (&self.state, &self.container) {
             (SplitState::Ended | SplitState::Word, None) | (SplitState::Between(_), None) | (SplitState::Ended, _) => {
                 return Ok(());
             }
-            (SplitState::Seek(_), Some(path)) => format!("the document ends before the rows {path}"),
-            (SplitState::Around(_), Some(path)) => format!("the document ends early, after the rows {path}"),
-            (SplitState::Between(_), Some(path)) => format!("the document ends inside the rows {path}"),
+            (SplitState::Seek(_), Some(_)) => format!("the document ends before the rows {path}"),
+            (SplitState::Around(_), Some(_)) => format!("the document ends early, after the rows {path}"),
+            (SplitState::Between(_), Some(_)) => format!("the document ends inside the rows {path}"),
             _ => "the document ends inside a record".into(),
         };
         Err(self.fault_at(0, message, true))
     }
 }
 
-/// Ends a number or a word.
-fn is_delimiter(byte: u8, elements: bool) -> bool {
+/// The state in a value that begins so.
+fn value_start(byte: u8) -> SplitState {
+    match byte {
+        b'{' | b'[' => SplitState::Inside(NestingScanner::open(1)),
+        b'"' => SplitState::Text { escaped: false },
+        _ => SplitState::Word,
+    }
+}
+
+/// Ends a number or a word; `close` is the bracket that ends what has the records.
+fn is_delimiter(byte: u8, close: Option<u8>) -> bool {
     match byte {
         b' ' | b'\n' | b'\r' | b'\t' | b'{' | b'[' | b'"' => true,
-        b',' | b']' => elements,
-        _ => false,
+        b',' => close.is_some(),
+        _ => close == Some(byte),
     }
 }
 

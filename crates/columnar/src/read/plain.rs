@@ -1,8 +1,8 @@
 //! Columns of foreign files as the types that everything here knows: run-end encoded columns and
 //! list views written out, decimals of a negative scale as whole numbers.
 
+use crate::decimals::check_digits;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType};
 use arrow_array::{
     Array, ArrayRef, GenericListArray, GenericListViewArray, OffsetSizeTrait, StructArray, UInt64Array, make_array,
 };
@@ -166,20 +166,6 @@ pub(crate) fn plain(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Refuses decimals of more digits than their type says: a cast would multiply them past their width.
-fn check_digits(array: &ArrayRef) -> Result<(), ArrowError> {
-    fn check<T: DecimalType>(array: &ArrayRef, precision: u8) -> Result<(), ArrowError> {
-        array.as_primitive::<T>().iter().flatten().try_for_each(|units| T::validate_decimal_precision(units, precision, 0))
-    }
-    match array.data_type() {
-        DataType::Decimal32(precision, _) => check::<Decimal32Type>(array, *precision),
-        DataType::Decimal64(precision, _) => check::<Decimal64Type>(array, *precision),
-        DataType::Decimal128(precision, _) => check::<Decimal128Type>(array, *precision),
-        DataType::Decimal256(precision, _) => check::<Decimal256Type>(array, *precision),
-        _ => Ok(()),
-    }
-}
-
 /// Lists one after another, of views that may lie anywhere, and over each other.
 fn list<O: OffsetSizeTrait>(views: &GenericListViewArray<O>, item: &FieldRef) -> Result<GenericListArray<O>, ArrowError> {
     let (mut places, mut lengths) = (Vec::new(), Vec::with_capacity(views.len()));
@@ -196,7 +182,7 @@ fn list<O: OffsetSizeTrait>(views: &GenericListViewArray<O>, item: &FieldRef) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::types::Int32Type;
+    use arrow_array::types::{Decimal64Type, Int32Type};
     use arrow_array::{Decimal32Array, Int32Array, ListViewArray, RunArray, StringArray, UnionArray};
     use arrow_buffer::{NullBuffer, ScalarBuffer};
     use arrow_schema::{Field, UnionFields, UnionMode};

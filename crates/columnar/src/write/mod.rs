@@ -144,7 +144,7 @@ impl BatchWriter {
     #[allow(clippy::needless_pass_by_value, reason = "the batch's memory goes where it is needed")]
     pub fn prepare(&self, batch: RecordBatch) -> Result<PreparedBatch, Error> {
         Ok(PreparedBatch(match &self.0 {
-            WriteForm::Parquet(groups) => ReadyGroup::Columns(groups.split(&batch)),
+            WriteForm::Parquet(groups) => ReadyGroup::Columns(groups.split(batch)?),
             WriteForm::Arrow(batches) => ReadyGroup::Batch(batches.plain(&batch)?),
             WriteForm::Text(text) => ReadyGroup::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
         }))

@@ -1,8 +1,10 @@
 //! Rows are equal to the records they were made of.
 
 use crate::json_common::{Tree, check_rows, column, convert, decode, infer, layouts, notes, records, render};
+use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_columnar::json::{JsonDecoder, Layout};
+use proptest::sample::select;
+use rorqual_columnar::json::{JsonDecoder, Layout, parse_rows};
 use rorqual_columnar::{Decode, DecodeNote, Shape, Unplaced, parse_schema};
 use rorqual_pipe::Chunk;
 
@@ -65,6 +67,31 @@ proptest! {
         let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Ignore, 100);
         prop_assert_eq!((decoded.bad, decoded.misfit), (vec![], None));
         check_rows(&decoded.batches, &schema, &records);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_member_is_a_row_of_its_key_and_its_value(
+        values in records(),
+        keys in vec("[a-z\"\\\\ü]{0,6}", 12),
+        blocks in (1_usize..200, 1_usize..200),
+        space in select(&["", " ", "\r\n\t"][..]),
+    ) {
+        let text = |key: &String| Tree::Text(key.clone());
+        let members: Vec<(Tree, &Tree)> = keys.iter().map(text).zip(&values).collect();
+        let member = |(key, value): &(Tree, &Tree)| format!("{}{space}:{space}{}", key.to_json(""), value.to_json(space));
+        let all = members.iter().map(member).collect::<Vec<_>>().join(&format!("{space},{space}"));
+        let map = format!(r#"{{"before":{{"users":[]}},"all":{{"users":{space}{{{space}{all}{space}}},"x":[1]}}}}"#);
+        let layout = parse_rows("$.all.users.*").unwrap();
+        let (shape, bad) = infer(map.as_bytes(), &layout, blocks.0);
+        prop_assert_eq!(bad, []);
+        let schema = shape.to_schema(false);
+        let decoded = decode(map.as_bytes(), &layout, &schema, Unplaced::Keep, blocks.1);
+        prop_assert_eq!((decoded.bad, decoded.misfit), (vec![], None));
+        let row = |(key, value): (Tree, &Tree)| Tree::Object(vec![("key".into(), key), ("value".into(), value.clone())]);
+        let rows: Vec<Tree> = members.into_iter().map(row).collect();
+        check_rows(&decoded.batches, &schema, &rows);
     }
 }
 

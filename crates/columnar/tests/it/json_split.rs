@@ -4,7 +4,7 @@ use crate::json_common::{chunks, layouts, records, render};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rorqual_columnar::json::{JsonSplitter, Layout, detect, parse_path};
+use rorqual_columnar::json::{JsonSplitter, Layout, detect, format_rows, parse_rows};
 use rorqual_pipe::Splitter;
 
 /// Ends of documents, each with the byte that tells it, found one byte after the other; and whether
@@ -108,13 +108,13 @@ fn fault(input: &[u8], layout: &Layout) -> (String, u64, bool) {
 }
 
 fn rows(path: &str) -> Layout {
-    Layout::Rows(parse_path(path).unwrap())
+    parse_rows(path).unwrap()
 }
 
 #[test]
 fn an_array_that_is_none_is_a_fault() {
     let cases: [(&str, u64, bool, &str); 9] = [
-        (r#"{"a":1}"#, 0, false, "$ is an object, not an array"),
+        (r#"{"a":1}"#, 0, false, "$ is an object, not an array; '$.*' makes a row of each of its members"),
         (r#"[1,2"#, 4, true, "the document ends inside a record"),
         (r#"[1,{"a":"]"#, 10, true, "the document ends inside a record"),
         ("", 0, true, "the document ends before the rows $"),
@@ -126,6 +126,25 @@ fn an_array_that_is_none_is_a_fault() {
     ];
     for (input, offset, truncated, message) in cases {
         assert_eq!(fault(input.as_bytes(), &Layout::Array), (message.into(), offset, truncated), "{input}");
+    }
+}
+
+#[test]
+fn members_that_are_none_are_a_fault() {
+    let cases: [(&str, u64, bool, &str); 10] = [
+        ("[1]", 0, false, "$ is an array, not an object; '$' makes a row of each of its elements"),
+        ("5", 0, false, "$ is a number, not an object"),
+        (r#"{"a":1"#, 6, true, "the document ends inside a record"),
+        (r#"{"a"#, 3, true, "the document ends inside a record"),
+        (r#"{"a":{"b":2},"#, 13, true, "the document ends inside the rows $.*"),
+        (r#"{"a" 1}"#, 5, false, "between records: a colon should be here"),
+        (r#"{"a":,"b":2}"#, 5, false, "between records: a value should be here"),
+        (r#"{a:1}"#, 1, false, "between records: a key in quotes should be here"),
+        (r#"{"a":1 "b":2}"#, 7, false, "between records: a comma or a closing bracket should be here"),
+        (r#"{"a":1,}"#, 7, false, "between records: a key in quotes should be here"),
+    ];
+    for (input, offset, truncated, message) in cases {
+        assert_eq!(fault(input.as_bytes(), &rows("$.*")), (message.to_owned(), offset, truncated), "{input}");
     }
 }
 
@@ -191,8 +210,12 @@ fn layouts_are_detected() {
 fn paths_are_read_and_written() {
     for (text, keys) in [("$", vec![]), ("$.a.b", vec!["a", "b"]), (r#"$.a["c d"]["\u0022."].é"#, vec!["a", "c d", "\".", "é"])]
     {
-        assert_eq!(parse_path(text).unwrap(), keys);
-        assert_eq!(parse_path(&rorqual_columnar::json::format_path(&parse_path(text).unwrap())).unwrap(), keys);
+        let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
+        for (suffix, layout) in [("", Layout::Rows(keys.clone())), (".*", Layout::Members(keys.clone()))] {
+            assert_eq!(parse_rows(&format!("{text}{suffix}")).unwrap(), layout);
+            assert_eq!(parse_rows(&format_rows(&layout)).unwrap(), layout);
+        }
+        assert_eq!(parse_rows(&format!("{text}[*]")).unwrap(), Layout::Rows(keys));
     }
     for (text, message) in [
         ("a.b", "the path \"a.b\": '$', which is the document, should be at character 1"),
@@ -201,6 +224,6 @@ fn paths_are_read_and_written() {
         ("$.a[0]", "the path \"$.a[0]\": rows are under keys, written [\"key\"], and not under an index: '[' at character 4"),
         ("$[\"a\"", "the path \"$[\\\"a\\\"\": a JSON string and ']' should follow the '[' at character 2"),
     ] {
-        assert_eq!(parse_path(text).unwrap_err(), message);
+        assert_eq!(parse_rows(text).unwrap_err(), message);
     }
 }

@@ -2,12 +2,13 @@
 
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::builder::{ListBuilder, StringDictionaryBuilder, StructBuilder};
-use arrow_array::types::Int32Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int32Type, Time32MillisecondType, TimestampMillisecondType};
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, Time32SecondArray,
-    TimestampMicrosecondArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Date64Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    Time32SecondArray, TimestampMicrosecondArray, TimestampSecondArray, UInt64Array,
 };
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use rorqual_columnar::read::{RowChoice, TableFile};
 use rorqual_columnar::write::{BatchWriter, Codec, WriteSettings, WriteSummary, WriteTarget};
@@ -433,6 +434,36 @@ fn broken_files_are_told_and_never_panic() {
             assert!(TableFile::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
         }
     }
+}
+
+/// Parquet has no seconds, and no dates in milliseconds: as bare integers others would not read
+/// them.
+#[test]
+fn seconds_and_dates_in_milliseconds_have_a_type_in_parquet() {
+    let times: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(1_735_689_600), None]).with_timezone("UTC"));
+    let clocks: ArrayRef = Arc::new(Time32SecondArray::from(vec![3_600, 86_399]));
+    let dates: ArrayRef = Arc::new(Date64Array::from(vec![Some(20_089 * 86_400_000), Some(-86_400_000)]));
+    let batch = RecordBatch::try_from_iter([("at", times), ("clock", clocks), ("day", dates)]).unwrap();
+    let (file, _) = written(&WriteSettings::new(WriteTarget::Parquet), &[batch], 2);
+    let found = read(&table(file), None, &RowChoice::All);
+    let types: Vec<&DataType> = found.columns().iter().map(|column| column.data_type()).collect();
+    let moment = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
+    assert_eq!(types, [&moment, &DataType::Time32(TimeUnit::Millisecond), &DataType::Date32]);
+    assert_eq!(found.column(0).as_primitive::<TimestampMillisecondType>().value(0), 1_735_689_600_000);
+    assert!(found.column(0).is_null(1));
+    assert_eq!(found.column(1).as_primitive::<Time32MillisecondType>().values(), &[3_600_000, 86_399_000]);
+    assert_eq!(found.column(2).as_primitive::<Date32Type>().values(), &[20_089, -1]);
+
+    let refused = |array: ArrayRef| {
+        let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
+        let settings = WriteSettings::new(WriteTarget::Parquet);
+        let writer = BatchWriter::new(Vec::new(), "out.parquet", &batch.schema(), &settings).unwrap();
+        writer.prepare(batch).err().expect("it would be changed").to_string()
+    };
+    let dated = refused(Arc::new(Date64Array::from(vec![86_400_001])));
+    assert!(dated.contains("the column 'x' has dates with a time of day"), "{dated}");
+    let far = refused(Arc::new(TimestampSecondArray::from(vec![i64::MAX])));
+    assert!(far.contains("the column 'x' has a value that Parquet has no place for"), "{far}");
 }
 
 /// 24:00:00 is no time of a day for a text, and the fault of the input, not of the output.

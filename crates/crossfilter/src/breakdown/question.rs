@@ -7,6 +7,7 @@ use crate::counted::CountedViews;
 use crate::dictionary::NONE;
 use crate::limits::BREAKDOWN_VALUES_MAX;
 use crate::store::{RowStore, Snapshot};
+use rorqual_accesslog::filter::nearest_name;
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema};
 use std::fmt;
 
@@ -49,8 +50,12 @@ impl fmt::Display for BreakdownError {
             Some(more) => format!("{} and {} more", names[..NAMES_MAX].join(", "), more.len()),
         };
         match self {
-            Self::Field(name, names) => write!(f, "there is no field '{name}' with values; there are {}", known(names)),
-            Self::Measure(name, names) => write!(f, "there is no field '{name}' of numbers; there are {}", known(names)),
+            Self::Field(name, names) => {
+                write!(f, "there is no field '{name}' with values{}; there are {}", near(name, names), known(names))
+            }
+            Self::Measure(name, names) => {
+                write!(f, "there is no field '{name}' of numbers{}; there are {}", near(name, names), known(names))
+            }
             Self::Metric(metric, has) => {
                 write!(f, "these rows have no {}; they have {}", metric.name(), known(&has.names()))
             }
@@ -59,6 +64,11 @@ impl fmt::Display for BreakdownError {
 }
 
 impl std::error::Error for BreakdownError {}
+
+/// A question for the name that was meant, where one is like it.
+fn near(name: &str, names: &[String]) -> String {
+    nearest_name(name, names.iter().map(Into::into)).map_or_else(String::new, |near| format!(" (did you mean '{near}'?)"))
+}
 
 /// A question with the columns that it means.
 pub(super) struct ResolvedBreakdown {

@@ -39,7 +39,7 @@ pub(crate) struct TableOptions {
 /// The rows of a single table.
 struct RowsOf {
     table: String,
-    path: Vec<String>,
+    path: json::Layout,
     /// A query has named the table.
     met: AtomicBool,
 }
@@ -66,7 +66,7 @@ impl TableOptions {
         for text in &args.rows {
             // A path begins with $, whatever the table's name has.
             let (table, path) = text.find("=$").map_or((None, text.as_str()), |at| (Some(&text[..at]), &text[at + 1..]));
-            let path = json::parse_path(path).map_err(|error| format!("--rows: {error}"))?;
+            let path = json::parse_rows(path).map_err(|error| format!("--rows: {error}"))?;
             match table {
                 Some(table) => rows.push(RowsOf { table: table.to_owned(), path, met: AtomicBool::new(false) }),
                 None => records.rows = Some(path),

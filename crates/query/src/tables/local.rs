@@ -116,7 +116,7 @@ fn paths(name: &str) -> Result<Vec<PathBuf>> {
         let cause = path.metadata().err().map_or_else(String::new, |cause| reason(&cause));
         return plan_err!("'{name}' is no table, and no file: {cause}");
     }
-    let matches = glob::glob(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
+    let matches = glob::glob(name).map_err(|error| plan_datafusion_err!("{name:?}: {error}"))?;
     let mut paths = matches.collect::<Result<Vec<_>, _>>().map_err(|error| exec_datafusion_err!("{error}"))?;
     paths.retain(|path| path.is_file());
     if paths.is_empty() { plan_err!("'{name}': no file has such a name") } else { Ok(paths) }

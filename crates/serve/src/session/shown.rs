@@ -151,8 +151,8 @@ impl Session {
         // are told to the client that asks for them.
         let control = Control::default();
         let filled = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
-        if let Some(Ok(rows)) = filled.filter(|_| self.is_table()) {
-            report.lines = rows;
+        if let Some(Ok((lines, _))) = filled.filter(|_| self.is_table()) {
+            report.lines = lines;
         }
         report
     }

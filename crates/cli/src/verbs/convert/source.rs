@@ -179,7 +179,7 @@ const HEAD_BYTES: usize = 8;
 
 /// The meaning of the arguments about the format.
 pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
-    let rows = args.rows.as_deref().map(json::parse_path).transpose().map_err(|error| format!("--rows: {error}"))?;
+    let rows = args.rows.as_deref().map(json::parse_rows).transpose().map_err(|error| format!("--rows: {error}"))?;
     let log = args.format.as_deref().map(LogFormat::parse).transpose().map_err(|error| format!("--format: {error}"))?;
     let delimiter = match args.delimiter {
         None => None,

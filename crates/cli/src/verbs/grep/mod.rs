@@ -408,7 +408,7 @@ impl Results {
     }
 
     fn tell(&mut self, name: &[u8], summary: &Summary) -> Result<(), Error> {
-        let name = shown_name(name);
+        let name = shown_name(name, self.null);
         let (after, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
         let line = match self.output {
             GrepOutput::Count if self.names => [&name[..], after, format!("{}\n", summary.selected).as_bytes()].concat(),

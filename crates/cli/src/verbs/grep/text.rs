@@ -376,7 +376,7 @@ impl TextPrinter {
     pub(super) fn prefix(&self, out: &mut Vec<u8>, place: LinePosition, separator: u8, is_empty: bool) {
         let colour = self.style.colour;
         if self.style.names {
-            put(out, colour, AnsiColor::Magenta, &shown_name(&self.name));
+            put(out, colour, AnsiColor::Magenta, &shown_name(&self.name, self.style.null));
             if self.style.null {
                 out.push(0);
             } else {
@@ -505,13 +505,15 @@ impl TextPrinter {
     }
 }
 
-/// A name as it is; with its control characters made visible where they could steer a terminal.
-pub(crate) fn shown_name(name: &[u8]) -> Cow<'_, [u8]> {
-    if io::stdout().is_terminal() {
-        Cow::Owned(message::escaped(&String::from_utf8_lossy(name)).into_bytes())
-    } else {
-        Cow::Borrowed(name)
+/// A name as it is, but for newlines, which would forge lines; with its control characters made
+/// visible where they could steer a terminal. A NUL after it (`null`) tells its end.
+pub(crate) fn shown_name(name: &[u8], null: bool) -> Cow<'_, [u8]> {
+    let is_terminal = io::stdout().is_terminal();
+    if !is_terminal && (null || !name.contains(&b'\n')) {
+        return Cow::Borrowed(name);
     }
+    let line = if null { name.to_vec() } else { name.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\\n"[..]) };
+    Cow::Owned(if is_terminal { message::escaped(&String::from_utf8_lossy(&line)).into_bytes() } else { line })
 }
 
 /// Length of the first piece of some bytes, which parts no character.

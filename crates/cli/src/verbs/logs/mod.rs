@@ -62,7 +62,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         return message::error(&error);
     }
     let control = Control::with_rate_limit(common.limit_rate);
-    let page = match args.html.as_deref().map(|path| HtmlPage::create(path, args.template.as_deref(), &control)).transpose() {
+    let mut page = match args.html.as_deref().map(|path| HtmlPage::create(path, args.template.as_deref(), &control)).transpose() {
         Ok(page) => page,
         Err(error) => return message::error(&error),
     };
@@ -86,7 +86,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     exit = exit.max(nothing_fits(&report).map_or(ExitStatus::Done, |error| message::error(&error)));
     let answered = asking.filter(|_| analysed || control.stopped());
     if let Some(asking) = &answered {
-        exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args));
+        exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args, page.take()));
     }
     if common.process.stats {
         crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());

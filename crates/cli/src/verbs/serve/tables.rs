@@ -294,8 +294,9 @@ fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExt
         Ok(BatchOutcome::All)
     };
     let (_, error) = records.read(take, |reason, text| lock().reject(reason, text))?;
-    let notes = records.guesses().iter().cloned().chain(records.notes());
-    notes.for_each(|note| tracing::info!("{}", message::escaped(&note)));
+    // A wrong guess makes a row of names, or names of a row.
+    records.guesses().iter().for_each(|guess| tracing::warn!("{}", message::escaped(guess)));
+    records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     match error {
         Some(error) => Err(error.to_string()),

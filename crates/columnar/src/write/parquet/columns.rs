@@ -2,13 +2,14 @@
 
 use super::encoding::{EncodingChoice, Encodings};
 use super::weight::{ARRAY_BYTES, ArrayWeight};
+use crate::decimals::check_digits;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use arrow_select::concat::concat;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use std::iter::Peekable;
@@ -75,6 +76,7 @@ impl LeafColumn {
         let mut writers = self.writers(style, encodings)?;
         let mut arrays = arrays.into_iter().peekable();
         while let Some(array) = next_run(&mut arrays)? {
+            check_digits(&array).map_err(|error| ParquetError::General(format!("the column '{}': {error}", self.path)))?;
             for (writer, leaf) in writers.iter_mut().zip(compute_leaves(&self.field, &array)?) {
                 writer.write(&leaf)?;
             }

@@ -3,6 +3,7 @@
 use super::columns::{LeafColumn, Split, columns, split};
 use super::encoding::Encodings;
 use super::file::ParquetFile;
+use super::units::{file_schema, in_units_of};
 use super::weight::ArrayWeight;
 use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX};
 use crate::write::failure::WriteFailure;
@@ -33,6 +34,8 @@ pub(in crate::write) fn bytes(settings: &WriteSettings, schema: &SchemaRef, thre
 /// Writes row groups.
 pub(in crate::write) struct Groups {
     name: String,
+    /// The types of the file.
+    schema: SchemaRef,
     group_bytes_max: usize,
     columns: Vec<LeafColumn>,
     encodings: Encodings,
@@ -103,12 +106,14 @@ impl Groups {
             let text = format!("Parquet has no place for the column '{path}': it {what}");
             return Err(Error::new(ErrorClass::Limit, name, text));
         }
-        let columns = columns(schema);
+        let schema = file_schema(schema);
+        let columns = columns(&schema);
         check(name, &columns, &settings.index)?;
         let file =
-            ParquetFile::new(file, schema, settings.footer_bytes_max).map_err(|error| WriteFailure::from(error).error(name))?;
+            ParquetFile::new(file, &schema, settings.footer_bytes_max).map_err(|error| WriteFailure::from(error).error(name))?;
         Ok(Self {
             name: name.to_owned(),
+            schema,
             group_bytes_max: settings.group_bytes_max,
             encodings: Encodings::new(settings),
             state: Mutex::default(),
@@ -118,8 +123,9 @@ impl Groups {
         })
     }
 
-    pub(in crate::write) fn split(&self, batch: &RecordBatch) -> Split {
-        split(&self.columns, batch)
+    pub(in crate::write) fn split(&self, batch: RecordBatch) -> Result<Split, Error> {
+        let batch = in_units_of(&self.schema, batch).map_err(|error| WriteFailure::from(error).error(&self.name))?;
+        Ok(split(&self.columns, &batch))
     }
 
     pub(in crate::write) fn push(&self, split: Split) -> Result<(), Error> {

@@ -11,6 +11,7 @@ mod columns;
 mod encoding;
 mod file;
 mod groups;
+mod units;
 mod weight;
 
 pub(super) use columns::Split;

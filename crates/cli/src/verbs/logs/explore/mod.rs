@@ -6,6 +6,7 @@ mod json;
 mod question;
 mod terminal;
 
+use super::html::HtmlPage;
 use crate::args::LogsArgs;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -117,7 +118,8 @@ impl RowsQuestion {
         Arc::clone(&self.rows) as Arc<dyn Recording>
     }
 
-    /// Asks, and prints the answer beside the counts of `report` about the lines.
+    /// Asks, and prints the answer beside the counts of `report` about the lines, or writes both
+    /// to `page`.
     pub(super) fn answer(
         &self,
         report: &LogReport,
@@ -125,6 +127,7 @@ impl RowsQuestion {
         control: &Control,
         settings: &AnalyzeSettings,
         args: &LogsArgs,
+        page: Option<HtmlPage>,
     ) -> ExitStatus {
         let mut report = report.clone();
         // Memory that only the run needed is for the question now.
@@ -135,9 +138,11 @@ impl RowsQuestion {
         let zone_seconds = analyzer.analysis().zone_seconds().unwrap_or(0);
         let top = usize::from(args.top);
         let Some(store) = self.rows.store() else { return message::error(&"no line was read that could be asked about") };
-        let asked = store.fill(&mut report, zone_seconds, 0, &control).and_then(|_| self.question.ask(store, top, &control));
-        let answer = match asked {
-            Ok(answer) => answer,
+        let shown = if page.is_some() { top } else { 0 };
+        let filled = store.fill(&mut report, zone_seconds, shown, &control);
+        let asked = filled.and_then(|(_, week)| Ok((week, self.question.ask(store, top, &control)?)));
+        let (week, answer) = match asked {
+            Ok(asked) => asked,
             Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, ExitStatus::Interrupted),
             Err(ViewError::Unanswerable(error)) => return message::error(&unanswerable(&error)),
             Err(error) => return message::error(&error),
@@ -147,12 +152,14 @@ impl RowsQuestion {
         say_if_left_out(store);
         say_if_not_all(&held, &answer, settings);
         let exit = self.question.unanswerable(&answer, &report).map_or(ExitStatus::Done, |error| message::error(&error));
-        let printed = if args.json {
-            json::print(&report, &self.question, &answer, held, &control)
-        } else {
-            terminal::print(&report, &self.question, &answer, top, &control)
+        let printed = match &page {
+            _ if args.json => json::print(&report, &self.question, &answer, held, &control),
+            Some(_) => Ok(()),
+            None => terminal::print(&report, &self.question, &answer, top, &control),
         };
-        printed.map_or_else(|error| message::print_error(&error), |()| exit)
+        let exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
+        let (Some(page), LogsAnswer::Findings(found)) = (page, &answer) else { return exit };
+        exit.max(page.finish_findings(&report, &week, found, args.top, &control, settings.memory_bytes))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::verbs::summary::SummaryReport;
 use jiff::Timestamp;
 use rorqual_accesslog::aggregate::Analysis;
 use rorqual_accesslog::report::{LogReport, Percentiles};
+use rorqual_crossfilter::{UnusualSpan, UnusualSpans};
 use rorqual_serve::ShownView;
 use serde::Serialize;
 
@@ -18,6 +19,8 @@ pub(super) struct Context<'a> {
     /// Rows of each table that were asked for.
     top: u16,
     timeline: Option<TimelinePlot>,
+    /// Unusual spans of time; `None` where nobody asked for them.
+    findings: Option<FindingsPlot<'a>>,
     week: Option<WeekPlot>,
     /// Choice of the rows, where it is not all of them.
     view: Option<ChosenRows<'a>>,
@@ -80,6 +83,41 @@ struct ChosenRows<'a> {
     to: Option<f64>,
 }
 
+/// Unusual spans, the most unusual first.
+#[derive(Debug, Serialize)]
+struct FindingsPlot<'a> {
+    spans: Vec<FindingMark<'a>>,
+    /// Windows of time that were tried.
+    tried: usize,
+    exact: bool,
+}
+
+/// An unusual span, and its place along the timeline in per cent of the width.
+#[derive(Debug, Serialize)]
+struct FindingMark<'a> {
+    from: i64,
+    to: i64,
+    text: &'a str,
+    filter: &'a str,
+    x: f64,
+    width: f64,
+}
+
+impl<'a> FindingsPlot<'a> {
+    fn new(found: &'a UnusualSpans, timeline: Option<&TimelinePlot>) -> Self {
+        let place = |at: i64| timeline.map_or(0.0, |timeline| timeline.place(at));
+        let mark = |span: &'a UnusualSpan| FindingMark {
+            from: span.from,
+            to: span.to,
+            text: &span.text,
+            filter: &span.filter,
+            x: place(span.from),
+            width: place(span.to) - place(span.from),
+        };
+        Self { spans: found.spans.iter().map(mark).collect(), tried: found.tried, exact: found.exact }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct PlotLimits {
     value_chars: usize,
@@ -121,6 +159,11 @@ impl<'a> Context<'a> {
         Self { view: is_part.then_some(chosen), ..Self::of(&view.report, WeekPlot::of_view(view), top) }
     }
 
+    pub(super) fn with_findings(report: &'a LogReport, week: &[Vec<u64>], found: &'a UnusualSpans, top: u16) -> Self {
+        let plain = Self::of(report, WeekPlot::of_hours(report, week), top);
+        Self { findings: Some(FindingsPlot::new(found, plain.timeline.as_ref())), ..plain }
+    }
+
     fn of(report: &'a LogReport, week: Option<WeekPlot>, top: u16) -> Self {
         let set = &report.percentiles;
         let spreads = [
@@ -132,6 +175,7 @@ impl<'a> Context<'a> {
             report,
             top,
             timeline: report.histogram.as_ref().and_then(TimelinePlot::new),
+            findings: None,
             week,
             view: None,
             spreads: spreads.into_iter().flatten().collect(),

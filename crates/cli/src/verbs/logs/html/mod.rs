@@ -14,6 +14,7 @@ use crate::watchdog::MemoryWatchdog;
 use context::{Context, TableContext};
 use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::report::LogReport;
+use rorqual_crossfilter::UnusualSpans;
 use rorqual_pipe::gather::{self, Gather};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::whole_file::{OutputPath, PendingFile, folder_of};
@@ -43,7 +44,7 @@ const TABLE: &str = "rorqual/table.html";
 /// Templates of them that are no markup, and show nothing of the log.
 const PLAIN: [&str; 2] = ["rorqual/report.css", "rorqual/report.js"];
 
-/// Blocks in which the page of a table is gathered.
+/// Blocks in which a page is gathered that does not take those of the run.
 const PAGE_BUFFERS: usize = 2;
 
 /// Extensions by which MiniJinja escapes as HTML, and those after which it looks for one.
@@ -97,6 +98,23 @@ impl HtmlPage {
         // A stop ended the reading; the lines read by then are shown.
         let control = if control.stopped() { Control::default() } else { control.clone() };
         self.write(&PageInput { context, rows: None, control }, analyzer.pool())
+    }
+
+    /// Writes the page of a log whose rows were kept: with its unusual spans, and the requests of
+    /// its `week`.
+    pub(crate) fn finish_findings(
+        self,
+        report: &LogReport,
+        week: &[Vec<u64>],
+        found: &UnusualSpans,
+        top: u16,
+        control: &Control,
+        memory_bytes: u64,
+    ) -> ExitStatus {
+        let _guard = self.given.as_deref().map(|path| guard(path, memory_bytes));
+        let context = value_of(Context::with_findings(report, week, found, top));
+        let page = PageInput { context, rows: None, control: control.clone() };
+        self.write(&page, &BufferPool::new(BLOCK_BYTES, PAGE_BUFFERS))
     }
 
     fn write(self, page: &PageInput, pool: &BufferPool) -> ExitStatus {

@@ -8,6 +8,7 @@ use crate::verbs::logs::time::show_width;
 use rorqual_accesslog::report::TimeHistogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// From the baseline upwards: errors stand where the eye compares heights best, and the many
 /// successes ride on top of them. Rows of a table have no class.
@@ -22,6 +23,9 @@ pub(super) struct TimelinePlot {
     /// Time of one bar: `hour`, `6 hours`.
     width: String,
     width_seconds: i64,
+    /// Its time, in Unix seconds.
+    #[serde(skip)]
+    span: Range<i64>,
     /// Most requests in one bar.
     most: u64,
     /// Classes from the baseline upwards, with the sum of their requests; those without any are
@@ -82,6 +86,7 @@ impl TimelinePlot {
         Some(Self {
             width: show_width(joined.span),
             width_seconds: joined.span,
+            span: from..to,
             most,
             classes: STACK.into_iter().map(class).filter(|class| class.hits > 0).collect(),
             columns,
@@ -90,6 +95,14 @@ impl TimelinePlot {
             usual: time_ticks(from, to, 640),
             wide: time_ticks(from, to, 1_200),
         })
+    }
+}
+
+impl TimelinePlot {
+    /// The place of a time along the plot, at its border where it is beyond.
+    pub(super) fn place(&self, at: i64) -> f64 {
+        let Range { start, end } = self.span;
+        percent((at.clamp(start, end) - start) as f64 / (end - start) as f64)
     }
 }
 

@@ -41,9 +41,14 @@ impl WeekPlot {
 
     /// The same of a view.
     pub(super) fn of_view(view: &ShownView) -> Option<Self> {
-        let time = view.report.time.filter(|time| time.last - time.first >= DAY as f64)?;
+        Self::of_hours(&view.report, &view.week)
+    }
+
+    /// The same of hits by weekday and hour that were counted before.
+    pub(super) fn of_hours(report: &LogReport, week: &[Vec<u64>]) -> Option<Self> {
+        let time = report.time.filter(|time| time.last - time.first >= DAY as f64)?;
         let mut hits = [[0_u64; 24]; 7];
-        for (day, counted) in hits.iter_mut().zip(&view.week) {
+        for (day, counted) in hits.iter_mut().zip(week) {
             day.iter_mut().zip(counted).for_each(|(hour, counted)| *hour = *counted);
         }
         Self::counted(&hits, time.zone_seconds)

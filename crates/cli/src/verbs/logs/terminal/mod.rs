@@ -95,15 +95,15 @@ pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()>
     }
     writeln!(out, "{}", parts.join(", "))?;
     if let Some(time) = report.time {
-        writeln!(
-            out,
-            "{} to {} UTC, {} sent, {} client{}",
-            show(time.first as i64),
-            show(time.last as i64),
-            size(report.bytes_sent),
-            distinct(report.clients),
-            if report.clients.distinct == 1 { "" } else { "s" }
-        )?;
+        // A sum of nothing is not 0 bytes.
+        let sent =
+            report.percentiles.bytes.map_or_else(|| "sizes unknown".to_owned(), |_| format!("{} sent", size(report.bytes_sent)));
+        let clients = match report.clients.distinct {
+            0 => "clients unknown".to_owned(),
+            1 => format!("{} client", distinct(report.clients)),
+            _ => format!("{} clients", distinct(report.clients)),
+        };
+        writeln!(out, "{} to {} UTC, {sent}, {clients}", show(time.first as i64), show(time.last as i64))?;
     }
     Ok(())
 }
