@@ -31,6 +31,7 @@ const bot = (row) => row.bot !== ''
 const refused = (row) => row.status >= 400
 const checkout = (row) => row.path === '/checkout'
 const bad = (row) => row.status === 404 || row.class === '5xx'
+const get = (row) => row.method === 'GET'
 const post = (row) => row.method === 'POST'
 const sundayAtThree = (row) => row.weekday === 7 && row.hour === 3
 const error500 = (row) => row.status === 500
@@ -50,6 +51,28 @@ const open = () =>
 const panel = (page, field) => at(page, `panel-${field}`)
 const value = (page, field, name) => panel(page, field).getByRole('button', { name, exact: true })
 const terms = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).getAll('f'))
+
+/** Values and hits that a panel shows, by value. */
+const shownIn = (page, field) =>
+  panel(page, field)
+    .locator('tbody tr')
+    .evaluateAll((all) =>
+      Object.fromEntries(
+        all.map((row) => [
+          row.querySelector('.value bdi').textContent,
+          Number(row.querySelector('.hits').textContent.replace(/\D/g, '')),
+        ]),
+      ),
+    )
+
+/** The same, counted here: the values of the lines that meet the other filters, most first. */
+function countedIn(field, meets, most = 10) {
+  const hits = new Map()
+  for (const row of select(rows, (row) => !row.rejected && row[field] !== '' && meets(row)))
+    hits.set(String(row[field]), (hits.get(String(row[field])) ?? 0) + 1)
+  const order = [...hits].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+  return Object.fromEntries(order.slice(0, most))
+}
 
 /** The view counts as many lines as are counted here. */
 const expectMatching = (page, meets, span) =>
@@ -215,6 +238,136 @@ const steps = {
     await panel(page, 'path').getByRole('button', { name: 'Without /index.html' }).click()
     await expectMatching(page, (row) => !['/', '/index.html'].includes(row.path))
     assert.deepEqual(await terms(page), ['path not in (/, /index.html)'])
+    await clearView(page)
+  },
+
+  async 'the other values of a chosen field stay, counted under the other filters'(page) {
+    await value(page, 'method', 'GET').click()
+    await expectMatching(page, get)
+    assert.deepEqual(await shownIn(page, 'method'), countedIn('method', anyRow))
+    const paths = countedIn('path', get)
+    const [first, second, third] = Object.keys(paths)
+    await value(page, 'path', second).click()
+    await expectMatching(page, (row) => get(row) && row.path === second)
+    // In their places, with their counts.
+    const inOrder = async () => Object.entries(await shownIn(page, 'path'))
+    assert.deepEqual(await inOrder(), Object.entries(paths))
+    assert.deepEqual(
+      await shownIn(page, 'method'),
+      countedIn('method', (row) => row.path === second),
+    )
+    assert.deepEqual(
+      await shownIn(page, 'status'),
+      countedIn('status', (row) => get(row) && row.path === second),
+    )
+    await value(page, 'path', first).click()
+    const either = (row) => get(row) && [first, second].includes(row.path)
+    await expectMatching(page, either)
+    assert.deepEqual(await terms(page), ['method = GET', `path in (${second}, ${first})`])
+    assert.deepEqual(await inOrder(), Object.entries(paths))
+    const pressed = () => panel(page, 'path').locator('[aria-pressed=true] bdi').allTextContents()
+    assert.deepEqual(await pressed(), [first, second])
+    assert.match(
+      await value(page, 'path', third).locator('xpath=../..').locator('.share').getAttribute('title'),
+      /other filters leave/,
+    )
+    await accessible(page)
+    await shoot(page, 'facets', { about: 'panel-path', large: true })
+    // Out again, left out, and neither.
+    await value(page, 'path', first).click()
+    await expectMatching(page, (row) => get(row) && row.path === second)
+    await value(page, 'path', second).click()
+    await expectMatching(page, get)
+    await value(page, 'path', first).click({ modifiers: ['Alt'] })
+    await expectMatching(page, (row) => get(row) && row.path !== first)
+    assert.deepEqual(await inOrder(), Object.entries(paths))
+    const struck = panel(page, 'path').locator('tr.out')
+    assert.match(await struck.locator('.value').textContent(), /\(left out\)/)
+    await accessible(page)
+    await shoot(page, 'facets-out', { about: 'panel-path' })
+    await struck.locator('.value').click()
+    await expectMatching(page, get)
+    await clearView(page)
+  },
+
+  async 'only one of the values chosen: by Shift, by its button, by keys'(page) {
+    await value(page, 'path', '/checkout').click()
+    await value(page, 'path', '/').click()
+    await value(page, 'path', '/index.html').click({ modifiers: ['Alt'] })
+    await expectMatching(page, (row) => ['/', '/checkout'].includes(row.path))
+    await value(page, 'path', '/').click({ modifiers: ['Shift'] })
+    await expectMatching(page, (row) => row.path === '/')
+    assert.deepEqual(await terms(page), ['path = /'])
+    await value(page, 'path', '/checkout').click()
+    await panel(page, 'path').locator('tr', { hasText: '/checkout' }).hover()
+    await panel(page, 'path').getByRole('button', { name: 'Only /checkout' }).click()
+    await expectMatching(page, checkout)
+    await value(page, 'path', '/').focus()
+    await page.keyboard.press('Enter')
+    await expectMatching(page, (row) => checkout(row) || row.path === '/')
+    await page.keyboard.press('Shift+Enter')
+    await expectMatching(page, (row) => row.path === '/')
+    await page.keyboard.press('Alt+Enter')
+    await expectMatching(page, (row) => row.path !== '/')
+    await page.keyboard.press('Enter')
+    await expectMatching(page, anyRow)
+    await page.keyboard.press('u')
+    await expectMatching(page, (row) => row.path !== '/')
+    await clearView(page)
+  },
+
+  async 'a value that is named stays in sight, however rare it is; searched, and as CSV'(page) {
+    const clients = Object.keys(countedIn('client', anyRow, Infinity))
+    const rare = clients[clients.length - 1]
+    await type(page, `client = ${rare}`)
+    await expectMatching(page, (row) => row.client === rare)
+    const expected = { ...countedIn('client', anyRow), ...countedIn('client', (row) => row.client === rare) }
+    assert.deepEqual(await shownIn(page, 'client'), expected)
+    const client = panel(page, 'client')
+    await client.getByRole('button', { name: /more/ }).click()
+    await client.getByRole('searchbox').fill('203.0.113')
+    const found = (row) => row.client.includes('203.0.113')
+    await page.waitForFunction(
+      (wanted) => document.querySelectorAll('[data-testid=panel-client] tbody tr').length === wanted,
+      Object.keys(countedIn('client', found, Infinity)).length,
+    )
+    assert.deepEqual(await shownIn(page, 'client'), countedIn('client', found, Infinity))
+    const one = Object.keys(countedIn('client', found))[0]
+    await value(page, 'client', one).click()
+    await expectMatching(page, (row) => [rare, one].includes(row.client))
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      client.getByRole('link', { name: /CSV/ }).click(),
+    ])
+    const csv = readFileSync(await download.path(), 'utf8')
+    assert.equal(csv.trimEnd().split(/\r?\n/).length, clients.length + 1)
+    await client.getByRole('button', { name: /first 10/ }).click()
+    await clearView(page)
+  },
+
+  async 'two values chosen are compared side by side'(page) {
+    await value(page, 'method', 'GET').click()
+    await value(page, 'path', '/checkout').click()
+    await value(page, 'path', '/').click()
+    await expectMatching(page, (row) => get(row) && (checkout(row) || row.path === '/'))
+    await panel(page, 'path').getByRole('button', { name: 'Compare these two' }).click()
+    await at(page, 'comparison').waitFor()
+    const side = async (name) => (await at(page, `compare-${name}`).textContent()).split(', ')
+    const a = ['path = /checkout', matching((row) => get(row) && checkout(row))]
+    const b = ['path = /', matching((row) => get(row) && row.path === '/')]
+    const read = ([said, lines]) => [said, digits(lines)]
+    assert.deepEqual([read(await side('a')), read(await side('b'))], [a, b])
+    await accessible(page)
+    await shoot(page, 'compare-values', { about: 'tool' })
+    await page.getByRole('button', { name: 'swap' }).click()
+    await answered(page)
+    await page.waitForFunction(() =>
+      /checkout/.test(document.querySelector('[data-testid=compare-b]').textContent),
+    )
+    await page.reload()
+    await at(page, 'comparison').waitFor()
+    await answered(page)
+    assert.deepEqual([read(await side('a')), read(await side('b'))], [b, a])
     await clearView(page)
   },
 

@@ -120,6 +120,26 @@ const steps = [
     },
   ],
   [
+    'the other values of a chosen column stay, counted under the other filters',
+    async () => {
+      await show('app.ndjson')
+      await filter('took < 10')
+      await value('level', 'error').click()
+      await value('level', 'warn').click()
+      const meant = ({ level, took }) => took < 10 && ['error', 'warn'].includes(level)
+      await expectMatching(count(meant))
+      const hits = await panel('level')
+        .locator('tbody tr')
+        .evaluateAll((all) => all.map((row) => row.innerText.split(/\s+/).filter(Boolean)))
+      const found = Object.fromEntries(hits.map((cells) => [cells[0], digits(cells[cells.length - 1])]))
+      const of = (level) => count((row) => row.took < 10 && row.level === level)
+      assert.deepEqual(found, { info: of('info'), error: of('error'), warn: of('warn') })
+      await value('level', 'warn').click({ modifiers: ['Shift'] })
+      await expectMatching(count((row) => row.took < 10 && row.level === 'warn'))
+      assert.deepEqual(await terms(), ['took < 10', 'level = warn'])
+    },
+  ],
+  [
     'a filter is typed with the names of the columns, which are completed; a wrong one is told',
     async () => {
       await show('app.ndjson')
@@ -263,6 +283,19 @@ const steps = [
       const { from, to } = await bound()
       assert.ok(from < to, `${from} ${to}`)
       await expectMatching(count(({ took }) => took >= from && took < to))
+      // The rows beside the range stay, paler; and all of the bars are no range.
+      const shown = await bars
+        .locator('.bar')
+        .evaluateAll((all) => all.map((bar) => bar.classList.contains('beside')))
+      assert.ok(shown.includes(true) && shown.includes(false), String(shown))
+      await shoot(page, args.shots, 'table-beside')
+      const box = await bars.boundingBox()
+      await page.mouse.move(box.x + 1, box.y + 30)
+      await page.mouse.down()
+      await page.mouse.move(box.x + box.width - 1, box.y + 30, { steps: 5 })
+      await page.mouse.up()
+      await expectMatching(rows.length + 1)
+      assert.deepEqual(await terms(), [])
 
       await show('app.ndjson')
       await bars.focus()

@@ -73,7 +73,7 @@ fn views(store: &RowStore) {
         // Another number of buckets is another view to the store's memory of views.
         let mut seconds: Vec<f64> = (0..5)
             .map(|round| {
-                let wanted = ViewParts { top: 100, buckets: 390 + round, stack: Stack::Class };
+                let wanted = ViewParts { top: 100, buckets: 390 + round, stack: Stack::Class, facets: false };
                 let start = Instant::now();
                 let viewed = store.view(&view, &wanted, &Control::default()).expect("it can be read");
                 if round == 0 {

@@ -198,6 +198,6 @@ impl Sides<'_> {
 impl Default for ViewParts {
     /// The parts of a report: 100 rows, 400 buckets by class.
     fn default() -> Self {
-        Self { top: 100, buckets: 400, stack: Stack::Class }
+        Self { top: 100, buckets: 400, stack: Stack::Class, facets: false }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
+use crate::facets::FacetCounts;
 use crate::limits::{BASE_BYTES_MIN, grid_buckets};
 use crate::page::Share;
 use crate::plan::{ViewPlan, week_hours};
@@ -12,7 +13,7 @@ use crate::store::{RowStore, Snapshot, lock};
 use crate::sums::{Distributions, Scratch, Sums, count, count_one};
 use crate::tally::UncodedTallies;
 use crate::timeline::{Axis, BANDS, BucketRun, Grid};
-use crate::view::{Stack, View, ViewError};
+use crate::view::{Stack, View, ViewError, ViewParts};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) struct CountedViews {
     pub(crate) rows_dropped: u64,
     /// True if the filter means these rows and no others, of all that there are.
     pub(crate) exact: bool,
+    /// Fields whose values the filter chooses, under its other conditions.
+    pub(crate) facets: Vec<FacetCounts>,
 }
 
 /// Counts of complete segments without a filter: each is counted once. Small stores keep none.
@@ -87,6 +90,8 @@ pub(crate) struct ViewKey {
     pub(crate) generation: u64,
     pub(crate) buckets: usize,
     pub(crate) stack: Stack,
+    /// Facets were counted, too.
+    pub(crate) facets: bool,
 }
 
 /// Views counted last, the latest at the end.
@@ -141,7 +146,7 @@ impl ViewCache {
         self.trim();
     }
 
-    fn find(&mut self, is_it: impl Fn(&ViewKey) -> bool) -> Option<Arc<CountedViews>> {
+    pub(crate) fn find(&mut self, is_it: impl Fn(&ViewKey) -> bool) -> Option<Arc<CountedViews>> {
         let found = self.views.iter().position(|(key, _)| is_it(key))?;
         let kept = self.views.remove(found);
         let counted = Arc::clone(&kept.1);
@@ -170,20 +175,17 @@ impl CountedViews {
         self.sums.bytes()
             + self.tallies.bytes()
             + 256 * 1024
+            + self.facets.iter().map(FacetCounts::bytes).sum::<u64>()
             + self.axis.map_or(0, |axis| axis.buckets as u64 * (BANDS as u64 + 9) * 8)
     }
 }
 
 impl RowStore {
     /// Counts a view, unless it was counted before.
-    pub(crate) fn counted(
-        &self,
-        view: &View,
-        buckets: usize,
-        stack: Stack,
-        control: &Control,
-    ) -> Result<Arc<CountedViews>, ViewError> {
-        let key = ViewKey { view: view.clone(), generation: self.generation(), buckets, stack };
+    pub(crate) fn counted(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<Arc<CountedViews>, ViewError> {
+        let ViewParts { buckets, stack, facets, top: _ } = *wanted;
+        let facets = facets && self.has_facets(&view.filter);
+        let key = ViewKey { view: view.clone(), generation: self.generation(), buckets, stack, facets };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
         }
@@ -201,7 +203,7 @@ impl RowStore {
     ) -> Result<[Arc<CountedViews>; 2], ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
         let of = |view: &View| {
-            let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack };
+            let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false };
             self.counted_of(&snapshot, &base, key, control)
         };
         Ok([of(a)?, of(b)?])
@@ -235,7 +237,7 @@ impl RowStore {
         if let Some(counted) = lock(&self.kept).find(is_it) {
             return Ok(counted);
         }
-        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class };
+        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class, facets: false };
         self.counted_of(snapshot, base, key, control)
     }
 
@@ -245,7 +247,8 @@ impl RowStore {
         if let Some(counted) = lock(&self.kept).find(|kept| kept.generation == generation && kept.view == *view) {
             return Ok(counted);
         }
-        self.counted(view, 1, Stack::Class, control)
+        let wanted = ViewParts { top: 0, buckets: 1, stack: Stack::Class, facets: false };
+        self.counted(view, &wanted, control)
     }
 
     fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &ViewKey, control: &Control) -> Result<CountedViews, ViewError> {
@@ -287,19 +290,26 @@ impl RowStore {
             }
         };
         self.want_names(&found.tallies);
-        Ok(CountedViews {
-            sums: found.sums,
-            tallies: found.tallies,
-            spreads: found.spreads,
+        let PartialCounts { sums, tallies, spreads, histogram, bands, .. } = found;
+        let mut counted = CountedViews {
+            sums,
+            tallies,
+            spreads,
             axis,
-            histogram: found.histogram,
-            bands: found.bands,
+            histogram,
+            bands,
             series,
             stack: key.stack,
             rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
             rows_dropped: snapshot.rows_dropped,
             exact: plan.is_sure() && snapshot.rows_dropped == 0,
-        })
+            facets: Vec::new(),
+        };
+        if key.facets {
+            drop(plan);
+            counted.facets = self.count_facets(snapshot, &key.view, (&counted, &lengths), control)?;
+        }
+        Ok(counted)
     }
 
     /// The segments, and the known counts of the complete ones among them.
@@ -328,7 +338,7 @@ impl RowStore {
         let (snapshot, mut base) = self.up_to_date(control)?;
         let buckets = grid_buckets(self.settings.memory_bytes);
         let Some(axis) = snapshot.axis(&View::default(), buckets).filter(|_| base.whole.is_some()) else { return Ok(base) };
-        let key = ViewKey { view: View::default(), generation: snapshot.generation, buckets, stack: Stack::Class };
+        let key = ViewKey { view: View::default(), generation: snapshot.generation, buckets, stack: Stack::Class, facets: false };
         let counted = self.counted_of(&snapshot, &base, key, control)?;
         let included = Arc::clone(&base.included);
         base.grid = Some(Arc::new(BaseGrid { included, axis, classes: counted.histogram.clone(), bands: counted.bands.clone() }));

@@ -733,6 +733,12 @@ impl DictionaryTables {
         }
     }
 
+    /// The code of a text of a derived column, or of the texts themselves; none of a text that was
+    /// named for answers.
+    pub(crate) fn code_of(&self, column: Option<TextColumn>, text: &str) -> Option<u32> {
+        self.texts(column).find(text.as_bytes())
+    }
+
     /// Codes of a derived column, or of the texts themselves.
     pub(crate) fn len_of(&self, column: Option<TextColumn>) -> usize {
         self.texts(column).ends.len()

@@ -280,6 +280,10 @@ pub const SERIES_MAX: usize = 8;
 /// memory.
 pub const VIEWS_KEPT_MAX: usize = 8;
 
+/// Fields of a view whose panels are counted without their own conditions, at most: 8 KiB of bits
+/// each in every thread. Their sums take the place of the view's, whose pass is over.
+pub const FACETS_MAX: usize = 16;
+
 /// Suggestions for a typed text at most.
 pub const SUGGESTIONS_MAX: usize = 20;
 

@@ -7,6 +7,7 @@ use crate::limits::VALUES_LISTED_MAX;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
+use crate::tally::UncodedTally;
 use crate::view::{PanelPage, PanelWanted};
 use memchr::memmem::Finder;
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, ReportRow};
@@ -32,6 +33,38 @@ pub(crate) fn amounts_of<'a>(
     amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
     amounts.settle();
     Cow::Owned(amounts)
+}
+
+/// Rows of the values of a column, of which a panel is made.
+#[derive(Debug, Clone)]
+pub(crate) struct PanelCounts<'a> {
+    /// By the codes of the column's values, and of those without one.
+    pub(crate) amounts: Cow<'a, SparseCounts>,
+    /// Rows whose value may be another one, as their text was cut.
+    pub(crate) merged: u64,
+    /// Of texts without a code.
+    pub(crate) tally: Option<Cow<'a, UncodedTally>>,
+}
+
+impl<'a> PanelCounts<'a> {
+    /// Counts of amounts by the codes of a dictionary.
+    pub(crate) fn new(
+        counted: Cow<'a, SparseCounts>,
+        tally: Option<Cow<'a, UncodedTally>>,
+        tables: &DictionaryTables,
+        derived: Option<TextColumn>,
+    ) -> Self {
+        // Of values that were cut as many may be one as there are hits, and a class derived from
+        // one may follow from its end.
+        let cut = counted.iter().filter(|(code, _)| tables.is_cut(*code));
+        let merged = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
+        let amounts = if derived.is_none() { counted } else { Cow::Owned(amounts_of(&counted, tables, derived).into_owned()) };
+        Self { amounts, merged, tally: tally.filter(|_| derived.is_none()) }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.amounts.bytes() + self.tally.as_ref().map_or(0, |tally| tally.bytes())
+    }
 }
 
 /// Most hits first, ties by text.
@@ -75,6 +108,14 @@ pub(crate) fn top_by<T: Copy>(items: impl Iterator<Item = T>, order: impl Fn(&T,
 /// Values beyond twice those wanted that are gathered before the least are left out.
 const TOP_SPARE: usize = 1_024;
 
+impl PanelPage {
+    /// The panel that begins with it.
+    pub(crate) fn titled(self, title: Cow<'static, str>) -> Panel {
+        let Self { field, distinct, hits, exact, error_max, others, rows, found: _ } = self;
+        Panel { field, title, distinct, hits, exact, error_max, others, rows }
+    }
+}
+
 impl RowStore {
     /// Amounts by value of a column.
     pub(crate) fn amounts<T>(
@@ -97,78 +138,77 @@ impl RowStore {
         let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
         // Without a file of countries no client has one, known or not.
         let is_asked = column != TextColumn::COUNTRY || self.settings.countries.is_some();
-        (is_asked && (known || page.hits > 0)).then_some(Panel {
-            field: page.field,
-            title: self.schema().title(column),
-            distinct: page.distinct,
-            hits: page.hits,
-            exact: page.exact,
-            error_max: page.error_max,
-            others: page.others,
-            rows: page.rows,
-        })
+        (is_asked && (known || page.hits > 0)).then(|| page.titled(self.schema().title(column)))
     }
 
     /// A stretch of all values of a column.
     pub(crate) fn page_of(&self, counted: &CountedViews, column: TextColumn, wanted: &PanelWanted) -> PanelPage {
         let (index, derived) = source(column);
-        self.amounts(counted, column, |amounts, tables| {
-            let text = |code: u32| tables.text_of(derived, code);
-            let mut without = RowsAndBytes::default();
-            let groups = amounts.iter().filter(|(code, _)| *code == OTHERS || (derived.is_none() && tables.is_group(*code)));
-            groups.for_each(|(_, amount)| without.add(amount));
-            let others = without.hits;
-            let known = || amounts.iter().filter(|(code, _)| tables.is_value(derived, *code));
-            let tally = counted_place(index).filter(|_| derived.is_none()).and_then(|place| counted.tallies.get(place));
-            let tally = tally.filter(|_| others > 0);
-            let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
-            // Of values that were cut as many may be one as there are hits, and a class derived
-            // from one may follow from its end.
-            let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
-            let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
-            let exact = others + merged == 0;
-            let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
-            let (top, found) = match wanted.search.as_deref().and_then(PanelSearch::new) {
-                None => (top_values(known(), text, count), distinct),
-                Some(mut search) => {
-                    let mut found = 0;
-                    let has = |(code, _): &(u32, RowsAndBytes)| search.is_in(text(*code));
-                    (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
-                }
-            };
-            // Each text without a code has at most so many rows.
-            let named = self.dictionaries[index].named();
-            let most = tally.map_or(others, |tally| tally.rows_max(|hash| named.contains_key(&hash)).min(others));
-            let (distinct, error) = match tally {
-                // Those with a code for answers are among the ones that the tally counts.
-                Some(tally) => {
-                    let (without, error) = tally.distinct();
-                    let with = known().filter(|(code, _)| tables.is_own(*code)).count() as u64;
-                    (with + without, error * without as f64 / (with + without).max(1) as f64)
-                }
-                None => (distinct, 0.0),
-            };
-            let error = error + beyond(merged + if tally.is_none() { others } else { 0 }, distinct);
-            let missing = if derived.is_some() { others } else { 0 };
-            let row = |(code, RowsAndBytes { hits, bytes }): &(u32, RowsAndBytes)| ReportRow {
-                value: shown(text(*code)),
-                hits: *hits,
-                hits_min: *hits,
-                hits_max: *hits + missing,
-                bytes: *bytes,
-            };
-            PanelPage {
-                field: self.schema().text_name(column),
-                distinct: Distinct { distinct, exact, error },
-                hits: hits + others,
-                exact: exact && counted.exact,
-                error_max: most.max(merged),
-                others: (others > 0).then_some(OtherValues { hits: others, bytes: without.bytes }),
-                found,
-                rows: top.iter().skip(wanted.offset).map(row).collect(),
-            }
-        })
+        let tables = self.dictionaries[index].lock();
+        let tally = counted_place(index).and_then(|place| counted.tallies.get(place)).map(Cow::Borrowed);
+        let counts = PanelCounts::new(Cow::Borrowed(counted.sums.column(index)), tally, &tables, derived);
+        self.page_with(&tables, &counts, counted.exact, column, wanted)
     }
+
+    /// The same of such counts; `is_sure` if the rows are those that the filter means.
+    pub(crate) fn page_with(
+        &self,
+        tables: &DictionaryTables,
+        PanelCounts { amounts, merged, tally }: &PanelCounts<'_>,
+        is_sure: bool,
+        column: TextColumn,
+        wanted: &PanelWanted,
+    ) -> PanelPage {
+        let (index, derived) = source(column);
+        let text = |code: u32| tables.text_of(derived, code);
+        let mut without = RowsAndBytes::default();
+        let groups = amounts.iter().filter(|(code, _)| *code == OTHERS || (derived.is_none() && tables.is_group(*code)));
+        groups.for_each(|(_, amount)| without.add(amount));
+        let others = without.hits;
+        let known = || amounts.iter().filter(|(code, _)| tables.is_value(derived, *code));
+        let tally = tally.as_ref().filter(|_| others > 0);
+        let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
+        let exact = others + merged == 0;
+        let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
+        let (top, found) = match wanted.search.as_deref().and_then(PanelSearch::new) {
+            None => (top_values(known(), text, count), distinct),
+            Some(mut search) => {
+                let mut found = 0;
+                let has = |(code, _): &(u32, RowsAndBytes)| search.is_in(text(*code));
+                (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
+            }
+        };
+        // Each text without a code has at most so many rows.
+        let named = self.dictionaries[index].named();
+        let most = tally.map_or(others, |tally| tally.rows_max(|hash| named.contains_key(&hash)).min(others));
+        let (distinct, error) = match tally {
+            // Those with a code for answers are among the ones that the tally counts.
+            Some(tally) => {
+                let (without, error) = tally.distinct();
+                let with = known().filter(|(code, _)| tables.is_own(*code)).count() as u64;
+                (with + without, error * without as f64 / (with + without).max(1) as f64)
+            }
+            None => (distinct, 0.0),
+        };
+        let error = error + beyond(merged + if tally.is_none() { others } else { 0 }, distinct);
+        let missing = if derived.is_some() { others } else { 0 };
+        let row = |(code, amount): &(u32, RowsAndBytes)| row_of(text(*code), *amount, missing);
+        PanelPage {
+            field: self.schema().text_name(column),
+            distinct: Distinct { distinct, exact, error },
+            hits: hits + others,
+            exact: exact && is_sure,
+            error_max: most.max(*merged),
+            others: (others > 0).then_some(OtherValues { hits: others, bytes: without.bytes }),
+            found,
+            rows: top.iter().skip(wanted.offset).map(row).collect(),
+        }
+    }
+}
+
+/// A value as it is listed, of which so many rows may be missing.
+pub(crate) fn row_of(text: &[u8], RowsAndBytes { hits, bytes }: RowsAndBytes, missing: u64) -> ReportRow {
+    ReportRow { value: shown(text), hits, hits_min: hits, hits_max: hits + missing, bytes }
 }
 
 /// Relative error by which the number of values may be beyond `distinct`: each of these hits may

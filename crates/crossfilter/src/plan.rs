@@ -114,6 +114,13 @@ impl ViewPlan {
         keep(node, &reader, &mut bits)?;
         Ok(bits)
     }
+
+    /// Leaves those rows of a segment that its filter means, at any time; when it is cancelled,
+    /// any.
+    pub(crate) fn narrow(&self, segment: &Segment, store: &RowStore, bits: &mut Bits) -> io::Result<()> {
+        let reader = PlanReader { segment, store, spill: store.spill.as_ref(), control: &self.control };
+        keep(&self.node, &reader, bits)
+    }
 }
 
 struct PlanCompiler<'a> {

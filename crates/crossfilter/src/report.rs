@@ -68,7 +68,7 @@ impl RowStore {
 }
 
 fn wanted(top: usize) -> ViewParts {
-    ViewParts { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class }
+    ViewParts { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class, facets: false }
 }
 
 fn put(report: &mut LogReport, viewed: ViewResult, zone_seconds: i32) {

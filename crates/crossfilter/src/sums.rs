@@ -121,17 +121,25 @@ pub(crate) fn count(
     scratch.prepare(segment, store, rows)?;
     sums.all.add(scratch.all);
     for (place, (index, sums)) in segment.counts().counted().zip(&mut sums.columns).enumerate() {
-        let column = store.coded(segment, index)?;
-        count_column(&column, rows, sums, scratch);
-        if column.uncoded > 0
-            && let Some(tally) = tallies.of(place)
-        {
-            let groups_start = store.dictionaries[index].lock().groups_start();
-            let hashes = segment.uncoded_hashes(index, store.spill.as_ref())?;
-            scratch.tally(&column, rows, &hashes, groups_start, tally);
-        }
+        scratch.add(segment, store, rows, (place, index), (sums, tallies))?;
     }
     Ok(())
+}
+
+/// Adds the `rows` of a segment to the sums of one of the counted columns, at `place` among them.
+pub(crate) fn count_column_of(
+    segment: &Segment,
+    store: &RowStore,
+    rows: &[u16],
+    (place, index): (usize, usize),
+    counts: (&mut SparseCounts, &mut UncodedTallies),
+    scratch: &mut Scratch,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    scratch.prepare(segment, store, Some(rows))?;
+    scratch.add(segment, store, Some(rows), (place, index), counts)
 }
 
 /// Amounts by code of one column of some segments.
@@ -157,6 +165,27 @@ fn count_column(column: &CodedColumnRef, rows: Option<&[u16]>, sums: &mut Sparse
 }
 
 impl Scratch {
+    /// Adds rows that were made ready to the sums of a column.
+    fn add(
+        &mut self,
+        segment: &Segment,
+        store: &RowStore,
+        rows: Option<&[u16]>,
+        (place, index): (usize, usize),
+        (sums, tallies): (&mut SparseCounts, &mut UncodedTallies),
+    ) -> io::Result<()> {
+        let column = store.coded(segment, index)?;
+        count_column(&column, rows, sums, self);
+        if column.uncoded > 0
+            && let Some(tally) = tallies.of(place)
+        {
+            let groups_start = store.dictionaries[index].lock().groups_start();
+            let hashes = segment.uncoded_hashes(index, store.spill.as_ref())?;
+            self.tally(&column, rows, &hashes, groups_start, tally);
+        }
+        Ok(())
+    }
+
     /// Makes the weights of the rows ready.
     fn prepare(&mut self, segment: &Segment, store: &RowStore, rows: Option<&[u16]>) -> io::Result<()> {
         self.weigh(&*segment.numbers(BYTES, store.spill.as_ref())?, segment.rows, rows);

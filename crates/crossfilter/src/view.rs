@@ -4,9 +4,11 @@ use crate::breakdown::BreakdownError;
 use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS, source};
 use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
+use crate::facets::Facet;
 use crate::number_spread::{NumberSpread, NumberSummary};
 use crate::plan::WEEK_HOURS;
 use crate::segment::unbiased;
+use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
 use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
@@ -51,6 +53,8 @@ pub struct ViewParts {
     pub buckets: usize,
     /// Its series.
     pub stack: Stack,
+    /// Panels of the fields whose values the filter chooses, under its other conditions.
+    pub facets: bool,
 }
 
 /// Range of a panel that is wanted.
@@ -123,10 +127,16 @@ pub struct ViewResult {
     pub unknown: Amounts,
     /// The top tables.
     pub panels: Vec<Panel>,
+    /// Of fields whose values the filter chooses, the same under its other conditions; empty where
+    /// they are not wanted.
+    pub facets: Vec<Facet>,
     /// Distributions of numbers.
     pub percentiles: PercentileSet,
     /// The numbers of the schema's own columns, in their order; those that no row has are left out.
     pub numbers: Vec<NumberSummary>,
+    /// The same of those that the filter has conditions on, under its other conditions; empty where
+    /// facets are not wanted.
+    pub number_facets: Vec<NumberSummary>,
     /// Rows by weekday (Monday first) and hour, by the clock of the log.
     pub week: Vec<Vec<u64>>,
     /// Durations of requests over time; absent where no line has one.
@@ -237,17 +247,7 @@ impl ViewResult {
     #[must_use]
     pub fn status_panel(&self, top: usize) -> Option<Panel> {
         let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
-        let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
-        (!self.panels.is_empty()).then_some(Panel {
-            field,
-            title: STATUS_TITLE.into(),
-            distinct,
-            hits,
-            exact,
-            error_max,
-            others,
-            rows,
-        })
+        (!self.panels.is_empty()).then(|| page.titled(STATUS_TITLE.into()))
     }
 }
 
@@ -258,7 +258,7 @@ impl RowStore {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<ViewResult, ViewError> {
         self.asked(|| {
-            let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
+            let counted = self.counted(view, wanted, control)?;
             Ok(self.viewed(view, &counted, wanted.top))
         })
     }
@@ -271,6 +271,12 @@ impl RowStore {
         let [bots, people, unknown] = self.bots(counted, lines.rejected);
         let clients =
             panels.iter().find(|panel| panel.field == self.schema().text_name(TextColumn::CLIENT)).map(|panel| panel.distinct);
+        let mut facets = self.facets(view, counted, top);
+        facets.retain(|facet| {
+            // Those of the panels that there are.
+            let is_it = |panel: &Panel| panel.field == facet.panel.field;
+            panels.iter().any(is_it) || (facet.panel.field == STATUS_FIELD && !panels.is_empty())
+        });
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
         ViewResult {
@@ -287,12 +293,14 @@ impl RowStore {
             people,
             unknown,
             panels,
+            facets,
             percentiles: PercentileSet {
                 bytes: spreads.bytes.percentiles(1.0),
                 request_time: spreads.request_time.percentiles(1e6),
                 upstream_time: spreads.upstream_time.percentiles(1e6),
             },
             numbers: self.numbers(counted),
+            number_facets: self.number_facets(counted),
             week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
             latency: latency(counted),
         }
@@ -424,7 +432,7 @@ fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
 }
 
 /// The listed part of the statuses; lines without one are not among them.
-fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
+pub(crate) fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
     let listed = |row: &StatusRow| ReportRow {
@@ -448,12 +456,17 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
 
 /// By status; a rejected line has none, and is not among the lines without one.
 fn status_rows(counted: &CountedViews, rejected: u64) -> Vec<StatusRow> {
+    statuses(counted.sums.column(STATUS), rejected)
+}
+
+/// Amounts by status, without so many rejected lines.
+pub(crate) fn statuses(amounts: &SparseCounts, rejected: u64) -> Vec<StatusRow> {
     let row = |(status, amount): (u32, RowsAndBytes)| {
         let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
         let value = if status == 0 { "-".to_owned() } else { status.to_string() };
         StatusRow { value, hits, bytes: amount.bytes }
     };
-    let mut rows: Vec<StatusRow> = counted.sums.column(STATUS).iter().map(row).filter(|row| row.hits > 0).collect();
+    let mut rows: Vec<StatusRow> = amounts.iter().map(row).filter(|row| row.hits > 0).collect();
     rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
     rows
 }

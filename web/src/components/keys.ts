@@ -1,7 +1,10 @@
 /** What a press with Alt means everywhere: all but this, instead of only this. */
 export const shifted = (event: MouseEvent | KeyboardEvent) => event.altKey
 
-/** A key on a value that means the same. */
+/** What a press with Shift means on a value of a panel: only this. */
+export const isolates = (event: MouseEvent | KeyboardEvent) => event.shiftKey && !event.altKey
+
+/** A key on a value that means the same as a press with Alt. */
 export const excludes = (event: KeyboardEvent) =>
   (event.key === '-' || event.key === 'Delete' || (event.key === 'Enter' && event.altKey)) &&
   !event.ctrlKey &&

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { barAt, clauses, heights, isBound, ordered, ranged, rangeTitle } from './brush'
+import { barAt, bounds, clauses, heights, isBound, ordered, ranged, rangeTitle, reaches } from './brush'
 import type { NumberBuckets } from './viewapi'
 
 const buckets: NumberBuckets = { scale: 'log', edges: [0, 1, 2, 5, 10], hits: [40, 0, 300, 1] }
@@ -20,6 +20,19 @@ describe('a range of numbers', () => {
     expect(ranged(terms, 'n', ['n >= 2'])).toEqual(['m < 2', 'n = 3', 'level = error', 'n >= 2'])
     expect(isBound('n < 5 and m < 2', 'n')).toBe(false)
     expect(isBound('not n < 5', 'n')).toBe(false)
+  })
+
+  it('is read from its clauses, and parts the bars', () => {
+    const chosen = bounds(['level = error', 'n >= 1', 'm < 2', 'n < 5', 'n >= 0'], 'n')
+    expect(chosen).toEqual({ from: 1, to: 5 })
+    expect([0, 1, 2, 3].map((bar) => reaches(buckets, bar, chosen ?? { from: 0, to: 0 }))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ])
+    expect(bounds(['n > 2'], 'n')).toEqual({ from: 2, to: Infinity })
+    expect([bounds(['n = 3', 'm < 2'], 'n'), bounds(['n < 250ms'], 'n')]).toEqual([null, null])
   })
 
   it('is said in words', () => {

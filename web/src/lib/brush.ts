@@ -50,6 +50,24 @@ export function isBound(term: string, field: string): boolean {
   )
 }
 
+/** Bounds that clauses set to a field's numbers: from the first on, and below the end; null where there is none. */
+export function bounds(terms: string[], field: string): { from: number; to: number } | null {
+  let [from, to] = [-Infinity, Infinity]
+  const own = terms.filter((term) => isBound(term, field))
+  for (const term of own) {
+    const [, mark, value] = tokens(term)
+    const number = Number(value?.text)
+    if (Number.isNaN(number)) return null
+    if (mark?.text.startsWith('>')) from = Math.max(from, number)
+    else to = Math.min(to, number)
+  }
+  return own.length === 0 ? null : { from, to }
+}
+
+/** Whether a bar has numbers within bounds. */
+export const reaches = ({ edges }: NumberBuckets, bar: number, { from, to }: { from: number; to: number }) =>
+  (edges[bar + 1] ?? Infinity) > from && (edges[bar] ?? -Infinity) < to
+
 /** A range in words: `2 to 5: 300 rows`. */
 export function rangeTitle({ edges, hits }: NumberBuckets, { first, last }: Range, unit: string): string {
   const say = (edge: number | undefined) => numberText(edge ?? null, unit, 0)

@@ -101,6 +101,35 @@ describe('choices', () => {
     expect(f.toggle(['path != /a'], 'path', '/b', true)).toEqual(['path not in (/a, /b)'])
   })
 
+  test('several values at once are no single value of the panel', () => {
+    expect(f.toggle(['status = 5xx'], 'status', '503', false)).toEqual(['status = 5xx', 'status = 503'])
+    expect(f.toggle(['client = 10.0.0.0/8'], 'client', '10.0.0.1', true)).toEqual([
+      'client = 10.0.0.0/8',
+      'client != 10.0.0.1',
+    ])
+    expect(f.toggle(['net = 10.0.0.0/24'], 'net', '10.0.1.0/24', false)).toEqual([
+      'net in (10.0.0.0/24, 10.0.1.0/24)',
+    ])
+  })
+
+  test('only one value takes the place of all choices of its field', () => {
+    expect(f.only(['bot', 'path in (/a, /b)', 'path != /c', 'status = 5xx'], 'path', '/b')).toEqual([
+      'bot',
+      'path = /b',
+      'status = 5xx',
+    ])
+    expect(f.only(['path ~ "x"', 'path'], 'path', '/b')).toEqual(['path ~ "x"', 'path', 'path = /b'])
+    const cut = `${'a'.repeat(1023)}…`
+    expect(f.only(f.toggle([], 'path', cut, true), 'path', '/b')).toEqual(['path = /b'])
+    expect(f.only(f.toggle([], 'path', '/b', false), 'path', cut)).toEqual([f.clause('path', cut, false)])
+  })
+
+  test('the values that terms name', () => {
+    const terms = ['path in (/a, "b c", -)', 'path != /d', 'not path', 'path = /a', 'status in (404, 5xx)']
+    expect(f.namedValues(terms, 'path')).toEqual({ chosen: ['/a', 'b c'], excluded: ['/d'] })
+    expect(f.namedValues(terms, 'status')).toEqual({ chosen: [], excluded: [] })
+  })
+
   test('a flag of the same name is another thing', () => {
     expect(f.toggle(['bot'], 'bot', 'Googlebot', false)).toEqual(['bot', 'bot = Googlebot'])
     expect(f.toggle(['not bot'], 'bot', 'Googlebot', true)).toEqual(['not bot', 'bot != Googlebot'])

@@ -187,6 +187,20 @@ export function writeChoice({ field: name, negated, values }: Choice): string {
   return `${field} ${negated ? 'not in' : 'in'} (${all.join(', ')})`
 }
 
+/** Whether a value is one, and not many at once: as `5xx`, `400..499` and networks are. */
+function isSingle(field: string, value: string): boolean {
+  if (tableColumns() !== null) return true
+  if (field === 'status') return /^\d+$/.test(value)
+  return field !== 'client' || !value.includes('/')
+}
+
+/** The choice of single values of a field that a term is: the server counts the field's other values beside them. */
+function choiceOf(term: string, field: string): Choice | null {
+  const found = choice(term)
+  const isIt = found?.field === field && found.values.length > 0
+  return isIt && found.values.every((value) => isSingle(field, value)) ? found : null
+}
+
 /** A server cuts long values and marks the cut: such a value can only be searched for. */
 const cutFrom = 1000
 const isCut = (value: string) => value.length >= cutFrom && value.endsWith('…')
@@ -207,14 +221,10 @@ export function clause(field: string, value: string, negated: boolean): string {
 export function toggle(terms: string[], field: string, value: string, negated: boolean): string[] {
   if (isCut(value)) return toggleText(terms, clause(field, value, negated))
   const kept = terms.flatMap((term) => {
-    const found = choice(term)
-    if (found?.field !== field || found.values.length === 0 || found.negated === negated) return [term]
-    return without(found, value)
+    const found = choiceOf(term, field)
+    return found === null || found.negated === negated ? [term] : without(found, value)
   })
-  const at = kept.findIndex((term) => {
-    const found = choice(term)
-    return found?.field === field && found.values.length > 0 && found.negated === negated
-  })
+  const at = kept.findIndex((term) => choiceOf(term, field)?.negated === negated)
   const before = choice(kept[at] ?? '')
   if (before === null) return [...kept, writeChoice({ field, negated, values: [value] })]
   const after = before.values.includes(value)
@@ -226,6 +236,32 @@ export function toggle(terms: string[], field: string, value: string, negated: b
 function without(found: Choice, value: string): string[] {
   const values = found.values.filter((one) => one !== value)
   return values.length === 0 ? [] : [writeChoice({ ...found, values })]
+}
+
+/** The terms with one value of a field instead of all that were chosen or excluded. */
+export function only(terms: string[], field: string, value: string): string[] {
+  const wanted = clause(field, value, false)
+  const isChoice = (term: string) => choiceOf(term, field) !== null || isClauseOfCut(term, field)
+  const at = terms.findIndex(isChoice)
+  const others = terms.filter((term) => !isChoice(term))
+  return at < 0 ? [...terms, wanted] : [...others.slice(0, at), wanted, ...others.slice(at)]
+}
+
+/** Whether a clause was made by a press on a value that was cut. */
+function isClauseOfCut(term: string, field: string): boolean {
+  const all = tokens(term)
+  const [name, contains, text] = isWord(all[0], 'not') ? all.slice(1) : all
+  return name?.text === field && isWord(contains, 'contains') && (text?.text.length ?? 0) >= cutFrom - 1
+}
+
+/** The values of a field that the terms choose, and those that they exclude. */
+export function namedValues(terms: string[], field: string): { chosen: string[]; excluded: string[] } {
+  const of = (negated: boolean) =>
+    terms.flatMap((term) => {
+      const found = choiceOf(term, field)
+      return found?.negated === negated ? found.values.filter((value) => value !== '') : []
+    })
+  return { chosen: unique(of(false)), excluded: unique(of(true)) }
 }
 
 /** A whole clause clicked: in when it was not there, out when it was. */

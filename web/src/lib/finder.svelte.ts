@@ -25,7 +25,7 @@ export class Finder {
 
   private latest = new Latest<Question, PanelPage>({
     send: ({ session, limit, ...question }, signal) =>
-      viewApi.panel(session, { ...question, offset: 0, limit }, signal),
+      viewApi.panel(session, { ...question, offset: 0, limit, facets: true }, signal),
     take: (panel) => {
       this.panel = panel
       this.asking = false
@@ -42,7 +42,7 @@ export class Finder {
 
   constructor(private readonly field: string) {}
 
-  /** The rows of this panel under a view. */
+  /** The rows of this panel under a view, without the view's own choice among them. */
   ask(selection: Selection): void {
     const { session } = store.place
     if (session === null) return

@@ -10,6 +10,7 @@ const view: Place = {
   logZone: true,
   tool: 'compare',
   other: { from: -5, to: 1735693200 },
+  pair: { field: 'user.full name', a: 'x & y', b: '' },
   rates: { by: 'net', limit: { per: 'second', requests: 20 } },
   metrics: { field: 'user.full name', sort: 'p95', show: ['hits', 'p95', 'trend'], measure: 'took & b' },
   columns: {
@@ -41,7 +42,7 @@ test('a span that is none is no span', () => {
 })
 
 test('what nobody could have chosen is left out', () => {
-  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&field=<i>&sort=trend&measure=`
+  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&of=path&a=/a&field=<i>&sort=trend&measure=`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
   expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
 })

@@ -30,6 +30,13 @@ export interface Metrics {
   measure: string | null
 }
 
+/** Two values of a field, side by side. */
+export interface Pair {
+  field: string
+  a: string
+  b: string
+}
+
 export interface Place {
   /** Instead of a session. */
   page: Page | null
@@ -44,6 +51,8 @@ export interface Place {
   tool: Tool | null
   /** The span that the tool sets against the view. */
   other: Span | null
+  /** The values whose lines are compared, instead of spans. */
+  pair: Pair | null
   rates: { by: 'client' | 'net'; limit: Limit | null }
   metrics: Metrics
   /** Columns of a table as the reader arranged them. */
@@ -59,6 +68,7 @@ export const nowhere: Place = {
   logZone: false,
   tool: null,
   other: null,
+  pair: null,
   rates: { by: 'client', limit: null },
   metrics: { field: null, sort: 'hits', show: null, measure: null },
   columns: unarranged,
@@ -90,6 +100,7 @@ export function readHash(hash: string): Place {
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
     other: readSpan(fields.get('ofrom'), fields.get('oto')),
+    pair: readPair(fields),
     rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
     metrics: readMetrics(fields),
     columns: readColumns(fields),
@@ -97,6 +108,11 @@ export function readHash(hash: string): Place {
 }
 
 const readName = (text: string | null) => /^[^<>\p{Cc}]{1,200}$/u.exec(text ?? '')?.[0] ?? null
+
+function readPair(fields: URLSearchParams): Pair | null {
+  const [field, a, b] = [readName(fields.get('of')), fields.get('a'), fields.get('b')]
+  return field === null || a === null || b === null ? null : { field, a, b }
+}
 
 function readMetrics(fields: URLSearchParams): Metrics {
   const shown = fields.getAll('show')
@@ -142,7 +158,7 @@ export const readWay = (hash: string): Wish | null =>
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
-  const { span, other, rates, metrics, columns } = place
+  const { span, other, pair, rates, metrics, columns } = place
   const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
     ['s', place.session],
@@ -154,6 +170,9 @@ export function writeHash(place: Place): string {
     ['tool', place.tool],
     ['ofrom', other?.from ?? null],
     ['oto', other?.to ?? null],
+    ['of', pair?.field ?? null],
+    ['a', pair?.a ?? null],
+    ['b', pair?.b ?? null],
     ['by', rates.by === nowhere.rates.by ? null : rates.by],
     ['per', rates.limit?.per ?? null],
     ['limit', rates.limit?.requests ?? null],

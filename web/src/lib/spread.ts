@@ -24,7 +24,13 @@ export interface Spread {
   precision: string
   rows: SpreadRow[]
   /** Of a column of a table. */
-  column?: { field: string; unit: string; buckets: NumberBuckets | null }
+  column?: {
+    field: string
+    unit: string
+    buckets: NumberBuckets | null
+    /** Under the filters on other fields, where there is one on this. */
+    beside: NumberBuckets | null
+  }
 }
 
 const abouts: Record<string, string> = {
@@ -72,8 +78,11 @@ export function measureSpread(
   }
 }
 
-/** How the numbers of a column are spread: each is a filter for what is at least as large. */
-export function numberSpread(of: NumberSummary, zone: number): Spread {
+/**
+ * How the numbers of a column are spread: each is a filter for what is at least as large. With those under the other
+ * filters, where there is one on this column.
+ */
+export function numberSpread(of: NumberSummary, zone: number, beside: NumberBuckets | null = null): Spread {
   const values = { min: of.min, ...of.quantiles, max: of.max }
   const isTime = of.unit === 'time'
   const hasBars = !isTime && double(of.min) >= 0
@@ -92,6 +101,6 @@ export function numberSpread(of: NumberSummary, zone: number): Spread {
     count: plural(of.hits, 'row'),
     precision: of.quantiles ? precision : '',
     rows: Object.entries(values).map(row),
-    column: { field: of.field, unit: of.unit, buckets: of.buckets ?? null },
+    column: { field: of.field, unit: of.unit, buckets: of.buckets ?? null, beside },
   }
 }

@@ -20,7 +20,7 @@ import type { Arrangement } from './arrange'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
 import { setLogColumns, setTable, type TableColumn } from './fields'
 import * as filter from './filter'
-import { nowhere, readHash, readWay, writeHash, type Page, type Place, type Tool } from './hash'
+import { nowhere, readHash, readWay, writeHash, type Page, type Pair, type Place, type Tool } from './hash'
 import { snap, wholeSpan, type Span } from './histogram'
 import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
 import { prefs } from './prefs.svelte'
@@ -191,6 +191,17 @@ class Store {
     this.setTerms(filter.toggle(this.place.terms, field, value, negated))
   }
 
+  /** A press in the panel of a field: chooses a value beside the others; what is chosen or excluded no longer is. */
+  turn(field: string, value: string): void {
+    const isOut = filter.chosen(this.place.terms, field, value) === 'out'
+    this.choose(field, value, isOut)
+  }
+
+  /** Only lines with this value, whatever of the field was chosen before. */
+  only(field: string, value: string): void {
+    this.setTerms(filter.only(this.place.terms, field, value))
+  }
+
   /** A click on what is no single value: a clause comes or goes. */
   chooseText(text: string): void {
     this.setTerms(filter.toggleText(this.place.terms, text))
@@ -220,7 +231,12 @@ class Store {
 
   /** Opens a tool, on a span where one is given; the one that is open closes. */
   use(tool: Tool | null, other: Span | null = null): void {
-    this.change({ tool, other })
+    this.change({ tool, other, pair: null })
+  }
+
+  /** Opens the comparison of the lines with one value of a field and those with another. */
+  comparePair(pair: Pair): void {
+    this.change({ tool: 'compare', other: null, pair })
   }
 
   /** The view and what it is compared with change places. */
@@ -239,7 +255,7 @@ class Store {
 
   /** Opens the table of a field's values. */
   showMetrics(field: string): void {
-    this.change({ tool: 'metrics', metrics: { ...this.place.metrics, field } })
+    this.change({ tool: 'metrics', pair: null, metrics: { ...this.place.metrics, field } })
   }
 
   setMetrics(metrics: Partial<Place['metrics']>): void {

@@ -1,6 +1,7 @@
 /** The tool that is open, and what the server answers it: asked anew with every change of the view. */
 
 import { ApiError } from './api'
+import { only, whereOf } from './filter'
 import { covers } from './histogram'
 import { clock, Latest } from './latest'
 import { store } from './state.svelte'
@@ -124,7 +125,11 @@ class Tools {
   }
 
   askCompare(): void {
-    const { session, other } = store.place
+    const { session, span, terms, other, pair } = store.place
+    if (session !== null && pair) {
+      const of = (value: string) => selectionOf(span, whereOf(only(terms, pair.field, value)))
+      return this.compare.ask({ session, a: of(pair.a), b: of(pair.b) })
+    }
     const b = other && selectionOf(other, views.where)
     this.compare.ask(session !== null && b ? { session, a: views.selection, b } : null)
   }

@@ -1,6 +1,6 @@
 /** What the server answers about a view of a session (docs/api.md, "Views"), in types, and the calls. */
 
-import { call, session, type Panel, type Percentiles } from './api'
+import { call, session, type Panel, type Row as PanelRow, type Percentiles } from './api'
 import type { Span } from './histogram'
 
 /** Which rows are meant: half open in time, and a filter; null and '' mean all. */
@@ -17,10 +17,14 @@ export interface Marked {
   hint?: string | null
 }
 
+/** Rows of a panel that come with the view: what is shown at first, and one "more". */
+export const topRows = 20
+
 export interface ViewQuestion extends Selection {
   stack: string
   buckets: number
   top: number
+  facets: boolean
 }
 
 /** A series per value of the field stacked by; null: all values that have none of their own. */
@@ -41,6 +45,13 @@ export interface Histogram {
 
 /** A panel opened: `distinct` is of the view, `found` of what the search leaves of it. */
 export type PanelPage = Omit<Panel, 'title'> & { found: number }
+
+/** A panel of a field whose values the filter chooses, counted under its other conditions. */
+export interface Facet extends Panel {
+  /** Those of the values named that have rows there. */
+  chosen: PanelRow[]
+  excluded: PanelRow[]
+}
 
 export interface Total {
   hits: number
@@ -65,6 +76,7 @@ export interface View extends Marked {
   time: { first: number; last: number; zone_seconds: number } | null
   histogram: Histogram | null
   panels: Panel[]
+  facets?: Facet[]
   humans: Total | null
   bots: Total | null
   /** Of agents that could not be told: together with both, all that is parsed. */
@@ -73,6 +85,8 @@ export interface View extends Marked {
   week: { hits: number[][] } | null
   /** Numbers of the columns of a table. */
   numbers?: NumberSummary[]
+  /** Those with conditions of their own, under the others. */
+  number_facets?: NumberSummary[]
   percentiles: Record<'bytes' | 'request_time' | 'upstream_time', Percentiles | null>
   latency: Latency | null
 }
@@ -296,7 +310,7 @@ export const viewApi = {
     ask<View>(id, 'view', { ...question, page, turn: ++turn }, signal),
   panel: (
     id: string,
-    question: Selection & { field: string; search: string; offset: number; limit: number },
+    question: Selection & { field: string; search: string; offset: number; limit: number; facets: boolean },
     signal: AbortSignal,
   ) => ask<PanelPage>(id, 'panel', question, signal),
   rows: (
@@ -340,8 +354,8 @@ export function query(selection: Selection, more: Record<string, string> = {}): 
 export type RowFormat = 'csv' | 'ndjson' | 'parquet'
 
 export const links = {
-  panel: (id: string, selection: Selection, field: string) =>
-    `${session(id)}/panel.csv?${query(selection, { field })}`,
+  panel: (id: string, selection: Selection, field: string, isFacet: boolean) =>
+    `${session(id)}/panel.csv?${query(selection, { field, ...(isFacet ? { facets: 'true' } : {}) })}`,
   rows: (id: string, selection: Selection, format: RowFormat) =>
     `${session(id)}/export?${query(selection, { format })}`,
   report: (id: string, selection: Selection) => `${session(id)}/report.html?${query(selection)}`,

@@ -14,7 +14,7 @@ import { sameSpan, type Span } from './histogram'
 import { clock, Latest } from './latest'
 import { reported } from './reported'
 import { store } from './state.svelte'
-import { selectionOf, viewApi, type View, type ViewQuestion } from './viewapi'
+import { selectionOf, topRows, viewApi, type View, type ViewQuestion } from './viewapi'
 
 interface Question extends ViewQuestion {
   session: string
@@ -30,8 +30,6 @@ export interface BadFilter {
 
 const settleMs = 15
 const againMs = 500
-/** Rows of a panel that come with the view: what is shown at first, and one "more". */
-export const topRows = 20
 
 class Views {
   answer = $state.raw<{ question: Question; view: View } | null>(null)
@@ -67,8 +65,8 @@ class Views {
   private begun = $derived((store.report?.lines.total ?? 0) > 0)
   private askedAt = 0
   private latest = new Latest<Question, View>({
-    send: ({ session, from, to, where, stack, buckets, top }, signal) =>
-      viewApi.view(session, { from, to, where, stack, buckets, top }, signal),
+    send: ({ session, from, to, where, stack, buckets, top, facets }, signal) =>
+      viewApi.view(session, { from, to, where, stack, buckets, top, facets }, signal),
     take: (view, question) => this.take(view, question),
     fail: (error, question) => this.fail(error, question),
     clock,
@@ -99,6 +97,7 @@ class Views {
       stack,
       buckets: this.buckets,
       top: topRows,
+      facets: true,
     }
   }
 

@@ -317,3 +317,32 @@ fn texts_without_a_code_are_told_by_panels_rates_and_explanations() {
     let of = series.iter().find(|line| line.class == ATTACKER).expect("a series");
     assert_eq!(of.hits.iter().sum::<u64>(), ATTACK);
 }
+
+#[test]
+fn facets_of_clients_that_there_was_no_room_for() {
+    for threads in [1, 3] {
+        let store = store(threads);
+        let faceted = |filter: &str| {
+            let wanted = ViewParts { facets: true, ..ViewParts::default() };
+            store.view(&view_of(filter), &wanted, &Control::default()).expect("nobody cancels")
+        };
+        let (without, seldom) = (faceted(&format!("client != {ATTACKER}")), faceted(&format!("client = {SELDOM}")));
+        assert_eq!(without.lines.total, u64::from(CLIENTS) + 5);
+        assert_eq!(seldom.lines.total, 5);
+        let hits = |rows: &[rorqual_accesslog::report::ReportRow]| -> Vec<(String, u64)> {
+            rows.iter().map(|row| (row.value.clone(), row.hits)).collect()
+        };
+        // Both leave all rows to the panel of clients.
+        for facet in [&without.facets[0], &seldom.facets[0]] {
+            assert_eq!((facet.panel.hits, facet.panel.exact), (u64::from(CLIENTS) + 5 + ATTACK, false));
+            assert_eq!(hits(&facet.panel.rows[..1]), [(ATTACKER.to_owned(), ATTACK)]);
+            let others = facet.panel.others.expect("not all are listed").hits;
+            assert!(others < u64::from(CLIENTS) && facet.panel.error_max < others, "{others}, {}", facet.panel.error_max);
+            let distinct = facet.panel.distinct.distinct as f64;
+            let true_number = f64::from(CLIENTS) + 2.0;
+            assert!((distinct - true_number).abs() <= 2.0 * facet.panel.distinct.error.max(0.01) * true_number, "{distinct}");
+        }
+        assert_eq!(hits(&without.facets[0].excluded), [(ATTACKER.to_owned(), ATTACK)]);
+        assert_eq!(hits(&seldom.facets[0].chosen), [(SELDOM.to_owned(), 5)]);
+    }
+}

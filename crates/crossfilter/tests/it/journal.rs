@@ -141,7 +141,7 @@ fn has_damage(store: &RowStore) -> bool {
 
 /// The answer to the first question about all rows, with so many buckets.
 fn first_view(store: &RowStore, buckets: usize) -> String {
-    let wanted = ViewParts { top: 50, buckets, stack: Stack::Class };
+    let wanted = ViewParts { top: 50, buckets, stack: Stack::Class, facets: false };
     let viewed = store.view(&View::default(), &wanted, &Control::default()).expect("no segment is read");
     serde_json::to_string(&viewed).expect("JSON")
 }

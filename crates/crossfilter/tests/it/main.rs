@@ -4,6 +4,7 @@
 
 mod breakdown;
 mod explain;
+mod facets;
 mod heavy;
 mod journal;
 mod log;

@@ -108,7 +108,7 @@ fn check(store: &RowStore, rows: &[Row]) {
     for (text, means) in cases {
         let filter = store.schema().filter(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let view = View { filter, ..View::default() };
-        let wanted = ViewParts { top: 1_000, buckets: 50, stack: Stack::Values(TextColumn::own(0)) };
+        let wanted = ViewParts { top: 1_000, buckets: 50, stack: Stack::Values(TextColumn::own(0)), facets: false };
         let viewed = store.view(&view, &wanted, &control).expect("nobody cancels");
         let meant: Vec<&Row> = rows.iter().filter(|row| means(row)).collect();
         // The rejected record has no value: it is meant where the absent one is.
@@ -274,5 +274,37 @@ fn metrics_of_a_table_are_of_the_numbers_that_are_named() {
         let refused = store.breakdown(&View::default(), &wanted(sort, measure), &control);
         let Err(ViewError::Unanswerable(BreakdownError::Metric(metric, has))) = refused else { panic!("{refused:?}") };
         assert!(metric == sort && has.contains(BreakdownMetric::Hits) && !has.contains(sort));
+    }
+}
+
+/// A range of numbers and values of a text: each panel has the rows under the other's condition.
+#[test]
+fn facets_of_columns() {
+    let (all, wanted) = (rows(), ViewParts { top: 1_000, facets: true, ..ViewParts::default() });
+    for memory_bytes in [64 << 20, 2 << 20] {
+        let store = RowStore::new(settings(memory_bytes)).expect("no file");
+        record(&store, &all);
+        let text = "level in (error, warn) and count >= 0 and count < 50 and share >= 1";
+        let view = View { filter: store.schema().filter(text).expect("a filter"), ..View::default() };
+        let viewed = store.view(&view, &wanted, &Control::default()).expect("nobody cancels");
+        let is_level = |row: &&Row| ["error", "warn"].contains(&row.level);
+        let is_count = |row: &&Row| row.count.is_some_and(|count| (0..50).contains(&count));
+        let is_share = |row: &&Row| row.share.is_some_and(|share| share >= 1.0);
+        let [facet] = &viewed.facets[..] else { panic!("{:?}", viewed.facets) };
+        let found: Vec<(String, u64)> = facet.panel.rows.iter().map(|row| (row.value.clone(), row.hits)).collect();
+        assert_eq!(found, top(all.iter().filter(is_count).filter(is_share).map(|row| row.level)));
+        let chosen: Vec<&str> = facet.chosen.iter().map(|row| &*row.value).collect();
+        assert_eq!(chosen, found.iter().map(|(value, _)| &**value).filter(|value| *value != "info").collect::<Vec<_>>());
+        let [count, share] = &viewed.number_facets[..] else { panic!("{:?}", viewed.number_facets) };
+        let counts: Vec<i64> = all.iter().filter(is_level).filter(is_share).filter_map(|row| row.count).collect();
+        assert_eq!((&*count.field, count.hits), ("count", counts.len() as u64));
+        let integer = |number: Option<&i64>| number.map(|number| OwnValue::Integer(*number));
+        assert_eq!(
+            (Some(count.min.clone()), Some(count.max.clone())),
+            (integer(counts.iter().min()), integer(counts.iter().max()))
+        );
+        assert_eq!(count.buckets.as_ref().map(|bars| bars.hits.iter().sum()), Some(counts.len() as u64));
+        let shares = all.iter().filter(is_level).filter(is_count).filter(|row| row.share.is_some()).count();
+        assert_eq!((&*share.field, share.hits), ("share", shares as u64));
     }
 }

@@ -20,9 +20,9 @@ const AGENTS: [&str; 5] = [
     "",
 ];
 const PATHS: [&str; 6] = ["/", "/a.css", "/b.js", "/img/c.png", "/api/d.json", "/what.ever"];
-const ALL: ViewParts = ViewParts { top: 10_000, buckets: 400, stack: Stack::Class };
+pub(crate) const ALL: ViewParts = ViewParts { top: 10_000, buckets: 400, stack: Stack::Class, facets: false };
 
-fn rows(seed: u64, count: usize) -> Vec<Plain> {
+pub(crate) fn rows(seed: u64, count: usize) -> Vec<Plain> {
     let mut random = Random(seed | 1);
     let zones = [0, 0, -7, 2];
     // Some logs have one zone only, no times of requests, or no flaws.

@@ -6,8 +6,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
-    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Finding, NumberSummary, OwnValue, PageRow, RateGrouping,
-    Rates, RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
+    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Facet, Finding, NumberSummary, OwnValue, PageRow,
+    RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub(crate) struct ViewAnswer {
     time: Option<Time>,
     histogram: Option<HistogramAnswer>,
     pub(crate) panels: Vec<Panel>,
+    pub(crate) facets: Vec<Facet>,
     humans: Amounts,
     bots: Amounts,
     /// Of agents that there was no room for.
@@ -36,6 +37,7 @@ pub(crate) struct ViewAnswer {
     percentiles: PercentileSet,
     /// Numbers of the columns of a table.
     pub(crate) numbers: Vec<NumberSummary>,
+    pub(crate) number_facets: Vec<NumberSummary>,
     latency: Option<LatencyAnswer>,
 }
 
@@ -132,12 +134,14 @@ impl ViewAnswer {
                 _ => named(histogram, stack),
             }),
             panels,
+            facets: viewed.facets,
             humans: viewed.people,
             bots: viewed.bots,
             unknown: viewed.unknown,
             week: WeekAnswer { hits: viewed.week },
             percentiles: viewed.percentiles,
             numbers: viewed.numbers.into_iter().map(for_scripts).collect(),
+            number_facets: viewed.number_facets.into_iter().map(for_scripts).collect(),
             latency: viewed.latency.map(|latency| {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }

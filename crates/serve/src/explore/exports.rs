@@ -284,6 +284,8 @@ pub(crate) struct PanelExport {
     to: Option<f64>,
     #[serde(default, rename = "where")]
     filter: String,
+    #[serde(default)]
+    facets: bool,
 }
 
 pub(crate) async fn panel(
@@ -294,7 +296,10 @@ pub(crate) async fn panel(
 ) -> Result<Response, ApiError> {
     let schema = session.schema();
     let column = panel_column(&schema, &asked.field)?;
-    let view = span(&session, asked.from, asked.to, asked.filter)?;
+    let mut view = span(&session, asked.from, asked.to, asked.filter)?;
+    if asked.facets {
+        view = view.without_choices(column);
+    }
     let asking = PendingExport::begin(sessions, session, twin)?;
     let ask = move |store: &RowStore, control: &Control| match column {
         // The columns are others since: those of a log's own only become more.
@@ -355,7 +360,7 @@ pub(crate) async fn report(
         if session.is_table() {
             let schema = store.schema();
             let top = table_page_top(&schema);
-            let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class };
+            let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class, facets: false };
             let view = store.view(&view, &wanted, control)?;
             let table = ShownTable { name: session.name().to_owned(), schema, view, complete };
             return Ok((report, Vec::new(), top, Some(table)));

@@ -20,8 +20,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::BREAKDOWN_VALUES_MAX;
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View,
-    ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, Facet, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind,
+    View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -154,6 +154,8 @@ struct ViewAsked {
     stack: Option<String>,
     buckets: Option<usize>,
     top: Option<usize>,
+    #[serde(default)]
+    facets: bool,
 }
 
 pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
@@ -173,13 +175,18 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let begun = Instant::now();
         store.refresh();
         let stack = stack(&store.schema(), stacked.as_deref()).map_err(|_| ViewError::Cancelled)?;
-        let wanted = ViewParts { top, buckets, stack };
+        let wanted = ViewParts { top, buckets, stack, facets: asked.facets };
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, (stack, &store.schema()), complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
-            value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-            value.answer.numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
+            let ViewAnswer { panels, facets, numbers, number_facets, .. } = &mut value.answer;
+            panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+            let lists = facets.iter_mut().flat_map(|Facet { panel, chosen, excluded }| [&mut panel.rows, chosen, excluded]);
+            lists.for_each(|list| list.truncate(rows));
+            for numbers in [numbers, number_facets] {
+                numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
+            }
         };
         Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };
@@ -198,6 +205,8 @@ struct PanelQuery {
     #[serde(default)]
     offset: usize,
     limit: Option<usize>,
+    #[serde(default)]
+    facets: bool,
 }
 
 pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
@@ -208,8 +217,12 @@ pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, b
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
-        let look = look.view(&asked_of, store)?;
-        let mut panel = match panel_column(&store.schema(), &asked.field).map_err(|_| ViewError::Cancelled)? {
+        let mut look = look.view(&asked_of, store)?;
+        let column = panel_column(&store.schema(), &asked.field).map_err(|_| ViewError::Cancelled)?;
+        if asked.facets {
+            look = look.without_choices(column);
+        }
+        let mut panel = match column {
             Some(column) => store.panel(&look, column, &wanted, control),
             None => store.statuses(&look, &wanted, control),
         }?;
@@ -270,7 +283,7 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester,
     let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
     let (a, b) = (QueuedView::new(&session, asked.a)?, QueuedView::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class };
+    let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class, facets: false };
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {

@@ -262,7 +262,7 @@ async fn histogram(
         return Err(ApiError::bad_request("a histogram has at least one bucket"));
     }
     let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
-    let wanted = ViewParts { top: 0, buckets: buckets.min(most), stack: Stack::Class };
+    let wanted = ViewParts { top: 0, buckets: buckets.min(most), stack: Stack::Class, facets: false };
     let ask = move |store: &RowStore, control: &Control| {
         let mut histogram = store.view(&view, &wanted, control)?.histogram;
         Ok(capped_json(&mut histogram, 0, |_, _| {}))

@@ -4,6 +4,7 @@
 mod access;
 mod common;
 mod discard;
+mod facets;
 mod openapi;
 mod render;
 mod socket;

@@ -34,7 +34,7 @@ fn each_route_is_in_the_openapi_file_and_the_other_way_round() {
 }
 
 /// A server that has all routes, and the folder of its store and templates.
-fn server() -> (Running, TempDir) {
+pub(crate) fn server() -> (Running, TempDir) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let store = Store::init(&StoreSettings::new(folder.path()), None, None).expect("a new store");
     let mut config = config(Duration::from_secs(60));
@@ -43,7 +43,7 @@ fn server() -> (Running, TempDir) {
 }
 
 /// The body of an answer, as JSON.
-fn answer(server: &Running, request: &str) -> Value {
+pub(crate) fn answer(server: &Running, request: &str) -> Value {
     let answer = ask(&server.url, request, "");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{request}: {error}: {head}"))
@@ -121,6 +121,7 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Session", "post", "/api/sessions/{id}/cancel", String::new()),
         ("Tried", "post", "/api/sessions/{id}/format/try", json!({"format": "combined", "lines": [LOG]}).to_string()),
         ("View", "post", "/api/sessions/{id}/view", "{}".to_owned()),
+        ("View", "post", "/api/sessions/{id}/view", json!({"facets": true, "where": "status != 500 and path = /a"}).to_string()),
         ("Panel", "post", "/api/sessions/{id}/panel", json!({"field": "path", "search": "a"}).to_string()),
         ("Rows", "post", "/api/sessions/{id}/rows", "{}".to_owned()),
         ("Comparison", "post", "/api/sessions/{id}/compare", json!({"a": {}, "b": {"where": "status = 500"}}).to_string()),

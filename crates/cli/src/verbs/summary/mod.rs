@@ -194,7 +194,7 @@ impl<'a> SummarizedFile<'a> {
         // process.
         let control = if control.stopped() { Control::default() } else { control.clone() };
         let top = if asked.question.is_some() { 0 } else { usize::from(asked.top) };
-        let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class };
+        let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class, facets: false };
         let viewed = match store.view(&view, &wanted, &control) {
             Ok(viewed) => viewed,
             Err(error) => return failed(&error, &control),

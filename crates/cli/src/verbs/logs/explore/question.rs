@@ -118,7 +118,7 @@ impl Question {
                 Ok(LogsAnswer::Explain(explained))
             }
             Self::Compare(a, b) => {
-                let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class };
+                let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class, facets: false };
                 store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
             }
             Self::Rates { by, limits } => store.rates(within, *by, top, limits, control).map(LogsAnswer::Rates),
