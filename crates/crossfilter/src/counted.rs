@@ -7,6 +7,7 @@ use crate::page::Share;
 use crate::plan::{ViewPlan, week_hours};
 use crate::segment::Segment;
 use crate::series::ViewSeries;
+use crate::sorted::{OrderedRows, RowOrder};
 use crate::sparse_counts::SparseCounts;
 use crate::store::{RowStore, Snapshot, lock};
 use crate::sums::{Distributions, Scratch, Sums, count, count_one};
@@ -97,11 +98,13 @@ pub(crate) struct ViewCache {
     views: Vec<(ViewKey, Arc<CountedViews>)>,
     /// Positions of the rows of the view whose pages were asked for last, with their generation.
     shares: Option<(View, u64, Arc<Vec<Share>>)>,
+    /// The first rows of the order whose pages were asked for last, with their generation.
+    ordered: Option<(View, RowOrder, u64, Arc<OrderedRows>)>,
 }
 
 impl ViewCache {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: None }
+        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: None, ordered: None }
     }
 
     pub(crate) fn bytes_max(&self) -> u64 {
@@ -126,9 +129,11 @@ impl ViewCache {
 
     pub(crate) fn bytes(&self) -> u64 {
         let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
-        let asked = self.shares.iter().map(|(view, ..)| view).chain(self.views.iter().map(|(key, _)| &key.view));
+        let ordered = self.ordered.as_ref().map_or(0, |(.., ordered)| ordered.bytes());
+        let of_pages = self.shares.iter().map(|(view, ..)| view).chain(self.ordered.iter().map(|(view, ..)| view));
+        let asked = of_pages.chain(self.views.iter().map(|(key, _)| &key.view));
         let filters: u64 = asked.map(|view| view.filter.bytes(0)).sum();
-        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + filters + shares as u64
+        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + filters + (shares + ordered) as u64
     }
 
     pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {
@@ -138,6 +143,16 @@ impl ViewCache {
 
     pub(crate) fn keep_shares(&mut self, view: View, generation: u64, shares: &Arc<Vec<Share>>) {
         self.shares = Some((view, generation, Arc::clone(shares)));
+        self.trim();
+    }
+
+    pub(crate) fn ordered(&self, view: &View, order: RowOrder, generation: u64) -> Option<Arc<OrderedRows>> {
+        let is_it = |(of, by, at, _): &&(View, RowOrder, u64, Arc<OrderedRows>)| *at == generation && *by == order && of == view;
+        self.ordered.as_ref().filter(is_it).map(|(.., ordered)| Arc::clone(ordered))
+    }
+
+    pub(crate) fn keep_ordered(&mut self, view: View, order: RowOrder, generation: u64, ordered: &Arc<OrderedRows>) {
+        self.ordered = Some((view, order, generation, Arc::clone(ordered)));
         self.trim();
     }
 
@@ -155,6 +170,9 @@ impl ViewCache {
     }
 
     fn trim(&mut self) {
+        if self.bytes() > self.bytes_max() {
+            self.ordered = None;
+        }
         if self.bytes() > self.bytes_max() {
             self.shares = None;
         }

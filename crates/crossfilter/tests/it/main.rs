@@ -11,6 +11,7 @@ mod memory;
 mod naive;
 mod page;
 mod rates;
+mod sorted;
 mod suggest;
 mod table;
 mod turns;
