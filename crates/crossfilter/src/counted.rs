@@ -96,15 +96,19 @@ pub(crate) struct ViewCache {
     /// Bytes of these that are lent to others for a time.
     lent: Arc<AtomicU64>,
     views: Vec<(ViewKey, Arc<CountedViews>)>,
-    /// Positions of the rows of the view whose pages were asked for last, with their generation.
-    shares: Option<(View, u64, Arc<Vec<Share>>)>,
+    /// Positions of the rows of the views whose pages were asked for last, with their generation:
+    /// of one, and of a search in it.
+    shares: Vec<(View, u64, Arc<Vec<Share>>)>,
     /// The first rows of the order whose pages were asked for last, with their generation.
     ordered: Option<(View, RowOrder, u64, Arc<OrderedRows>)>,
 }
 
+/// Views whose rows' positions are remembered.
+const SHARES_KEPT_MAX: usize = 2;
+
 impl ViewCache {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: None, ordered: None }
+        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: Vec::new(), ordered: None }
     }
 
     pub(crate) fn bytes_max(&self) -> u64 {
@@ -128,7 +132,7 @@ impl ViewCache {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
+        let shares: usize = self.shares.iter().map(|(.., shares)| shares.capacity() * size_of::<Share>()).sum();
         let ordered = self.ordered.as_ref().map_or(0, |(.., ordered)| ordered.bytes());
         let of_pages = self.shares.iter().map(|(view, ..)| view).chain(self.ordered.iter().map(|(view, ..)| view));
         let asked = of_pages.chain(self.views.iter().map(|(key, _)| &key.view));
@@ -138,11 +142,13 @@ impl ViewCache {
 
     pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {
         let is_it = |(of, at, _): &&(View, u64, Arc<Vec<Share>>)| *at == generation && of == view;
-        self.shares.as_ref().filter(is_it).map(|(_, _, shares)| Arc::clone(shares))
+        self.shares.iter().find(is_it).map(|(.., shares)| Arc::clone(shares))
     }
 
     pub(crate) fn keep_shares(&mut self, view: View, generation: u64, shares: &Arc<Vec<Share>>) {
-        self.shares = Some((view, generation, Arc::clone(shares)));
+        self.shares.retain(|(of, at, _)| *at == generation && *of != view);
+        self.shares.truncate(SHARES_KEPT_MAX - 1);
+        self.shares.insert(0, (view, generation, Arc::clone(shares)));
         self.trim();
     }
 
@@ -173,9 +179,7 @@ impl ViewCache {
         if self.bytes() > self.bytes_max() {
             self.ordered = None;
         }
-        if self.bytes() > self.bytes_max() {
-            self.shares = None;
-        }
+        while self.bytes() > self.bytes_max() && self.shares.pop().is_some() {}
         while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max() && !self.views.is_empty()) {
             self.views.remove(0);
         }

@@ -103,6 +103,16 @@ impl RowPosition {
     }
 }
 
+impl RowPosition {
+    /// The inverse of its text.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let (input, offset) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (segment, row) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().is_none().then_some(Self { input, offset, segment, row })
+    }
+}
+
 impl fmt::Display for RowPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}.{}", self.input, self.offset, self.segment, self.row)
@@ -168,6 +178,10 @@ impl SortKey {
 }
 
 impl OrderedRows {
+    pub(crate) fn rows(&self) -> &[RowPosition] {
+        &self.rows
+    }
+
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.rows.capacity() * size_of::<RowPosition>()

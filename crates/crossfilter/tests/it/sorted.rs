@@ -4,7 +4,7 @@ use crate::log::{Plain, Random, Setup, State, format, text_of};
 use crate::naive;
 use rorqual_accesslog::filter::Filter;
 use rorqual_crossfilter::limits::{SORT_TEXT_BYTES_MAX, SORTED_ROWS_MAX};
-use rorqual_crossfilter::{RowOrder, RowStore, SortedPage, View};
+use rorqual_crossfilter::{FindTarget, FindWanted, RowOrder, RowStore, SortedPage, View};
 use rorqual_pipe::Control;
 use std::cmp::Ordering;
 
@@ -180,7 +180,62 @@ fn texts_that_differ_beyond_the_bytes_that_are_compared_are_told() {
     assert!(!of(&with_paths(&["", "b"]), 2).exact, "one is no longer than what is compared");
 }
 
-/// Rows are the same whatever rows come later, and a question that is stopped has no answer.
+#[test]
+fn the_next_and_the_previous_row_that_is_looked_for() {
+    let rows = rows(3_000);
+    let is_sought = |row: &Plain| !row.rejected() && row.status == 500 && row.method == "HEAD";
+    let setups = [
+        Setup { segment_rows: 70, ..Setup::default() },
+        Setup { threads: 3, segment_rows: 400, ..Setup::default() },
+        Setup { threads: 2, segment_rows: 90, memory_bytes: 128 << 10, spill_bytes: Some(1 << 30) },
+    ];
+    for setup in setups {
+        let store = setup.record(text_of(&rows));
+        let view = View { filter: Filter::parse("not status = 404").expect("a filter"), ..View::default() };
+        let schema = store.schema();
+        for by in [None, Some("bytes"), Some("path")] {
+            let order = by.map(|field| RowOrder::named(&schema, field, true).expect("a field of logs"));
+            let meant = rows.iter().filter(|row| row.rejected() || row.status != 404);
+            let expected = by.map_or_else(|| meant.clone().collect(), |field| sorted(meant.clone(), field, true));
+            let find = |target: FindTarget, from, backwards| {
+                let wanted = FindWanted { view: &view, order, target, from, backwards };
+                store.find(&wanted, &Control::default()).expect("nobody cancels")
+            };
+            let sought = || FindTarget::Filter(Filter::parse("status = 500 and method = HEAD").expect("a filter"));
+            let next = |at: usize| (at + 1..expected.len()).find(|at| is_sought(expected[*at])).map(|at| at as u64);
+            let previous = |at: usize| (0..at).rev().find(|at| is_sought(expected[*at])).map(|at| at as u64);
+            for at in [0, 1, 500, 1_234, expected.len() - 1] {
+                assert_eq!(find(sought(), Some(at as u64), false), next(at), "{by:?} {at} {setup:?}");
+                assert_eq!(find(sought(), Some(at as u64), true), previous(at), "{by:?} {at} {setup:?}");
+            }
+            assert_eq!(find(sought(), None, false), (0..expected.len()).find(|at| is_sought(expected[*at])).map(|at| at as u64));
+            assert_eq!(find(sought(), None, true), previous(expected.len()));
+            assert_eq!(find(sought(), Some(1 << 40), false), None);
+            // Rows by their names.
+            let shown = |at: u64| match order {
+                None => store.page(&view, at, 1, None, &Control::default()).expect("nobody cancels").rows.remove(0).place,
+                Some(order) => {
+                    let page = store.sorted_page((&view, order), at, 1, None, &Control::default()).expect("nobody cancels");
+                    page.page.rows[0].place.clone()
+                }
+            };
+            let others = store.page(
+                &View { filter: Filter::parse("status = 404").expect("a filter"), ..View::default() },
+                0,
+                1,
+                None,
+                &Control::default(),
+            );
+            let other = others.expect("nobody cancels").rows.remove(0).place;
+            let marked =
+                || FindTarget::Places(vec![shown(700), other.clone(), shown(20), "0.1.2".to_owned(), "9.9.9999.9".to_owned()]);
+            let found = [(None, false), (Some(20), false), (Some(700), false), (None, true), (Some(700), true), (Some(20), true)]
+                .map(|(from, backwards)| find(marked(), from, backwards));
+            assert_eq!(found, [Some(20), Some(700), None, Some(700), Some(20), None], "{by:?}");
+        }
+    }
+}
+
 #[test]
 fn a_stopped_question_ends() {
     let store = Setup { segment_rows: 500, ..Setup::default() }.record(text_of(&rows(3_000)));
