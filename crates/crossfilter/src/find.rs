@@ -1,4 +1,4 @@
-//! Where the next row is that meets a condition, among the rows of a view in their order.
+//! The next row that meets a condition, among the rows of a view in their order.
 
 use crate::limits::SORTED_ROWS_MAX;
 use crate::page::Share;
@@ -30,9 +30,9 @@ pub struct FindWanted<'a> {
 /// Rows that are looked for.
 #[derive(Debug, Clone)]
 pub enum FindTarget {
-    /// Those that meet it.
+    /// Rows that meet it.
     Filter(Filter),
-    /// Those with these [`place`](crate::PageRow::place)s.
+    /// Rows with these [`place`](crate::PageRow::place)s.
     Places(Vec<String>),
 }
 

@@ -205,8 +205,8 @@ impl RowStore {
         Ok(&open[open.len() - 1])
     }
 
-    /// Runs that have rows of the view, in the order of the inputs; counted where they are not known
-    /// from the page before.
+    /// Runs that have rows of the view, in the order of the inputs; counted where they are not
+    /// known from the page before.
     pub(crate) fn shares_of(
         &self,
         view: &View,

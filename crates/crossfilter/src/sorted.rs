@@ -1,7 +1,8 @@
 //! Rows of a view in the order of a column: the first ones of it, whatever the number of rows.
 //!
-//! Threads go through the segments and share one list of the rows that come first. Once it is full,
-//! its last row tells which rows, and of columns of numbers which segments, can't be in it any more.
+//! Threads go through the segments and share one list of the rows that come first. Once it is
+//! full, its last row tells which rows can't be in it any more, and of columns of numbers which
+//! segments.
 
 use crate::columns::{PATH, QUERY, STATUS, TIME, number_source, source};
 use crate::dictionary::{DictionaryTables, NONE, OTHERS, derive};
@@ -270,7 +271,7 @@ impl RowStore {
     }
 }
 
-/// What threads share that look for the first rows of an order.
+/// State that threads share which look for the first rows of an order.
 struct RowSorter<'a> {
     store: &'a RowStore,
     plan: ViewPlan,
