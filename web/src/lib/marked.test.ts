@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findFilter, isPlace, marksMax, needlesOf, parts, turnedMark } from './marked'
+import { findFilter, isPlace, marksMax, needlesOf, parts, pieces, turnedMark } from './marked'
 
 test('a mark comes and goes, and there are not too many', () => {
   expect(turnedMark([], '0.0.0.1')).toEqual(['0.0.0.1'])
@@ -49,4 +49,35 @@ test('every second part of a text is a match', () => {
   ).toEqual(['a', 'X', 'b', 'Y', 'a'])
   expect(parts('İstanbul bul', [{ text: 'bul', exact: false }]).join('')).toBe('İstanbul bul')
   expect(parts('text', [{ text: '', exact: false }])).toEqual(['text'])
+})
+
+test('a line is cut into what it is made of, and at its matches', () => {
+  const line = '192.0.2.1 - [01/Jan/2025:08:00:00 +0000] "GET /a 1" 200 12.5'
+  const said = (line: string, text: string) =>
+    pieces(line, [{ text, exact: false }]).map(
+      ({ text, kind, found }) => `${found ? '*' : ''}${kind ?? '-'}:${text}`,
+    )
+  expect(said(line, '1" 20')).toEqual([
+    '-:192.0.2.1 - ',
+    'time:[01/Jan/2025:08:00:00 +0000]',
+    '-: ',
+    'text:"GET /a ',
+    '*text:1"',
+    '*-: ',
+    '*number:20',
+    'number:0',
+    '-: ',
+    'number:12.5',
+  ])
+  expect(said('{"a b": "c\\"d", "n":-7}', 'x')).toEqual([
+    '-:{',
+    'key:"a b":',
+    '-: ',
+    'text:"c\\"d"',
+    '-:, ',
+    'key:"n":',
+    'number:-7',
+    '-:}',
+  ])
+  expect(said('', 'x')).toEqual([])
 })

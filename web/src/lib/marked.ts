@@ -45,14 +45,14 @@ function plainOf(pattern: string): string | null {
   return /[\\.+*?()|[\]{}^$]/.test(bare) ? null : pattern.replace(/\\(.)/g, '$1')
 }
 
-/** Parts of a text, of which every second one is a match; the first may be empty. */
-export function parts(text: string, needles: Needle[]): string[] {
+/** Where a text has what is looked for: start and end of each match. */
+function matches(text: string, needles: Needle[]): [number, number][] {
   const wanted = needles.filter((needle) => needle.text !== '')
-  if (wanted.length === 0) return [text]
+  if (wanted.length === 0) return []
   const lower = text.toLowerCase()
   // Some letters change their length: then the places in both texts are not the same.
   const same = lower.length === text.length
-  const all: string[] = []
+  const all: [number, number][] = []
   let at = 0
   while (at < text.length) {
     let next: [number, number] | null = null
@@ -61,8 +61,50 @@ export function parts(text: string, needles: Needle[]): string[] {
       if (from >= 0 && (next === null || from < next[0])) next = [from, from + needle.length]
     }
     if (next === null) break
-    all.push(text.slice(at, next[0]), text.slice(next[0], next[1]))
+    all.push(next)
     at = next[1]
   }
-  return [...all, text.slice(at)]
+  return all
+}
+
+/** Parts of a text, of which every second one is a match; the first may be empty. */
+export function parts(text: string, needles: Needle[]): string[] {
+  const cuts = [0, ...matches(text, needles).flat(), text.length]
+  return cuts.slice(1).map((end, index) => text.slice(cuts[index], end))
+}
+
+/** Part of a line, and what it is in most formats. */
+export interface Piece {
+  text: string
+  kind: 'key' | 'text' | 'number' | 'time' | null
+  found: boolean
+}
+
+/** A text in quotes with the colon after a key, a time in brackets, a number by itself. */
+const syntax = /"(?:[^"\\]|\\.)*"(\s*:)?|\[[^\][]*\]|(?<![\w./-]|\d:)-?\d+(?:\.\d+)?(?![\w./-]|:\d)/g
+
+/** A line in the parts that logs and JSON are made of, cut where a match begins and ends. */
+export function pieces(line: string, needles: Needle[]): Piece[] {
+  const tokens = [...line.matchAll(syntax)].map((match): [number, number, Piece['kind']] => {
+    const [text, colon] = match
+    const first = text.charAt(0)
+    const kind = first === '"' ? (colon === undefined ? 'text' : 'key') : first === '[' ? 'time' : 'number'
+    return [match.index, match.index + text.length, kind]
+  })
+  const found = matches(line, needles)
+  const cuts = [0, ...found.flat(), ...tokens.flatMap(([from, to]) => [from, to]), line.length]
+  const ends = [...new Set(cuts)].sort((a, b) => a - b)
+  // Both lists are in order: each is gone through once.
+  let [token, match] = [0, 0]
+  return ends.slice(1).map((end, index) => {
+    const from = ends[index] ?? 0
+    while ((tokens[token]?.[1] ?? Infinity) <= from) token++
+    while ((found[match]?.[1] ?? Infinity) <= from) match++
+    const isIn = (part: readonly [number, ...unknown[]] | undefined) => part !== undefined && part[0] <= from
+    return {
+      text: line.slice(from, end),
+      kind: isIn(tokens[token]) ? (tokens[token]?.[2] ?? null) : null,
+      found: isIn(found[match]),
+    }
+  })
 }
