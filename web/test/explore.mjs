@@ -561,6 +561,251 @@ const steps = {
     await grid.getByRole('columnheader', { name: 'took' }).waitFor()
   },
 
+  async 'the lines are sorted by any column; the address has it, and Back undoes it'(page) {
+    await clearView(page)
+    const grid = at(page, 'grid')
+    await grid.scrollIntoViewIfNeeded()
+    const head = (name) => grid.getByRole('columnheader', { name, exact: true })
+    const shown = async (column, most = 12) => {
+      await page.waitForFunction(() => !/·/.test(document.querySelector('[data-testid=grid]').textContent))
+      const cells = await page.$$eval(`[id^=cell-][id$="-${column}"]`, (all) =>
+        all.map((cell) => [Number(cell.id.split('-')[1]), cell.textContent]),
+      )
+      return cells
+        .sort((a, b) => a[0] - b[0])
+        .slice(0, most)
+        .map(([, text]) => text)
+    }
+    const column = async (name) => {
+      const heads = await grid.getByRole('columnheader').allTextContents()
+      return heads.findIndex((text) => text.replace(/[▼▲]/g, '').trim() === name) - 1
+    }
+    const clients = await column('client')
+    const sorted = (direction) =>
+      rows
+        .map(({ client }, index) => ({ client, index }))
+        .sort(
+          (a, b) =>
+            direction * (Number(a.client > b.client) - Number(a.client < b.client)) || a.index - b.index,
+        )
+    await head('client').getByRole('button').click()
+    await grid.locator('[aria-sort=descending]', { hasText: 'client' }).waitFor()
+    assert.deepEqual(
+      await shown(clients),
+      sorted(-1)
+        .slice(0, 12)
+        .map(({ client }) => client),
+    )
+    assert.match(page.url(), /order=-client/)
+    assert.match(
+      await at(page, 'lines-range').textContent(),
+      /of the first 10,000 of 20,000, by client, Z to A/,
+    )
+    await accessible(page)
+    await shoot(page, 'sorted', { about: 'lines' })
+    // Lines of the same client are in the order of the log.
+    await grid.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Space')
+    assert.equal(await at(page, 'line-detail').locator('.line').textContent(), rows[sorted(-1)[0].index].line)
+    await page.keyboard.press('Escape')
+    // By keyboard: above the first line are the heads.
+    for (let i = 0; i < clients; i++) await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await grid.locator('[aria-sort=ascending]', { hasText: 'client' }).waitFor()
+    assert.deepEqual(
+      await shown(clients),
+      sorted(1)
+        .slice(0, 12)
+        .map(({ client }) => client),
+    )
+    // The end of the order that is shown.
+    await grid.focus()
+    await page.keyboard.press('G')
+    await page.locator('#cell-9999-0').waitFor()
+    await page.waitForFunction(
+      (text) => document.getElementById('cell-9999-1')?.textContent === text,
+      sorted(1)[9999].client,
+    )
+    // A link has it, and Back undoes it.
+    await page.reload()
+    await settled(page)
+    await grid.locator('[aria-sort=ascending]', { hasText: 'client' }).waitFor()
+    await page.goBack()
+    await grid.locator('[aria-sort=descending]', { hasText: 'client' }).waitFor()
+    await page.goBack()
+    await grid.locator('[aria-sort]').waitFor({ state: 'detached' })
+    assert.deepEqual(
+      await shown(clients),
+      rows.slice(0, 12).map(({ client }) => client),
+    )
+    // Numbers, in a view: the largest first.
+    await type(page, 'status = 404')
+    await head('bytes').getByRole('button').click()
+    await grid.locator('[aria-sort=descending]', { hasText: 'bytes' }).waitFor()
+    const largest = select(rows, (row) => row.status === 404)
+      .map((row, index) => ({ row, index }))
+      .sort((a, b) => b.row.bytes - a.row.bytes || a.index - b.index)
+    await grid.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Space')
+    await page.waitForFunction(
+      (line) => document.querySelector('[data-testid=line-detail] .line')?.textContent === line,
+      largest[0].row.line,
+    )
+    await grid.focus()
+    await page.keyboard.press('Escape')
+    await clearView(page)
+  },
+
+  async 'around a line: its half minutes, and its client; Back is undo'(page) {
+    const grid = at(page, 'grid')
+    await grid.scrollIntoViewIfNeeded()
+    await at(page, 'grid').focus()
+    await page.keyboard.press('Home')
+    for (let i = 0; i < 700; i += 100) await page.keyboard.press('PageDown')
+    await page.keyboard.press('Space')
+    await at(page, 'line-detail').waitFor()
+    await page.waitForFunction(() => !/·/.test(document.querySelector('[data-testid=grid]').textContent))
+    const line = await at(page, 'line-detail').locator('.line').textContent()
+    const row = rows.find((row) => row.line === line)
+    const near = (other) => other.time >= Math.floor(row.time) - 30 && other.time < Math.floor(row.time) + 31
+    await at(page, 'line-detail').getByRole('button', { name: '± 30 s', exact: true }).click()
+    await expectMatching(page, near)
+    // The line is there, opened, in its place.
+    await page.waitForFunction(
+      (line) => document.querySelector('[data-testid=line-detail] .line')?.textContent === line,
+      line,
+    )
+    const place = select(rows, near).findIndex((other) => other.line === line)
+    assert.equal(await grid.getAttribute('aria-activedescendant'), `cell-${place}-0`)
+    await shoot(page, 'around', { about: 'line-detail' })
+    await at(page, 'line-detail').getByRole('button', { name: 'same client' }).click()
+    await expectMatching(page, (other) => near(other) && other.client === row.client)
+    await page.keyboard.press('u')
+    await expectMatching(page, near)
+    await page.keyboard.press('u')
+    await expectMatching(page, anyRow)
+  },
+
+  async 'lines are marked, found and copied as JSON; the address has the marks; wrapped'(page) {
+    await clearView(page)
+    const grid = at(page, 'grid')
+    await grid.scrollIntoViewIfNeeded()
+    await grid.focus()
+    const isAt = (row) =>
+      page.waitForFunction(
+        (row) =>
+          document
+            .querySelector('[data-testid=grid]')
+            .getAttribute('aria-activedescendant')
+            .startsWith(`cell-${row}-`),
+        row,
+      )
+    const loaded = () =>
+      page.waitForFunction(() => !/·/.test(document.querySelector('[data-testid=grid]').textContent))
+    await page.keyboard.press('Home')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await loaded()
+    await page.keyboard.press('b')
+    await page.getByText('Line marked.').waitFor({ state: 'attached' })
+    await page.keyboard.press('End')
+    await loaded()
+    await page.keyboard.press('b')
+    await page.waitForFunction(() => document.querySelector('[data-testid=marks]')?.textContent === '2 marks')
+    assert.equal(await grid.locator('.row.marked').count(), 1)
+    await page.keyboard.press(',')
+    await isAt(2)
+    await page.keyboard.press(',')
+    await page.getByText('No marked line above.').waitFor({ state: 'attached' })
+    // In another order and view they are the same lines.
+    await page.keyboard.press('.')
+    await isAt(rows.length - 1)
+    await page.reload()
+    await settled(page)
+    await page.waitForFunction(() => document.querySelector('[data-testid=marks]')?.textContent === '2 marks')
+    const { client } = rows[2]
+    await type(page, `client = ${client}`)
+    await grid.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('.')
+    const own = select(rows, (row) => row.client === client)
+    const second = own.indexOf(rows[2])
+    if (second > 0) await isAt(second)
+    await page.goBack()
+    await settled(page)
+    assert.equal(await at(page, 'marks').textContent(), '2 marks')
+    await accessible(page)
+    await shoot(page, 'marked', { about: 'lines' })
+    await page.getByRole('button', { name: 'Remove all marks' }).click()
+    await at(page, 'marks').waitFor({ state: 'detached' })
+
+    // A text: forwards and backwards, and it stands out.
+    await grid.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('h')
+    await at(page, 'find-text').fill('CHECKOUT')
+    await page.keyboard.press('Enter')
+    const hits = rows
+      .flatMap((row, index) => (/checkout/i.test(row.line) ? [index] : []))
+      .filter((index) => index > 0)
+    await isAt(hits[0])
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('n')
+    await isAt(hits[1])
+    await page.keyboard.press('N')
+    await isAt(hits[0])
+    assert.equal(
+      await grid.locator(`#cell-${hits[0]}-0`).locator('xpath=..').locator('mark').first().textContent(),
+      'checkout',
+    )
+    await page.keyboard.press('Space')
+    await at(page, 'line-detail').locator('.line mark').first().waitFor()
+    await accessible(page)
+    await shoot(page, 'found', { about: 'line-detail' })
+    await grid.focus()
+    await page.keyboard.press('C')
+    await page.getByText('Copied as JSON.').waitFor({ state: 'attached' })
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))
+    assert.equal(copied.line, rows[hits[0]].line)
+    assert.equal(copied.client, rows[hits[0]].client)
+    assert.equal(copied.status, rows[hits[0]].status)
+    await page.keyboard.press('Escape')
+    await at(page, 'find-text').fill('')
+
+    // Wrapped lines are whole, and the cursor stays in sight down to the last one.
+    await grid.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('w')
+    const cut = () =>
+      page.$$eval(
+        '.row:not(.head) .cell',
+        (all) => all.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length,
+      )
+    await loaded()
+    assert.equal(await cut(), 0)
+    for (const key of ['PageDown', 'ArrowDown', 'PageDown', 'End', 'ArrowUp', 'PageUp', 'k']) {
+      await page.keyboard.press(key)
+      await loaded()
+      await page.waitForFunction(() => {
+        const grid = document.querySelector('[data-testid=grid]')
+        const row = document.getElementById(grid.getAttribute('aria-activedescendant'))?.parentElement
+        if (!row) return false
+        const [inner, outer] = [row.getBoundingClientRect(), grid.getBoundingClientRect()]
+        return inner.top >= outer.top && inner.bottom <= outer.bottom + 1
+      })
+    }
+    await accessible(page)
+    await shoot(page, 'wrapped', { about: 'lines' })
+    await page.reload()
+    await settled(page)
+    assert.equal(await page.getByRole('button', { name: 'Wrap' }).getAttribute('aria-pressed'), 'true')
+    await page.getByRole('button', { name: 'Wrap' }).click()
+    assert.ok((await cut()) > 0)
+  },
+
   async 'unusual spans are named unasked; a press on one zooms to it and explains it'(page) {
     await clearView(page)
     await page.evaluate(() => scrollTo(0, 0))

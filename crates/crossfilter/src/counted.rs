@@ -8,6 +8,7 @@ use crate::page::Share;
 use crate::plan::{ViewPlan, week_hours};
 use crate::segment::Segment;
 use crate::series::ViewSeries;
+use crate::sorted::{OrderedRows, RowOrder};
 use crate::sparse_counts::SparseCounts;
 use crate::store::{RowStore, Snapshot, lock};
 use crate::sums::{Distributions, Scratch, Sums, count, count_one};
@@ -100,13 +101,19 @@ pub(crate) struct ViewCache {
     /// Bytes of these that are lent to others for a time.
     lent: Arc<AtomicU64>,
     views: Vec<(ViewKey, Arc<CountedViews>)>,
-    /// Positions of the rows of the view whose pages were asked for last, with their generation.
-    shares: Option<(View, u64, Arc<Vec<Share>>)>,
+    /// Positions of the rows of the views whose pages were asked for last, with their generation:
+    /// of one, and of a search in it.
+    shares: Vec<(View, u64, Arc<Vec<Share>>)>,
+    /// The first rows of the order whose pages were asked for last, with their generation.
+    ordered: Option<(View, RowOrder, u64, Arc<OrderedRows>)>,
 }
+
+/// Views whose rows' positions are remembered.
+const SHARES_KEPT_MAX: usize = 2;
 
 impl ViewCache {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: None }
+        Self { bytes_max, lent: Arc::default(), views: Vec::new(), shares: Vec::new(), ordered: None }
     }
 
     pub(crate) fn bytes_max(&self) -> u64 {
@@ -130,19 +137,33 @@ impl ViewCache {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
-        let asked = self.shares.iter().map(|(view, ..)| view).chain(self.views.iter().map(|(key, _)| &key.view));
+        let shares: usize = self.shares.iter().map(|(.., shares)| shares.capacity() * size_of::<Share>()).sum();
+        let ordered = self.ordered.as_ref().map_or(0, |(.., ordered)| ordered.bytes());
+        let of_pages = self.shares.iter().map(|(view, ..)| view).chain(self.ordered.iter().map(|(view, ..)| view));
+        let asked = of_pages.chain(self.views.iter().map(|(key, _)| &key.view));
         let filters: u64 = asked.map(|view| view.filter.bytes(0)).sum();
-        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + filters + shares as u64
+        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + filters + (shares + ordered) as u64
     }
 
     pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {
         let is_it = |(of, at, _): &&(View, u64, Arc<Vec<Share>>)| *at == generation && of == view;
-        self.shares.as_ref().filter(is_it).map(|(_, _, shares)| Arc::clone(shares))
+        self.shares.iter().find(is_it).map(|(.., shares)| Arc::clone(shares))
     }
 
     pub(crate) fn keep_shares(&mut self, view: View, generation: u64, shares: &Arc<Vec<Share>>) {
-        self.shares = Some((view, generation, Arc::clone(shares)));
+        self.shares.retain(|(of, at, _)| *at == generation && *of != view);
+        self.shares.truncate(SHARES_KEPT_MAX - 1);
+        self.shares.insert(0, (view, generation, Arc::clone(shares)));
+        self.trim();
+    }
+
+    pub(crate) fn ordered(&self, view: &View, order: RowOrder, generation: u64) -> Option<Arc<OrderedRows>> {
+        let is_it = |(of, by, at, _): &&(View, RowOrder, u64, Arc<OrderedRows>)| *at == generation && *by == order && of == view;
+        self.ordered.as_ref().filter(is_it).map(|(.., ordered)| Arc::clone(ordered))
+    }
+
+    pub(crate) fn keep_ordered(&mut self, view: View, order: RowOrder, generation: u64, ordered: &Arc<OrderedRows>) {
+        self.ordered = Some((view, order, generation, Arc::clone(ordered)));
         self.trim();
     }
 
@@ -161,8 +182,9 @@ impl ViewCache {
 
     fn trim(&mut self) {
         if self.bytes() > self.bytes_max() {
-            self.shares = None;
+            self.ordered = None;
         }
+        while self.bytes() > self.bytes_max() && self.shares.pop().is_some() {}
         while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max() && !self.views.is_empty()) {
             self.views.remove(0);
         }

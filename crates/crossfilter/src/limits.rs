@@ -300,6 +300,21 @@ pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a line rebuilt in it: such texts together. A format may have any text between them.
 pub const PAGE_LINE_BYTES_MAX: usize = 40 << 10;
 
+/// Rows of an order that pages show: nobody reads on.
+pub const SORTED_ROWS_MAX: usize = 10_000;
+
+/// Rows that are put in order for the first pages.
+pub(crate) const SORTED_ROWS_FIRST: usize = 1_000;
+
+/// Bytes of a text that it is ordered by.
+pub const SORT_TEXT_BYTES_MAX: usize = 256;
+
+/// Memory of a row that is put in order: its place, also while lists are joined, and its text.
+const SORTED_ROW_BYTES: u64 = 3 * 40 + SORT_TEXT_BYTES_MAX as u64 + 80;
+
+// It takes the memory of sums and of rates, which are not asked at the same time.
+const _: () = assert!(SORTED_ROWS_MAX as u64 * SORTED_ROW_BYTES <= JOINED_BYTES + RATES_BYTES_MIN);
+
 /// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, out
 /// of the memory of a view's sums.
 pub const URL_PAIRS_MAX: usize = 1 << 17;

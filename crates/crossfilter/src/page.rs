@@ -10,6 +10,7 @@ use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS, derive};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment, unbiased};
+use crate::sorted::RowPosition;
 use crate::store::{RowStore, Snapshot, lock};
 use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
@@ -75,6 +76,8 @@ pub struct PageRow {
     pub flaw: Option<String>,
     /// It has no field.
     pub rejected: bool,
+    /// Name of the row, whatever the view and the order, for as long as the store has its rows.
+    pub place: String,
     /// The line rebuilt in its format, as [`LogFormat::line`] does; of a rejected one its first 1
     /// KiB.
     pub line: String,
@@ -137,9 +140,9 @@ impl OwnValue {
 
 /// Rows of a run that are in the view.
 pub(crate) struct Share {
-    run: InputRun,
-    segment: usize,
-    rows: u64,
+    pub(crate) run: InputRun,
+    pub(crate) segment: usize,
+    pub(crate) rows: u64,
 }
 
 impl RowStore {
@@ -158,15 +161,7 @@ impl RowStore {
     ) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
-        let known = lock(&self.kept).shares(view, snapshot.generation);
-        let shares = match known {
-            Some(shares) => shares,
-            None => {
-                let shares = Arc::new(self.shares(&snapshot, &plan, control)?);
-                lock(&self.kept).keep_shares(view.clone(), snapshot.generation, &shares);
-                shares
-            }
-        };
+        let shares = self.shares_of(view, &snapshot, &plan, control)?;
         let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
         let most = limit.min(PAGE_ROWS_MAX);
         let (mut before, mut open) = (0, Vec::new());
@@ -206,11 +201,27 @@ impl RowStore {
         let segment = &snapshot.segments[index];
         let mut list = Vec::new();
         plan.select(segment, self)?.list(&mut list);
-        open.push(OpenSegment { index, list, reader: RowReader::new(self, segment)? });
+        open.push(OpenSegment { index, list, reader: RowReader::new(self, index, segment)? });
         Ok(&open[open.len() - 1])
     }
 
-    /// Runs that have rows of the view, in the order of the inputs.
+    /// Runs that have rows of the view, in the order of the inputs; counted where they are not
+    /// known from the page before.
+    pub(crate) fn shares_of(
+        &self,
+        view: &View,
+        snapshot: &Snapshot,
+        plan: &ViewPlan,
+        control: &Control,
+    ) -> Result<Arc<Vec<Share>>, ViewError> {
+        if let Some(shares) = lock(&self.kept).shares(view, snapshot.generation) {
+            return Ok(shares);
+        }
+        let shares = Arc::new(self.shares(snapshot, plan, control)?);
+        lock(&self.kept).keep_shares(view.clone(), snapshot.generation, &shares);
+        Ok(shares)
+    }
+
     fn shares(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<Vec<Share>, ViewError> {
         let mut workers = vec![(); self.settings.threads];
         let mut shares = Vec::new();
@@ -260,8 +271,11 @@ fn count_run(bits: &Bits, run: &InputRun) -> usize {
 }
 
 /// All columns of a segment.
-struct RowReader<'a> {
+pub(crate) struct RowReader<'a> {
     store: &'a RowStore,
+    /// Number of the segment.
+    number: usize,
+    runs: &'a [InputRun],
     coded: Vec<Cow<'a, CodedColumnRef>>,
     /// Texts without a code of the coded columns that have some.
     uncoded: Vec<Option<PlainTexts>>,
@@ -269,13 +283,13 @@ struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    fn new(store: &'a RowStore, segment: &'a Segment) -> io::Result<Self> {
+    pub(crate) fn new(store: &'a RowStore, number: usize, segment: &'a Segment) -> io::Result<Self> {
         let spill = store.spill.as_ref();
         let ColumnCounts { coded, numbers } = segment.counts();
         let coded = (0..coded).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
         let uncoded = segment.plain_texts(spill)?;
         let numbers = (0..numbers).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
-        Ok(Self { store, coded, uncoded, numbers })
+        Ok(Self { store, number, runs: &segment.runs, coded, uncoded, numbers })
     }
 
     fn text(&self, column: usize, row: usize) -> String {
@@ -329,7 +343,7 @@ impl<'a> RowReader<'a> {
         Written { values, columns: self.store.own().cloned() }
     }
 
-    fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
+    pub(crate) fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
         let flaw = self.text(FLAW, row);
@@ -365,6 +379,7 @@ impl<'a> RowReader<'a> {
             // The first byte is the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
             rejected,
+            place: RowPosition::of(self.number, self.runs, row).to_string(),
             line: String::new(),
         };
         page_row.line = match format {

@@ -112,6 +112,9 @@ pub(crate) const PAGES_ASKING_MAX: usize = 64;
 /// Bytes of such a page's name.
 pub(crate) const PAGE_NAME_BYTES_MAX: usize = 64;
 
+/// Rows that are looked for by their names at a time.
+pub(crate) const FIND_PLACES_MAX: usize = 200;
+
 /// Rows of each table of a view, unless asked otherwise.
 pub(crate) const VIEW_ROWS: usize = 10;
 

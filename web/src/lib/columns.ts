@@ -1,10 +1,10 @@
 /** Columns of the table of lines: what they show, how wide they are, and what a press on a cell means. */
 
-import { ownColumns, tableColumns } from './fields'
+import { isNumeric, ownColumns, tableColumns } from './fields'
 import { clause, writtenField } from './filter'
 import { bytes, latency, visible } from './format'
 import { moment, type Span } from './histogram'
-import type { Row, TableValues } from './viewapi'
+import type { Row, RowOrder, TableValues } from './viewapi'
 
 const numbers = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 })
 const wholes = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
@@ -103,6 +103,46 @@ export function cellText(row: Row, field: string, zone: number): string {
   if (field === 'bytes') return bytes(Number(value))
   if (field === 'request_time' || field === 'upstream_time') return latency(Number(value))
   return visible(String(value))
+}
+
+const notInFile = ['row', 'place', 'line', 'rejected', 'zone_seconds', 'columns', 'flaw', 'time']
+
+/** A line as an object of what it has: of a table its columns. */
+export function jsonOf(row: Row): string {
+  if (tableColumns() !== null && row['rejected'] !== true) return row.line
+  const has = (value: unknown) => value !== null && value !== undefined && value !== ''
+  const own = Object.entries((row['columns'] as unknown as TableValues | undefined) ?? {})
+  const fields = Object.entries(row).filter(([name]) => !notInFile.includes(name))
+  const time = row.time === null ? [] : [['time', filterNumber(row.time, 'time')] as const]
+  const rest = [...fields, ...own, ['flaw', row.flaw] as const, ['line', row.line] as const]
+  return JSON.stringify(Object.fromEntries([...time, ...rest].filter(([, value]) => has(value))))
+}
+
+/** The span around a line. */
+export const aroundSeconds = 30
+export const spanAround = (time: number): Span => ({
+  from: Math.floor(time) - aroundSeconds,
+  to: Math.floor(time) + aroundSeconds + 1,
+})
+
+/** What the server has no order by: it follows from other columns. */
+const unsorted = ['class', 'hour', 'weekday']
+export const isSortable = (field: string) => !unsorted.includes(field) || ownOf(field) !== undefined
+
+/** The order after a press on the head of a column: the largest first, the smallest first, that of the log. */
+export function nextOrder(order: RowOrder | null, field: string): RowOrder | null {
+  if (order?.field !== field) return { field, descending: true }
+  return order.descending ? { field, descending: false } : null
+}
+
+/** An order in words. */
+export function orderText({ field, descending }: RowOrder): string {
+  const own = ownOf(field)
+  const title = allColumns().find((one) => one.field === field)?.title ?? field
+  const words = (most: string, least: string) => `by ${title}, ${descending ? most : least}`
+  if (own?.unit === 'time' || field === 'time') return words('latest first', 'earliest first')
+  const isNumber = own ? own.kind === 'number' : isNumeric(field)
+  return isNumber ? words('largest first', 'smallest first') : words('Z to A', 'A to Z')
 }
 
 export type Press = { term: { field: string; value: string } } | { text: string } | { span: Span } | null

@@ -19,6 +19,8 @@ const view: Place = {
     opened: ['#e'],
     roles: { 'a:b': 'severity', x: 'none' },
   },
+  order: { field: '-a & b', descending: false },
+  marks: ['0.1048576.0.7', '0.0.3.12'],
 }
 
 test('a place survives the address bar', () => {
@@ -26,6 +28,7 @@ test('a place survives the address bar', () => {
     nowhere,
     { ...nowhere, session: 'k3v9' },
     { ...nowhere, page: 'vitals' as const },
+    { ...nowhere, session: 'k3v9', order: { field: 'bytes', descending: true } },
     view,
   ]) {
     expect(readHash(writeHash(place))).toEqual(place)
@@ -42,7 +45,7 @@ test('a span that is none is no span', () => {
 })
 
 test('what nobody could have chosen is left out', () => {
-  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&of=path&a=/a&field=<i>&sort=trend&measure=`
+  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&of=path&a=/a&field=<i>&sort=trend&measure=&order=bytes&mark=<b>&mark=1.2`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
   expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
 })

@@ -3,9 +3,10 @@
 import { unarranged, type Arrangement } from './arrange'
 import { unique } from './filter'
 import type { Span } from './histogram'
+import { isPlace, marksMax } from './marked'
 import { metricsNamed, sortNamed } from './metrics'
 import { roles, type Role } from './roles'
-import type { Metric, SortMetric } from './viewapi'
+import type { Metric, RowOrder, SortMetric } from './viewapi'
 import { wishes, type Wish } from './ways'
 
 /** What is open between histogram and panels. */
@@ -57,6 +58,10 @@ export interface Place {
   metrics: Metrics
   /** Columns of a table as the reader arranged them. */
   columns: Arrangement
+  /** The order of the lines; null is that of the log. */
+  order: RowOrder | null
+  /** Lines that the reader marked. */
+  marks: string[]
 }
 
 export const nowhere: Place = {
@@ -72,6 +77,8 @@ export const nowhere: Place = {
   rates: { by: 'client', limit: null },
   metrics: { field: null, sort: 'hits', show: null, measure: null },
   columns: unarranged,
+  order: null,
+  marks: [],
 }
 
 const pages: Page[] = ['vitals', 'connection']
@@ -104,7 +111,16 @@ export function readHash(hash: string): Place {
     rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
     metrics: readMetrics(fields),
     columns: readColumns(fields),
+    order: readOrder(fields.get('order')),
+    marks: unique(fields.getAll('mark').filter(isPlace)).slice(0, marksMax),
   }
+}
+
+/** `-bytes` is the largest first, and `.bytes` the smallest. */
+function readOrder(text: string | null): RowOrder | null {
+  const field = readName(text?.slice(1) ?? null)
+  const sign = text?.charAt(0) ?? ''
+  return field === null || !['-', '.'].includes(sign) ? null : { field, descending: sign === '-' }
 }
 
 const readName = (text: string | null) => /^[^<>\p{Cc}]{1,200}$/u.exec(text ?? '')?.[0] ?? null
@@ -158,7 +174,7 @@ export const readWay = (hash: string): Wish | null =>
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
-  const { span, other, pair, rates, metrics, columns } = place
+  const { span, other, pair, rates, metrics, columns, order } = place
   const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
     ['s', place.session],
@@ -187,6 +203,8 @@ export function writeHash(place: Place): string {
       'role',
       Object.entries(columns.roles).map(([name, role]) => `${name}:${role}`),
     ),
+    ['order', order && `${order.descending ? '-' : '.'}${order.field}`],
+    ...named('mark', place.marks),
   ]
   const said = pairs.filter(([, value]) => value !== null)
   return `#${said.map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`).join('&')}`

@@ -2,7 +2,7 @@
 
 import { ApiError } from './api'
 import { store } from './state.svelte'
-import { viewApi, type Row, type Selection } from './viewapi'
+import { sortedRowsMax, viewApi, type Ordered, type Row, type RowOrder, type Selection } from './viewapi'
 import { blockRows, Blocks, blocks } from './window'
 
 const settleMs = 40
@@ -12,21 +12,59 @@ class Lines {
   arrived = $state(0)
   trouble = $state<string | null>(null)
   fromEnd = $state(false)
+  /** Other lines may come before. */
+  isInexact = $state(false)
 
   private held = new Blocks<Row>()
   private key = ''
   private selection: Selection | null = null
+  private sort: RowOrder | null = null
   private total = 0
+  private finding: AbortController | null = null
   private onWay = new Map<number, AbortController>()
   private timer: ReturnType<typeof setTimeout> | undefined
 
   /** Another view has other rows; while lines arrive, only the last block can be short. */
-  show(selection: Selection, total: number): void {
-    const key = JSON.stringify([store.place.session, selection, this.fromEnd])
-    if (key !== this.key || (this.fromEnd && total !== this.total)) this.reset()
+  show(selection: Selection, sort: RowOrder | null, total: number): void {
+    const key = JSON.stringify([store.place.session, selection, sort ?? this.fromEnd])
+    const moves = sort !== null || this.fromEnd
+    if (key !== this.key || (moves && total !== this.total)) this.reset()
     this.key = key
     this.selection = selection
+    this.sort = sort
     this.total = total
+  }
+
+  private get ordered(): Ordered {
+    return { from_end: this.fromEnd && this.sort === null, sort: this.sort }
+  }
+
+  /** The next row that meets a filter, or has one of these names; null where there is none, and where it is unknown. */
+  async find(
+    sought: { match: string } | { places: string[] },
+    after: number | null,
+    backwards: boolean,
+  ): Promise<number | null> {
+    const { session } = store.place
+    const { selection, key } = this
+    if (session === null || selection === null) return null
+    this.finding?.abort()
+    const request = new AbortController()
+    this.finding = request
+    const none = { match: null, places: [] }
+    const question = { ...selection, ...this.ordered, ...none, ...sought, after, backwards }
+    try {
+      const { row } = await viewApi.find(session, question, request.signal)
+      this.trouble = null
+      return key === this.key ? row : null
+    } catch (error) {
+      if (!request.signal.aborted && key === this.key) this.fail(error)
+      return null
+    }
+  }
+
+  private fail(error: unknown): void {
+    this.trouble = error instanceof ApiError ? error.body.message : String(error)
   }
 
   row(index: number): Row | undefined {
@@ -59,17 +97,16 @@ class Lines {
     if (session === null || selection === null) return
     const request = new AbortController()
     this.onWay.set(block, request)
-    const question = { ...selection, offset: block * blockRows, limit: blockRows, from_end: this.fromEnd }
+    const question = { ...selection, ...this.ordered, offset: block * blockRows, limit: blockRows }
     try {
       const answer = await viewApi.rows(session, question, request.signal)
       if (key !== this.key) return
       this.held.put(block, answer.rows)
+      this.isInexact = answer.sort?.exact === false
       this.trouble = null
       this.arrived++
     } catch (error) {
-      if (!request.signal.aborted && key === this.key) {
-        this.trouble = error instanceof ApiError ? error.body.message : String(error)
-      }
+      if (!request.signal.aborted && key === this.key) this.fail(error)
     } finally {
       if (this.onWay.get(block) === request) this.onWay.delete(block)
     }
@@ -79,8 +116,13 @@ class Lines {
     for (const request of this.onWay.values()) request.abort()
     this.onWay.clear()
     this.held.clear()
+    this.isInexact = false
     this.arrived++
   }
 }
+
+/** Rows that can be shown of so many. */
+export const shownTotal = (total: number, order: RowOrder | null) =>
+  order === null ? total : Math.min(total, sortedRowsMax)
 
 export const lines = new Lines()

@@ -7,6 +7,7 @@ const themes: Theme[] = ['system', 'light', 'dark']
 const key = 'rorqual.theme'
 const columnsKey = 'rorqual.columns'
 const wayKey = 'rorqual.way'
+const wrapKey = 'rorqual.wrap'
 const columnsFirst = ['time', 'client', 'method', 'url', 'status', 'bytes', 'agent']
 
 class Prefs {
@@ -16,6 +17,8 @@ class Prefs {
   tableColumns = $state.raw<string[] | null>(null)
   /** How files are sent. */
   way = $state<Wish>('auto')
+  /** Long texts of lines go on below. */
+  wrap = $state(false)
   /** The list of keys is open. */
   keys = $state(false)
   /** Counts up when the colours on the screen change: a canvas must be painted anew. */
@@ -27,6 +30,7 @@ class Prefs {
       if (kept && themes.includes(kept)) this.theme = kept
       const columns = localStorage.getItem(columnsKey)?.split(',').filter(Boolean)
       if (columns && columns.length > 0) this.columns = columns
+      this.wrap = localStorage.getItem(wrapKey) === 'true'
       this.way = wishes.find((wish) => wish === localStorage.getItem(wayKey)) ?? 'auto'
     } catch {
       // No storage: the system's theme it is.
@@ -49,6 +53,15 @@ class Prefs {
     this.columns = columns
     try {
       localStorage.setItem(columnsKey, columns.join(','))
+    } catch {
+      // As above.
+    }
+  }
+
+  turnWrap(): void {
+    this.wrap = !this.wrap
+    try {
+      localStorage.setItem(wrapKey, String(this.wrap))
     } catch {
       // As above.
     }

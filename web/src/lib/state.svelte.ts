@@ -27,6 +27,7 @@ import { prefs } from './prefs.svelte'
 import { differences, fingerprint, isOpen, resumable } from './recognise'
 import { entries, env } from './sending.svelte'
 import { Upload, type UploadState } from './upload'
+import type { RowOrder } from './viewapi'
 
 export interface Problem {
   code: string
@@ -138,7 +139,11 @@ class Store {
     const mark = markOf(history.state)
     this.timeline = went(this.timeline, mark)
     if (mark === null) history.replaceState(this.mark(), '')
-    this.goTo(place)
+    // Marks are no step: they stay on the lines while others come and go.
+    const kept =
+      mark !== null && place.session === this.place.session ? { ...place, marks: this.place.marks } : place
+    if (kept !== place) history.replaceState(history.state, '', writeHash(kept))
+    this.goTo(kept)
   }
 
   private mark(): Mark {
@@ -247,6 +252,20 @@ class Store {
   /** Columns pinned, hidden, opened, or of another role. */
   arrange(columns: Arrangement): void {
     this.change({ columns })
+  }
+
+  /** The order of the lines. */
+  sortBy(order: RowOrder | null): void {
+    this.change({ order })
+  }
+
+  setMarks(marks: string[]): void {
+    this.change({ marks }, 'replace')
+  }
+
+  /** All lines of a span, or those that meet the terms, in the order of the log. */
+  showAround(span: Span, terms: string[]): void {
+    this.change({ span, terms, order: null })
   }
 
   setRates(rates: Place['rates']): void {

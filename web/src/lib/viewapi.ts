@@ -115,15 +115,36 @@ export interface NumberBuckets {
 /** A row's columns, of a table. */
 export type TableValues = Record<string, string | number | null>
 
-export type Row = { row: number; time: number | null; flaw: string | null; line: string } & Record<
-  string,
-  string | number | boolean | null
->
+export type Row = {
+  row: number
+  time: number | null
+  flaw: string | null
+  line: string
+  /** Its name in any view. */
+  place: string
+} & Record<string, string | number | boolean | null>
+
+/** An order of rows by a column; those that are the same are in the order of the log. */
+export interface RowOrder {
+  field: string
+  descending: boolean
+}
+
+/** Rows of such an order: there are no more. */
+export const sortedRowsMax = 10_000
 
 export interface Rows {
   matching: number
   offset: number
+  /** `exact` is false where others may come before. */
+  sort: (RowOrder & { exact: boolean; rows_max: number }) | null
   rows: Row[]
+}
+
+/** How the rows of a selection lie. */
+export interface Ordered {
+  from_end: boolean
+  sort: RowOrder | null
 }
 
 export interface Part {
@@ -315,9 +336,15 @@ export const viewApi = {
   ) => ask<PanelPage>(id, 'panel', question, signal),
   rows: (
     id: string,
-    question: Selection & { offset: number; limit: number; from_end: boolean },
+    question: Selection & Ordered & { offset: number; limit: number },
     signal: AbortSignal,
   ) => ask<Rows>(id, 'rows', question, signal),
+  find: (
+    id: string,
+    question: Selection &
+      Ordered & { match: string | null; places: string[]; after: number | null; backwards: boolean },
+    signal: AbortSignal,
+  ) => ask<{ row: number | null }>(id, 'find', question, signal),
   compare: (id: string, question: { a: Selection; b: Selection; top: number }, signal: AbortSignal) =>
     ask<Comparison>(id, 'compare', question, signal),
   explain: (id: string, question: Selection & { select: Selection; limit: number }, signal: AbortSignal) =>

@@ -4,10 +4,12 @@ use crate::op::{Body, Call, Op};
 use serde_json::{Value, json};
 
 /// Questions to a session with a body.
-const QUESTIONS: [(&str, &str); 6] = [
+const QUESTIONS: [(&str, &str); 8] = [
     ("view", r#"{"where": "status >= 400"}"#),
     ("panel", r#"{"field": "path", "search": "a", "limit": 20}"#),
     ("rows", r#"{"limit": 50, "from_end": true}"#),
+    ("rows", r#"{"sort": {"field": "bytes", "descending": true}, "offset": 900}"#),
+    ("find", r#"{"match": "status >= 500", "sort": {"field": "path"}, "after": 3}"#),
     ("rates", r#"{"by": "client", "limit_per_minute": 60}"#),
     ("compare", r#"{"a": {"where": "status < 400"}, "b": {"where": "status >= 400"}}"#),
     ("explain", r#"{"select": {"where": "status >= 500"}}"#),

@@ -81,6 +81,8 @@ fn a_client_that_leaves_gives_its_turn_back() {
     for what in ["view", "rows", "rates"] {
         drop(asking(&server, &id, what, &json!({"where": slow()})));
     }
+    drop(asking(&server, &id, "rows", &json!({"where": slow(), "sort": {"field": "query"}})));
+    drop(asking(&server, &id, "find", &json!({"match": slow()})));
     drop(long_question(&server, &id));
     let answer = view(&server, &id, &json!({"page": "b"}));
     assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &20_000.into()));
@@ -159,6 +161,8 @@ fn rows_that_gave_their_place_are_gone() {
         ("view", json!({})),
         ("panel", json!({"field": "path"})),
         ("rows", json!({})),
+        ("rows", json!({"sort": {"field": "path"}})),
+        ("find", json!({"match": "bot"})),
         ("compare", json!({"a": {}, "b": {"where": "status = 404"}})),
         ("explain", json!({"select": {"where": "status = 404"}})),
         ("rates", json!({})),
@@ -179,6 +183,8 @@ fn a_key_that_is_unknown_is_named() {
         ("view", json!({"filter": "status = 404"})),
         ("panel", json!({"field": "path", "filter": "status = 404"})),
         ("rows", json!({"filter": "status = 404"})),
+        ("rows", json!({"sort": {"field": "bytes", "filter": "status = 404"}})),
+        ("find", json!({"match": "bot", "filter": "status = 404"})),
         ("compare", json!({"a": {"filter": "status = 404"}, "b": {}})),
         ("compare", json!({"a": {}, "b": {}, "filter": "status = 404"})),
         ("explain", json!({"select": {"filter": "status = 404"}})),
@@ -236,6 +242,27 @@ fn questions_far_above_the_memory_keep_to_it() {
     {
         assert_eq!(ask("rows", question)["rows"].as_array().map(Vec::len), Some(100));
     }
+    // A hundred rows each: by numbers, by texts that had room and by those that had none, at both
+    // ends of what is shown.
+    for field in ["bytes", "path", "agent", "url", "query", "site", "time"] {
+        for (offset, descending) in [(0, true), (9_900, false)] {
+            let sorted = ask("rows", json!({"sort": {"field": field, "descending": descending}, "offset": offset}));
+            assert_eq!((&sorted["matching"], &sorted["sort"]["exact"]), (&json!(LINES), &json!(true)), "{field}");
+            let value = |row: &Value| match &row[field] {
+                Value::String(text) => (0, text.clone()),
+                number => (number.as_f64().expect("a number").to_bits(), String::new()),
+            };
+            let values: Vec<_> = sorted["rows"].as_array().expect("rows").iter().map(value).collect();
+            assert_eq!(values.len(), 100, "{field}");
+            assert!(values.is_sorted_by(|a, b| if descending { a >= b } else { a <= b }), "{field}: {values:?}");
+        }
+    }
+    let largest = ask("rows", json!({"sort": {"field": "query", "descending": true}, "limit": 1}))["rows"][0].take();
+    let expected = (0..LINES).map(|line| format!("some=query&number={line}")).max().expect("there are lines");
+    assert_eq!(largest["query"], expected);
+    let found = ask("find", json!({"match": format!("query = \"{expected}\"")}));
+    assert_eq!(found["row"], expected.rsplit('=').next().and_then(|number| number.parse::<u64>().ok()).expect("a number"));
+    assert_eq!(ask("find", json!({"places": [largest["place"]]})), found);
     for by in ["client", "net"] {
         assert_eq!(ask("rates", json!({"by": by, "limit_per_minute": 30}))["rows"].as_array().map(Vec::len), Some(10));
     }
@@ -371,4 +398,52 @@ fn values_that_were_cut_are_not_said_to_be_counted_exactly() {
     // Three values, two of them with the same first 64 KiB.
     let (merged, exact, _) = distinct(&["x".to_owned(), format!("{long}b"), format!("{long}c")]);
     assert_eq!((merged, exact), (json!({"count": 2, "exact": false, "error": 0.5}), false.into()));
+}
+
+#[test]
+fn rows_are_sorted_by_a_column_and_what_has_no_order_is_told() {
+    let server = Server::start(&[]);
+    let line = |client: &str, path: &str, bytes: &str| {
+        format!("{client} - - [02/Jan/2025:00:00:00 +0000] \"GET {path} HTTP/1.1\" 200 {bytes} \"-\" \"agent\"\n")
+    };
+    let body =
+        [line("10.0.0.1", "/b", "7"), line("10.0.0.2", "/a", "-"), line("10.0.0.3", "/b", "9"), line("10.0.0.1", "/c", "7")];
+    let id = session(&server, body.concat().as_bytes());
+    let clients = |order: Value| {
+        let answer = question(&server, &id, "rows", &order);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let shown = answer.json();
+        let paths = shown["rows"].as_array().expect("rows").iter().map(|row| format!("{}{}", row["path"], row["row"]));
+        (paths.collect::<String>().replace('"', ""), shown["sort"].clone())
+    };
+    let sort = |field: &str, descending: bool| json!({"sort": {"field": field, "descending": descending}});
+    let told = json!({"field": "bytes", "descending": true, "exact": true, "rows_max": 10_000});
+    assert_eq!(clients(sort("bytes", true)), ("/b0/b1/c2/a3".to_owned(), told));
+    assert_eq!(clients(sort("bytes", false)).0, "/b0/c1/b2/a3");
+    assert_eq!(clients(json!({"sort": {"field": "path"}})).0, "/a0/b1/b2/c3");
+    assert_eq!(clients(json!({"sort": {"field": "path"}, "offset": 1, "limit": 2})).0, "/b1/b2");
+    assert_eq!(clients(json!({"sort": null})), ("/b0/a1/b2/c3".to_owned(), Value::Null));
+    for (body, named) in [
+        (sort("hour", true), "'hour'"),
+        (sort("nothing", true), "'nothing'"),
+        (json!({"sort": {"field": "path"}, "offset": 10_000}), "10000 rows"),
+        (json!({"sort": {"field": "path"}, "from_end": true}), "\"from_end\""),
+    ] {
+        let error = question(&server, &id, "rows", &body).refused(400, "bad_request");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(named)), "{error}");
+    }
+    let find = |body: Value| question(&server, &id, "find", &body).json()["row"].clone();
+    assert_eq!(find(json!({"match": "path = /b", "after": 0})), 2);
+    assert_eq!(find(json!({"match": "path = /b", "after": 0, "from_end": true})), 1);
+    assert_eq!(find(json!({"match": "path = /b", "after": 3, "backwards": true, "from_end": true})), 1);
+    assert_eq!(find(json!({"match": "path = /b", "after": 2, "sort": {"field": "bytes"}})), Value::Null);
+    assert_eq!(find(json!({"match": "path = /b", "after": 0, "sort": {"field": "bytes"}})), 2);
+    for (body, named) in [
+        (json!({"match": "path = /b", "places": ["0.0.0.0"]}), "\"match\""),
+        (json!({"places": vec!["0.0.0.0"; 201]}), "at most 200"),
+        (json!({"match": "bot", "sort": {"field": "weekday"}}), "'weekday'"),
+    ] {
+        let error = question(&server, &id, "find", &body).refused(400, "bad_request");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(named)), "{error}");
+    }
 }

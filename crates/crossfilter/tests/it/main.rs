@@ -12,6 +12,7 @@ mod memory;
 mod naive;
 mod page;
 mod rates;
+mod sorted;
 mod suggest;
 mod table;
 mod turns;

@@ -4,8 +4,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, float_step, integer_step};
 use rorqual_accesslog::{ABSENT, NO_TIME};
 use rorqual_crossfilter::{
-    BreakdownError, BreakdownMetric, BreakdownWanted, OwnValue, PanelWanted, RowStore, RowStoreSettings, Stack, TableRecorder,
-    TableRows, TextCells, View, ViewError, ViewParts,
+    BreakdownError, BreakdownMetric, BreakdownWanted, OwnValue, PanelWanted, RowOrder, RowStore, RowStoreSettings, Stack,
+    TableRecorder, TableRows, TextCells, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use std::collections::BTreeMap;
@@ -306,5 +306,47 @@ fn facets_of_columns() {
         assert_eq!(count.buckets.as_ref().map(|bars| bars.hits.iter().sum()), Some(counts.len() as u64));
         let shares = all.iter().filter(is_level).filter(is_count).filter(|row| row.share.is_some()).count();
         assert_eq!((&*share.field, share.hits), ("share", shares as u64));
+    }
+}
+
+#[test]
+fn rows_of_a_table_are_in_the_order_of_its_columns() {
+    let mut rows = rows();
+    // Infinities, zeros of both signs, and the largest numbers.
+    for (number, share) in [f64::INFINITY, -0.0, f64::NEG_INFINITY, 0.0, f64::MAX, -f64::MIN_POSITIVE].into_iter().enumerate() {
+        rows[number * 400].share = Some(share);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let spill = Some((folder.path().to_owned(), 1 << 30));
+    for settings in [settings(64 << 20), RowStoreSettings { spill, ..settings(256 << 10) }] {
+        let store = RowStore::new(settings).expect("a file");
+        record(&store, &rows);
+        type Compare = fn(&Row, &Row) -> std::cmp::Ordering;
+        let cases: [(&str, fn(&Row) -> bool, Compare); 4] = [
+            (
+                "share",
+                |row| row.share.is_some(),
+                |a, b| (a.share.unwrap_or(0.0) + 0.0).total_cmp(&(b.share.unwrap_or(0.0) + 0.0)),
+            ),
+            ("count", |row| row.count.is_some(), |a, b| a.count.cmp(&b.count)),
+            ("level", |row| !row.level.is_empty(), |a, b| a.level.cmp(b.level)),
+            ("message text", |_| true, |a, b| a.message.cmp(&b.message)),
+        ];
+        for (field, has, compare) in cases {
+            for descending in [true, false] {
+                let mut expected: Vec<&Row> = rows.iter().filter(|row| has(row)).collect();
+                expected.sort_by(|a, b| if descending { compare(b, a) } else { compare(a, b) });
+                let order = RowOrder::named(&store.schema(), field, descending).expect("its own column");
+                let page =
+                    store.sorted_page((&View::default(), order), 20, 60, None, &Control::default()).expect("nobody cancels");
+                // One record was rejected.
+                assert_eq!((page.page.total, page.exact), (rows.len() as u64 + 1, true));
+                for (shown, row) in page.page.rows.iter().zip(&expected[20..80]) {
+                    assert_eq!(shown.time, row.time_us.map(|time_us| time_us as f64 / 1e6), "{field} {descending}");
+                    assert_eq!(shown.columns[2].1, OwnValue::Text(row.message.clone()), "{field} {descending}");
+                }
+            }
+        }
+        assert!(RowOrder::named(&store.schema(), "time", true).is_none(), "its time is a column of its own");
     }
 }

@@ -232,7 +232,19 @@ pub(crate) struct RowsAnswer {
     matching: u64,
     offset: u64,
     lines: Rebuilt,
+    /// `None` of the order of the log.
+    sort: Option<SortAnswer>,
     pub(crate) rows: Vec<NumberedRow>,
+}
+
+/// The order of rows by a column.
+#[derive(Serialize)]
+pub(crate) struct SortAnswer {
+    pub(crate) field: String,
+    pub(crate) descending: bool,
+    pub(crate) exact: bool,
+    /// Rows of the order that are shown.
+    pub(crate) rows_max: usize,
 }
 
 /// Rules by which the lines of rows are rebuilt: not as they were byte for byte.
@@ -259,13 +271,13 @@ pub(crate) struct NumberedRow {
 }
 
 impl RowsAnswer {
-    pub(crate) fn new(page: RowPage, lines: Rebuilt) -> Self {
+    pub(crate) fn new(page: RowPage, lines: Rebuilt, sort: Option<SortAnswer>) -> Self {
         let numbered = |(row, mut fields): (u64, PageRow)| {
             fields.columns = fields.columns.into_iter().map(|(name, value)| (name, value.for_scripts())).collect();
             NumberedRow { row, fields }
         };
         let rows = (page.offset..).zip(page.rows).map(numbered).collect();
-        Self { matching: page.total, offset: page.offset, lines, rows }
+        Self { matching: page.total, offset: page.offset, lines, sort, rows }
     }
 }
 

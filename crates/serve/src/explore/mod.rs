@@ -5,6 +5,7 @@ mod cached_files;
 pub(crate) mod export_advice;
 pub(crate) mod exports;
 pub(crate) mod files;
+pub(crate) mod find;
 pub(crate) mod formats;
 pub(crate) mod live;
 pub(crate) mod path_session;

@@ -3,7 +3,8 @@
 
 use crate::admission::response_permits::Ticket;
 use crate::explore::answers::{
-    AnswerWithHint, BreakdownAnswer, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer,
+    AnswerWithHint, BreakdownAnswer, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, SortAnswer,
+    ViewAnswer,
 };
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
@@ -18,10 +19,10 @@ use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag};
 use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::limits::BREAKDOWN_VALUES_MAX;
+use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, Facet, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind,
-    View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, Facet, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowOrder, RowStore, Stack,
+    UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -244,17 +245,61 @@ struct RowsQuery {
     /// The offset counts from the end, and the last row comes first.
     #[serde(default)]
     from_end: bool,
+    sort: Option<SortQuery>,
+}
+
+/// An order by a column.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SortQuery {
+    field: String,
+    #[serde(default)]
+    descending: bool,
+}
+
+impl SortQuery {
+    pub(crate) fn order(&self, schema: &Schema) -> Result<RowOrder, ApiError> {
+        RowOrder::named(schema, &self.field, self.descending)
+            .ok_or_else(|| ApiError::bad_request(format!("\"sort\": rows have no order by '{}'", self.field)))
+    }
+
+    /// Refuses an offset that no order has rows at.
+    fn has_rows_at(&self, offset: u64) -> Result<(), ApiError> {
+        if offset < SORTED_ROWS_MAX as u64 {
+            return Ok(());
+        }
+        let field = &self.field;
+        Err(ApiError::bad_request(format!(
+            "\"offset\": of an order by '{field}' there are the first {SORTED_ROWS_MAX} rows; turn it round, or narrow \"where\", \"from\" \
+             and \"to\""
+        )))
+    }
 }
 
 pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    if let Some(sort) = &asked.sort {
+        if asked.from_end {
+            return Err(ApiError::bad_request("\"from_end\": an order by \"sort\" begins at its end where it is turned round"));
+        }
+        sort.order(&session.schema())?;
+        sort.has_rows_at(asked.offset)?;
+    }
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let format = session.format();
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let look = look.view(&asked_of, store)?;
+        if let Some(sort) = asked.sort {
+            let order = sort.order(&store.schema()).map_err(|_| ViewError::Cancelled)?;
+            let sorted = store.sorted_page((&look, order), asked.offset, limit, format.as_ref(), control)?;
+            let told =
+                SortAnswer { field: sort.field, descending: sort.descending, exact: sorted.exact, rows_max: SORTED_ROWS_MAX };
+            let mut answer = RowsAnswer::new(sorted.page, lines, Some(told));
+            return Ok(capped_json(&mut answer, limit, |answer, rows| answer.rows.truncate(rows)));
+        }
         let (mut offset, mut length) = (asked.offset, limit);
         let page = |offset, length| store.page(&look, offset, length, format.as_ref(), control);
         if asked.from_end {
@@ -262,7 +307,7 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
             offset = end.saturating_sub(limit as u64);
             length = (end - offset) as usize;
         }
-        let mut answer = RowsAnswer::new(page(offset, length)?, lines);
+        let mut answer = RowsAnswer::new(page(offset, length)?, lines, None);
         if asked.from_end {
             answer.rows.reverse();
         }

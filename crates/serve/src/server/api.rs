@@ -5,7 +5,7 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, formats, suggest, views};
+use crate::explore::{exports, find, formats, suggest, views};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
@@ -68,6 +68,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .post("/api/sessions/{id}/view", views::view)
         .post("/api/sessions/{id}/panel", views::panel)
         .post("/api/sessions/{id}/rows", views::rows)
+        .post("/api/sessions/{id}/find", find::find)
         .post("/api/sessions/{id}/compare", views::compare)
         .post("/api/sessions/{id}/explain", views::explain)
         .post("/api/sessions/{id}/findings", views::findings)

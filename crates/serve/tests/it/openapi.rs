@@ -128,6 +128,8 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Explained", "post", "/api/sessions/{id}/explain", all.to_string()),
         ("Findings", "post", "/api/sessions/{id}/findings", "{}".to_owned()),
         ("Rates", "post", "/api/sessions/{id}/rates", json!({"limit_per_minute": 1}).to_string()),
+        ("Rows", "post", "/api/sessions/{id}/rows", json!({"sort": {"field": "bytes", "descending": true}}).to_string()),
+        ("Found", "post", "/api/sessions/{id}/find", json!({"match": "status = 500"}).to_string()),
         ("Breakdown", "post", "/api/sessions/{id}/breakdown", json!({"field": "path", "sort": "errors"}).to_string()),
         ("Suggestions", "post", "/api/sessions/{id}/suggest", json!({"text": "statos = 500"}).to_string()),
         ("Server", "get", "/api/server", String::new()),
