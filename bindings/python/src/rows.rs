@@ -63,7 +63,7 @@ fn hints(kind: &str, options: &Bound<'_, PyDict>) -> PyResult<FormatHints> {
     };
     let wrong = |name: &str, error: &dyn std::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
     let log = text("format")?.map(|format| LogFormat::parse(&format).map_err(|error| wrong("format", &error))).transpose()?;
-    let rows = text("rows")?.map(|path| json::parse_path(&path).map_err(|error| wrong("rows", &error))).transpose()?;
+    let rows = text("rows")?.map(|path| json::parse_rows(&path).map_err(|error| wrong("rows", &error))).transpose()?;
     let delimiter = match text("delimiter")? {
         None => None,
         Some(one) if one.len() == 1 && !matches!(&*one, "\"" | "\n" | "\r") => one.bytes().next(),

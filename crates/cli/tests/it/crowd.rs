@@ -58,19 +58,25 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     assert_eq!(server.live(&id)["report"], expected);
 }
 
+/// Kinds of questions, of which the first ones are about rows and are asked by POST.
+const KINDS: usize = 11;
+const ABOUT_ROWS: usize = 8;
+
 /// Question of one client to the session `id`: mostly one with the largest answers.
 fn question(id: &str, number: usize) -> (&'static str, String, String) {
     // As long as it may be without a ticket.
     let filter = (0..7).map(|part| format!("path != \"/{part}{}\"", "x".repeat(1_000))).collect::<Vec<_>>().join(" and ");
-    let (what, body) = match number % 9 {
+    let (what, body) = match number % KINDS {
         0 => ("view", json!({"where": filter, "top": 100, "buckets": 2_000})),
         1 => ("view", json!({"where": filter, "top": 100, "stack": "path"})),
         2 => ("compare", json!({"a": {"where": filter}, "b": {}, "top": 100})),
         3 => ("explain", json!({"select": {"where": filter}})),
         4 => ("rates", json!({"where": filter, "top": 100})),
-        5 => ("rows", json!({"where": filter, "limit": 100})),
-        6 => ("export?format=ndjson", Value::Null),
-        7 => ("report.html", Value::Null),
+        5 => ("breakdown", json!({"where": filter, "field": "path", "limit": 100})),
+        6 => ("rows", json!({"where": filter, "limit": 100})),
+        7 => ("rows", json!({"where": filter, "limit": 100, "sort": {"field": "path", "descending": true}})),
+        8 => ("export?format=ndjson", Value::Null),
+        9 => ("report.html", Value::Null),
         _ => ("", Value::Null),
     };
     let target = format!("/api/sessions/{id}/{what}");
@@ -87,7 +93,7 @@ fn questions_of_all_kinds_wait_for_their_turns_within_the_memory() {
     let lines = write_lines(&mut DistinctLog::new(16 * MIB, 7), 16 * MIB, &mut body).expect("a Vec takes everything").lines;
     let id = server.session_of(body.len());
     assert_eq!(server.put(&id, 0, &body).status, 200);
-    for number in 0..9 {
+    for number in 0..KINDS {
         let (method, target, body) = question(&id, number);
         assert_eq!(server.request(method, &target, body.as_bytes()).status, 200, "{target}");
     }
@@ -109,7 +115,7 @@ fn questions_of_all_kinds_wait_for_their_turns_within_the_memory() {
     });
     server.within(memory);
     drop(deaf);
-    for (number, mut stream) in clients.into_iter().enumerate().filter(|(number, _)| number % 9 < 6) {
+    for (number, mut stream) in clients.into_iter().enumerate().filter(|(number, _)| number % KINDS < ABOUT_ROWS) {
         assert_eq!(read_answer(&mut stream).status, 200, "question {number}");
     }
     eventually("all tickets and places are back, but of the one that asks", || {
