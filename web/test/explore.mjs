@@ -581,12 +581,13 @@ const steps = {
       return heads.findIndex((text) => text.replace(/[▼▲]/g, '').trim() === name) - 1
     }
     const clients = await column('client')
+    // Rejected lines have none, and come last.
+    const compare = (a, b) => Number(a.client > b.client) - Number(a.client < b.client)
     const sorted = (direction) =>
       rows
-        .map(({ client }, index) => ({ client, index }))
+        .map(({ client, rejected }, index) => ({ client, rejected, index }))
         .sort(
-          (a, b) =>
-            direction * (Number(a.client > b.client) - Number(a.client < b.client)) || a.index - b.index,
+          (a, b) => Number(a.rejected) - Number(b.rejected) || direction * compare(a, b) || a.index - b.index,
         )
     await head('client').getByRole('button').click()
     await grid.locator('[aria-sort=descending]', { hasText: 'client' }).waitFor()
