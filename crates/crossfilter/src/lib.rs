@@ -68,7 +68,7 @@ pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding, UnknownField};
 pub use number_buckets::{BucketScale, NumberBuckets};
 pub use number_spread::{NumberQuantiles, NumberSummary};
-pub use page::{OwnValue, PageRow, RowPage, finite_or_text};
+pub use page::{LineFormats, OwnValue, PageRow, RowPage, finite_or_text};
 pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
 pub use scan_rows::{OwnRow, ViewRow};

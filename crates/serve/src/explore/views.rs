@@ -20,8 +20,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::BREAKDOWN_VALUES_MAX;
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack, UnusualKind, View,
-    ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, Limit, LineFormats, MetricSet, PanelWanted, RateGrouping, RateUnit, RowStore, Stack,
+    UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -237,13 +237,14 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
     let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
-    let format = session.format();
+    let (format, of_files) = (session.format(), session.formats_of_files());
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let look = look.view(&asked_of, store)?;
         let (mut offset, mut length) = (asked.offset, limit);
-        let page = |offset, length| store.page(&look, offset, length, format.as_ref(), control);
+        let formats = LineFormats { first: format.as_ref(), of_files: Some(&of_files) };
+        let page = |offset, length| store.page(&look, offset, length, formats, control);
         if asked.from_end {
             let end = page(0, 0)?.total.saturating_sub(asked.offset);
             offset = end.saturating_sub(limit as u64);
