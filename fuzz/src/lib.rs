@@ -18,7 +18,7 @@ use rorqual_accesslog::format::{LogFormat, SAMPLE_LINES_MAX, detect as detect_fo
 use rorqual_accesslog::parse::{LineOutcome, LogParser};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn};
 use rorqual_accesslog::suggest::{self, ColumnValueSource, TypedContext, ValuesSeen};
-use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, format_path, parse_path};
+use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, format_rows, parse_rows};
 use rorqual_columnar::limits::BATCH_ROWS_MAX;
 use rorqual_columnar::read::{RowChoice, TableFile};
 use rorqual_columnar::render::JsonRows;
@@ -546,8 +546,8 @@ pub fn schema(data: &[u8]) {
 
 /// A path to rows that is read is written as one that reads as the same.
 pub fn path(data: &[u8]) {
-    let Ok(keys) = parse_path(&String::from_utf8_lossy(data)) else { return };
-    assert_eq!(parse_path(&format_path(&keys)), Ok(keys));
+    let Ok(rows) = parse_rows(&String::from_utf8_lossy(data)) else { return };
+    assert_eq!(parse_rows(&format_rows(&rows)), Ok(rows));
 }
 
 /// A file of columns: its rows come in batches that are bounded, or there is an error.

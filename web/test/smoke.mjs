@@ -176,6 +176,7 @@ const steps = {
   async 'several files, one after another, each its own session'(page) {
     const first = page.url()
     await page.locator('#file').setInputFiles([file, other])
+    await at(page, 'separate-logs').click()
     await page.waitForFunction((was) => location.href !== was, first)
     await state(page, 'finished')
     const second = page.url()

@@ -3,9 +3,10 @@
 //   node test/uploads.mjs --program PROGRAM [--only WORDS] [--shots DIR] [--nginx PROGRAM]
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { options } from './args.mjs'
 import * as chromium from './browser.mjs'
 import { accessible, at, clear, digits, send, state } from './browser.mjs'
@@ -31,6 +32,22 @@ writeFileSync(
   wrong,
   bigText.replace(/^\S+/, (client) => 'x'.repeat(client.length)),
 )
+
+// The same in three, as they are rotated; one is cut off in the middle.
+const pieces = [0, 1, 2].map((number) => {
+  const lines = bigText.split('\n').slice(0, -1)
+  const [from, to] = [number * lineCount, number === 2 ? lines.length : (number + 1) * lineCount]
+  return lines.slice(from, to).join('\n') + '\n'
+})
+const rotated = ['access.log', 'access.log.1', 'access.log.2.gz'].map((name) =>
+  path.join(folder, 'wrong', name),
+)
+writeFileSync(rotated[0], pieces[2])
+writeFileSync(rotated[1], pieces[1])
+writeFileSync(rotated[2], gzipSync(pieces[0]))
+for (const [age, name] of rotated.entries()) utimesSync(name, 2_000_000 - age, 2_000_000 - age)
+const damaged = path.join(folder, 'damaged.log.gz')
+writeFileSync(damaged, gzipSync(pieces[0]).subarray(0, 200_000))
 
 const server = await serve(args.program)
 const wire = await Wire.start()
@@ -189,6 +206,112 @@ const steps = {
       }
       wire.mend()
     }
+  },
+
+  async 'several files are one log, and after a reload the same files go on'(page) {
+    await fresh(page)
+    wire.rate = 2_000_000
+    await send(page, rotated)
+    const dialog = at(page, 'together')
+    await dialog.waitFor()
+    assert.match(await dialog.textContent(), /3 files, .*access\.log\.2\.gz/s)
+    await accessible(page)
+    await shoot(page, 'together')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    assert.equal(await session(page), undefined, 'nothing is sent')
+    await send(page, rotated)
+    // The button has the focus.
+    await page.keyboard.press('Enter')
+    await state(page, 'receiving')
+    await at(page, 'lines-total').waitFor()
+    await page.waitForFunction(() => /file \d of 3: access/.test(document.body.innerText))
+    await page.reload()
+    await state(page, 'interrupted')
+    const { id, offset } = await session(page)
+    assert.ok(offset > 0)
+    wire.mend()
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), at(page, 'resume').click()])
+    await chooser.setFiles(rotated)
+    await whole(page, bigLineCount)
+    const now = await session(page)
+    assert.equal(now.id, id)
+    assert.deepEqual(now.files, { count: 3, read: 3, failed: 0, current: null })
+    assert.equal(now.name, 'access.log and 2 more')
+    const panel = at(page, 'panel-file')
+    await panel.waitFor()
+    const rows = await panel.locator('tbody tr').allTextContents()
+    assert.equal(rows.length, 3)
+    await page.locator('[role=columnheader]', { hasText: 'file' }).waitFor()
+    await shoot(page, 'one-log')
+    // One press shows one file.
+    await panel
+      .getByRole('button', { name: /access\.log\.1/ })
+      .first()
+      .click()
+    await page.waitForFunction(() => /file/.test(decodeURIComponent(location.hash)))
+    // Those that can't be read are of a file, too.
+    await page.waitForFunction(
+      (lines) =>
+        Number(document.querySelector('[data-testid=matching]')?.textContent.replace(/\D/g, '')) === lines,
+      lineCount,
+    )
+    await accessible(page)
+  },
+
+  async 'a folder is one log, and its files are told apart by their paths'(page) {
+    await fresh(page)
+    // As the browser has it of a folder that was dropped.
+    await page.evaluate(
+      (texts) => {
+        const file = ([name, text]) => ({
+          name,
+          isDirectory: false,
+          fullPath: `/logs/${name}`,
+          file: (take) => take(new File([text], name, { lastModified: 1 })),
+        })
+        let given = false
+        const folder = (name, content) => ({
+          name,
+          isDirectory: true,
+          fullPath: `/${name}`,
+          createReader: () => ({
+            readEntries: (take) => {
+              take(given ? [] : content)
+              given = true
+            },
+          }),
+        })
+        const entry = folder('logs', texts.map(file))
+        const item = { kind: 'file', webkitGetAsEntry: () => entry, getAsFileSystemHandle: async () => null }
+        const event = new Event('drop', { bubbles: true, cancelable: true })
+        Object.defineProperty(event, 'dataTransfer', {
+          value: { types: ['Files'], items: [item], files: [] },
+        })
+        document.body.dispatchEvent(event)
+      },
+      Object.entries({ 'one.log': text(500), 'two.log': text(700), '.hidden': 'no log' }),
+    )
+    await at(page, 'together').waitFor()
+    assert.match(await at(page, 'together').textContent(), /2 files, .*logs\/one\.log.*logs\/two\.log/s)
+    await at(page, 'one-log').click()
+    await whole(page, 1200)
+    assert.equal((await session(page)).name, 'logs/two.log and 1 more')
+    await at(page, 'panel-file').getByText('logs/one.log').first().waitFor()
+  },
+
+  async 'a file of several that is damaged is named, and the others are shown'(page) {
+    await fresh(page)
+    await send(page, [rotated[0], damaged])
+    await at(page, 'one-log').click()
+    await state(page, 'failed')
+    assert.match(
+      await at(page, 'error').first().textContent(),
+      /1 of 2 files could not be read to the end.*damaged/s,
+    )
+    await at(page, 'panel-file').waitFor()
+    await accessible(page)
+    await shoot(page, 'one-damaged')
   },
 
   async 'a proxy that keeps uploads is noticed, and told how not to'(page) {

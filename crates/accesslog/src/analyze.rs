@@ -1,14 +1,16 @@
 //! Runs inputs through an analysis: budget, format, workers, report.
 
 use crate::Countries;
-use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, WORKER_BYTES};
+use crate::aggregate::{
+    Analysis, ChunkNotes, FIXED_BYTES, HitsAndBytes, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, TopRow, WORKER_BYTES,
+};
 use crate::filter::Filter;
 use crate::format::LogFormat;
 use crate::format::{Detection, ForeignContent, Unknown, detect};
 use crate::own::{OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
-use crate::report::{Guess, InputReport, LogReport, RunStats};
+use crate::report::{Guess, InputReport, LogReport, RunStats, files_panel};
 use crate::setting::GEOIP;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
@@ -20,7 +22,7 @@ use rorqual_pipe::{
 };
 use std::fmt;
 use std::io::{Cursor, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Settings of an analysis: its task, memory and formats.
@@ -248,6 +250,9 @@ pub struct Analyzer {
     options: Options,
     /// The own columns of all inputs, where no recording has them.
     own: Arc<OwnColumns>,
+    /// Counted lines of each file and their bytes, where there are several and nothing records
+    /// them.
+    files: Mutex<Vec<TopRow>>,
     memory_bytes: u64,
     start: Instant,
 }
@@ -285,6 +290,7 @@ impl Analyzer {
             formats: settings.formats.clone(),
             options,
             own: Arc::new(OwnColumns::new(&[], OWN_TEXTS_MAX, OWN_NUMBERS_MAX)),
+            files: Mutex::default(),
             memory_bytes: settings.memory_bytes,
             start: Instant::now(),
         }
@@ -339,6 +345,7 @@ impl Analyzer {
         let operation = Operation::start("logs");
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
+        let counted_before = self.counted();
         let keep_rejects = rejects.is_some();
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines);
         let mut known = KnownFormat { format, ..KnownFormat::default() };
@@ -351,6 +358,7 @@ impl Analyzer {
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         let format_after = finish.stages.first().and_then(LogWorker::format_after);
         finish.stages.into_iter().for_each(LogWorker::finish);
+        self.count_file(&name, counted_before);
         let error = finish.error.or(refused);
         operation.bytes(control.decoded_bytes() - before);
         if let (Some(unknown), None) = (known.unknown.take(), &error) {
@@ -432,7 +440,28 @@ impl Analyzer {
     #[must_use]
     pub fn report(&self, sources: Vec<InputReport>, complete: bool, top: usize) -> LogReport {
         let stats = self.stats(&sources);
-        LogReport::new(&self.analysis, sources, complete, top, stats)
+        let mut report = LogReport::new(&self.analysis, sources, complete, top, stats);
+        report.panels.extend(files_panel(&self.files.lock().unwrap_or_else(PoisonError::into_inner), top));
+        report
+    }
+
+    /// Lines that count so far, and their bytes. Rejected ones are lines of their file, too, where
+    /// there is no filter, which they would not pass.
+    fn counted(&self) -> HitsAndBytes {
+        let totals = self.analysis.totals();
+        let rejected = if self.options.only.is_none() { totals.lines.rejected } else { 0 };
+        HitsAndBytes { hits: totals.lines.parsed + rejected, bytes: totals.bytes_sent }
+    }
+
+    /// Notes the lines of a file that were counted since.
+    fn count_file(&self, name: &str, before: HitsAndBytes) {
+        if !self.options.of_files || self.options.untallied {
+            return;
+        }
+        let now = self.counted();
+        let amount = HitsAndBytes { hits: now.hits - before.hits, bytes: now.bytes.saturating_sub(before.bytes) };
+        let row = TopRow { key: name.as_bytes().to_vec(), amount, missed: 0 };
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
 
     /// Statistics of the run over `sources` so far.
@@ -464,6 +493,12 @@ impl Analyzer {
         start
     }
 
+    /// The format of an input that begins so, where it is known.
+    #[must_use]
+    pub fn format_of(&self, head: &[u8]) -> Option<LogFormat> {
+        self.detect(whole_lines(head)).ok().map(|detection| detection.format)
+    }
+
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {
         match &self.formats.given {
             Some(format) => match ForeignContent::of_bytes(head) {
@@ -489,10 +524,12 @@ impl Analyzer {
         let is_asked = recording.is_some() || only.as_ref().is_some_and(|only| only.names_own());
         let mut recorders = recorders.into_iter().flatten();
         let relay = ColumnRelay::of(format);
+        let file: Arc<str> = if self.options.of_files { name.into() } else { Arc::default() };
         let worker = |_| {
             let worker = LogWorker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
             let own = Some(&own).filter(|_| is_asked);
-            worker.relayed(format, relay.as_ref()).with(&self.options, only.as_ref(), own, recorders.next())
+            let worker = worker.relayed(format, relay.as_ref()).with(&self.options, only.as_ref(), own, recorders.next());
+            worker.of_file(&file)
         };
         Ok((0..threads).map(worker).collect())
     }

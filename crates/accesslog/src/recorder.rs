@@ -17,6 +17,8 @@ pub struct Options {
     pub only: Option<LineFilter>,
     /// Gets all rows.
     pub recording: Option<Arc<dyn Recording>>,
+    /// The inputs are several files, by whose names lines can be told apart.
+    pub of_files: bool,
     /// Nothing is tallied: of the report only the numbers of lines and the samples are made.
     pub untallied: bool,
 }

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "rorqual.logs/1";
 pub const BUCKETS_DEFAULT: usize = 400;
 
 /// One input of a report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InputReport {
     /// Its name.
     pub name: String,
@@ -335,6 +335,14 @@ fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
         (top.hits > 0).then(|| to_panel(name, title, top))
     };
     PANELS.into_iter().filter_map(panel).collect()
+}
+
+/// The panel of files by their counted lines, where there are any.
+pub(crate) fn files_panel(files: &[TopRow], count: usize) -> Option<Panel> {
+    let mut rows: Vec<TopRow> = files.iter().filter(|file| file.amount.hits > 0).cloned().collect();
+    let (distinct, hits) = (rows.len() as u64, rows.iter().map(|row| row.amount.hits).sum());
+    sort_rows(&mut rows, count);
+    (hits > 0).then(|| to_panel("file", "Files", Top { rows, distinct, hits, ..Top::default() }))
 }
 
 fn class_top(sums: &HashMap<String, HitsAndBytes>, count: usize) -> Top {

@@ -18,7 +18,7 @@ pub struct TextColumn(u16);
 pub struct NumberColumn(u16);
 
 /// Columns of texts that access logs have: name, and title of its panel.
-const ACCESS_TEXTS: [(&str, Option<&str>); 19] = [
+const ACCESS_TEXTS: [(&str, Option<&str>); 20] = [
     ("path", Some("Paths")),
     ("url", None),
     ("query", None),
@@ -37,6 +37,7 @@ const ACCESS_TEXTS: [(&str, Option<&str>); 19] = [
     ("user", Some("Users")),
     ("kind", Some("Kinds of content")),
     ("source", Some("Sources")),
+    ("file", Some("Files")),
     ("flaw", Some("Flaws")),
 ];
 
@@ -67,8 +68,10 @@ impl TextColumn {
     pub const KIND: Self = Self(16);
     /// Host, container or file that a prefix of the line names.
     pub const SOURCE: Self = Self(17);
+    /// Name of the file that the line is from, where the rows are those of several.
+    pub const FILE: Self = Self(18);
     /// The flaw of a line that was repaired or rejected.
-    pub const FLAW: Self = Self(18);
+    pub const FLAW: Self = Self(19);
 
     /// Columns before a schema's own.
     const FIRST_OWN: u16 = ACCESS_TEXTS.len() as u16;

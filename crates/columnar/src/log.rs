@@ -27,14 +27,29 @@ pub fn schema(format: &LogFormat) -> SchemaRef {
 /// The same with a log's own columns, and after them the flaws that [`LogRows`] is given.
 #[must_use]
 pub fn schema_with_flaws(format: &LogFormat, own: &OwnColumns) -> SchemaRef {
-    let flaws = FLAWS.map(|name| ArrowField::new(name, DataType::Utf8, true));
-    Arc::new(Schema::new(columns(format, own).into_iter().chain(flaws).collect::<Vec<_>>()))
+    Arc::new(Schema::new(with_texts(columns(format, own), FLAWS)))
+}
+
+/// The same of several files in these formats, with the name of a line's file before its flaws.
+#[must_use]
+pub fn schema_of_files(formats: &[&LogFormat], own: &OwnColumns) -> SchemaRef {
+    let has = |field: &Field| formats.iter().any(|format| format.fields().any(|known| known == *field));
+    let columns = columns_of(Field::ALL.into_iter().filter(has), own);
+    Arc::new(Schema::new(with_texts(columns, FILE_AND_FLAWS)))
+}
+
+fn with_texts<const N: usize>(columns: Vec<ArrowField>, names: [&str; N]) -> Vec<ArrowField> {
+    columns.into_iter().chain(names.map(|name| ArrowField::new(name, DataType::Utf8, true))).collect()
 }
 
 fn columns(format: &LogFormat, own: &OwnColumns) -> Vec<ArrowField> {
+    columns_of(format.fields(), own)
+}
+
+fn columns_of(fields: impl Iterator<Item = Field>, own: &OwnColumns) -> Vec<ArrowField> {
     let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
     let own = own.schema().own().iter().map(|own| ArrowField::new(&own.name, own_type(own.unit), true)).collect::<Vec<_>>();
-    format.fields().map(field).chain(own).collect()
+    fields.map(field).chain(own).collect()
 }
 
 /// The own columns of a format: its variables, and no others.
@@ -51,6 +66,9 @@ pub fn own_columns(format: &LogFormat) -> Arc<LogSchema> {
 
 /// Fault of a line, and the text of a rejected one.
 const FLAWS: [&str; 2] = ["flaw", "line"];
+
+/// The same after the file of a line.
+const FILE_AND_FLAWS: [&str; 3] = ["file", "flaw", "line"];
 
 fn data_type(field: Field) -> DataType {
     match field {
@@ -75,22 +93,23 @@ fn own_type(unit: Option<NumberUnit>) -> DataType {
 pub struct LogRows {
     schema: SchemaRef,
     columns: Vec<LogColumn>,
-    flaws: Vec<UncheckedTexts>,
+    /// The last of [`FILE_AND_FLAWS`].
+    beside: Vec<UncheckedTexts>,
     rows: usize,
     text_bytes: usize,
 }
 
 impl LogRows {
-    /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`],
-    /// or none: then a batch has rows and no columns. The log's `own` are those of the records.
+    /// To the columns of `schema`, which are some of [`schema`]'s, or all of [`schema_with_flaws`]
+    /// or [`schema_of_files`], or none: then a batch has rows and no columns. The log's `own` are
+    /// those of the records.
     #[must_use]
     pub fn new(schema: &SchemaRef, own: &OwnColumns) -> Self {
-        let names = || schema.fields().iter().map(|column| &**column.name());
-        let flaws = names().filter(|name| FLAWS.contains(name)).map(|_| UncheckedTexts::default()).collect();
+        let is_beside = |column: &ArrowField| FILE_AND_FLAWS.contains(&&**column.name());
+        let beside = schema.fields().iter().filter(|column| is_beside(column)).map(|_| UncheckedTexts::default()).collect();
         let own = own.schema();
-        let columns =
-            schema.fields().iter().filter(|field| !FLAWS.contains(&&**field.name())).map(|field| column(field, &own)).collect();
-        Self { schema: Arc::clone(schema), columns, flaws, rows: 0, text_bytes: 0 }
+        let columns = schema.fields().iter().filter(|column| !is_beside(column)).map(|field| column(field, &own)).collect();
+        Self { schema: Arc::clone(schema), columns, beside, rows: 0, text_bytes: 0 }
     }
 
     /// Their columns.
@@ -106,20 +125,22 @@ impl LogRows {
         self.columns.iter_mut().for_each(|column| column.push(record));
     }
 
-    /// Adds a record with the fault of its line, and the text of a rejected line; nothing is null.
-    pub fn push_flawed(&mut self, record: &LogRecord<'_>, flaw: &[u8], line: &[u8]) {
+    /// Adds a record with its file, the fault of its line, and the text of a rejected line.
+    pub fn push_flawed(&mut self, record: &LogRecord<'_>, file: &[u8], flaw: &[u8], line: &[u8]) {
         self.push(record);
         let fields = self.columns.iter().filter_map(|column| column.text_of(record));
-        self.text_bytes += fields.map(<[u8]>::len).sum::<usize>() + flaw.len() + line.len();
-        for (texts, text) in self.flaws.iter_mut().zip([flaw, line]) {
+        self.text_bytes += fields.map(<[u8]>::len).sum::<usize>();
+        // From the end, as the file may have no column.
+        for (texts, text) in self.beside.iter_mut().rev().zip([line, flaw, file]) {
             push_text(texts, text);
+            self.text_bytes += text.len();
         }
     }
 
     /// Bytes of the rows so far, of those that came with flaws.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.rows * (self.columns.len() + self.flaws.len()) * size_of::<u64>() + self.text_bytes
+        self.rows * (self.columns.len() + self.beside.len()) * size_of::<u64>() + self.text_bytes
     }
 
     /// The rows so far as a batch; `None` where there is none.
@@ -132,8 +153,8 @@ impl LogRows {
         if rows == 0 {
             return Ok(None);
         }
-        let flaws = self.flaws.iter_mut().map(UncheckedTexts::finish);
-        let columns = self.columns.iter_mut().map(LogColumn::finish).chain(flaws).collect();
+        let beside = self.beside.iter_mut().map(UncheckedTexts::finish);
+        let columns = self.columns.iter_mut().map(LogColumn::finish).chain(beside).collect();
         // Of a query that only counts, no column is asked for.
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map(Some)

@@ -102,7 +102,7 @@ fn run(store: Option<&Arc<RowStore>>, text: String) {
         countries: None,
     };
     let recording = store.map(|store| Arc::new(Recordings::in_turns(store)) as Arc<dyn rorqual_accesslog::Recording>);
-    let options = Options { only: None, untallied: true, recording };
+    let options = Options { untallied: true, recording, ..Options::default() };
     let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
     let input = Input::from_reader("turn", Box::new(Cursor::new(text.into_bytes())));
     let ran = analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);

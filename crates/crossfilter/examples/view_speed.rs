@@ -169,7 +169,7 @@ fn record(rows: u64, log: Option<&str>, store: Option<&Arc<RowStore>>) {
         countries: None,
     };
     let recording = store.map(|store| Arc::new(Recordings::new(store)) as Arc<dyn rorqual_accesslog::Recording>);
-    let options = Options { only: None, untallied: recording.is_some(), recording };
+    let options = Options { untallied: recording.is_some(), recording, ..Options::default() };
     let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
     let input = match log {
         Some(log) => Input::open(std::path::Path::new(log)).expect("a log"),

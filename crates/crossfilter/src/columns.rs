@@ -23,19 +23,21 @@ pub(crate) const SOURCE: usize = 9;
 pub(crate) const FLAW: usize = 10;
 /// The text of a rejected line.
 pub(crate) const LINE: usize = 11;
+/// Name of the file that a line is from, where the rows are those of several.
+pub(crate) const FILE: usize = 12;
 /// The status itself; 0 is the absent one.
-pub(crate) const STATUS: usize = 12;
+pub(crate) const STATUS: usize = 13;
 /// The clock's offset from UTC in seconds, from [`ZONE_MIN`] on.
-pub(crate) const ZONE: usize = 13;
+pub(crate) const ZONE: usize = 14;
 
 /// Columns with a dictionary, of these.
-pub(crate) const DICTIONARIES: usize = 12;
+pub(crate) const DICTIONARIES: usize = 13;
 
 /// Coded columns before those of a schema's own.
-pub(crate) const CODED: usize = 14;
+pub(crate) const CODED: usize = 15;
 
 /// Columns with counted values, of these.
-const COUNTED: [usize; 12] = [CLIENT, USER, HOST, METHOD, PATH, QUERY, PROTOCOL, REFERRER, AGENT, SOURCE, FLAW, STATUS];
+const COUNTED: [usize; 13] = [CLIENT, USER, HOST, METHOD, PATH, QUERY, PROTOCOL, REFERRER, AGENT, SOURCE, FLAW, FILE, STATUS];
 
 /// First byte of a text in [`FLAW`].
 pub(crate) const REJECTED: u8 = b'x';
@@ -93,7 +95,7 @@ pub(crate) fn has_dictionary(index: usize) -> bool {
 }
 
 /// Parts in a hundred for each dictionary, of the half of their memory that is shared out.
-pub(crate) const SHARES: [u64; DICTIONARIES] = [27, 3, 3, 2, 22, 14, 2, 10, 9, 2, 2, 4];
+pub(crate) const SHARES: [u64; DICTIONARIES] = [26, 3, 3, 2, 22, 14, 2, 10, 9, 2, 2, 4, 1];
 
 const _: () = {
     let (mut sum, mut index) = (0, 0);
@@ -130,6 +132,7 @@ pub(crate) fn source(column: TextColumn) -> (usize, Option<TextColumn>) {
         TextColumn::REFERRER => (REFERRER, None),
         TextColumn::AGENT => (AGENT, None),
         TextColumn::SOURCE => (SOURCE, None),
+        TextColumn::FILE => (FILE, None),
         TextColumn::FLAW => (FLAW, Some(column)),
         TextColumn::NET | TextColumn::COUNTRY => (CLIENT, Some(column)),
         TextColumn::SITE => (REFERRER, Some(column)),

@@ -29,10 +29,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// First bytes of a journal, before its number.
-const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows04");
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows05");
 
 /// First bytes of a head.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead06");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead07");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;

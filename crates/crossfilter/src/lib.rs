@@ -73,7 +73,7 @@ pub use facets::Facet;
 pub use find::{FindTarget, FindWanted};
 pub use number_buckets::{BucketScale, NumberBuckets};
 pub use number_spread::{NumberQuantiles, NumberSummary};
-pub use page::{OwnValue, PageRow, RowPage, finite_or_text};
+pub use page::{LineFormats, OwnValue, PageRow, RowPage, finite_or_text};
 pub use rates::{ClientRate, Limit, LimitEffect, RateGrouping, RateUnit, Rates};
 pub use recorder::Recordings;
 pub use scan_rows::{OwnRow, ViewRow};

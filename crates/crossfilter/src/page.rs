@@ -2,8 +2,8 @@
 
 use crate::bits::Bits;
 use crate::columns::{
-    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE, STATUS,
-    source,
+    AGENT, BYTES, CLIENT, FILE, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE,
+    STATUS, source,
 };
 use crate::columns::{CODED, ColumnCounts, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS, derive};
@@ -21,6 +21,7 @@ use rorqual_accesslog::{ABSENT, OwnColumns, OwnValues};
 use rorqual_pipe::{Control, Error, each};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -69,6 +70,8 @@ pub struct PageRow {
     pub upstream_time: Option<f64>,
     /// Host, container or file that a prefix of the line names.
     pub source: String,
+    /// Name of the file that the line is from, where the rows are those of several.
+    pub file: String,
     /// Values of the schema's own columns, by their names.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_map")]
     pub columns: Vec<(String, OwnValue)>,
@@ -138,6 +141,28 @@ impl OwnValue {
     }
 }
 
+/// Formats in which lines are rebuilt: of all rows one, and others of files that have another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LineFormats<'a> {
+    /// Without it lines are the JSON of the schema's own columns.
+    pub first: Option<&'a LogFormat>,
+    /// By the names of files.
+    pub of_files: Option<&'a HashMap<Box<str>, Arc<LogFormat>>>,
+}
+
+impl<'a> LineFormats<'a> {
+    fn of(&self, file: &str) -> Option<&'a LogFormat> {
+        let other = self.of_files.filter(|_| !file.is_empty()).and_then(|formats| formats.get(file));
+        other.map(AsRef::as_ref).or(self.first)
+    }
+}
+
+impl<'a> From<Option<&'a LogFormat>> for LineFormats<'a> {
+    fn from(first: Option<&'a LogFormat>) -> Self {
+        Self { first, of_files: None }
+    }
+}
+
 /// Rows of a run that are in the view.
 pub(crate) struct Share {
     pub(crate) run: InputRun,
@@ -146,19 +171,20 @@ pub(crate) struct Share {
 }
 
 impl RowStore {
-    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`; where
-    /// there is none they are the JSON of the schema's own columns.
+    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in their format;
+    /// where there is none they are the JSON of the schema's own columns.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn page(
+    pub fn page<'f>(
         &self,
         view: &View,
         offset: u64,
         limit: usize,
-        format: Option<&LogFormat>,
+        formats: impl Into<LineFormats<'f>>,
         control: &Control,
     ) -> Result<RowPage, ViewError> {
+        let formats = formats.into();
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let shares = self.shares_of(view, &snapshot, &plan, control)?;
@@ -177,7 +203,7 @@ impl RowStore {
                 if control.stopped() {
                     return Err(ViewError::Cancelled);
                 }
-                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted, format));
+                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted, formats));
             }
         }
         Ok(page)
@@ -254,15 +280,9 @@ struct OpenSegment<'a> {
 
 impl OpenSegment<'_> {
     /// Rows of a run that are in the view, without the first `skipped` of them.
-    fn rows_of(
-        &self,
-        run: &InputRun,
-        skipped: usize,
-        wanted: usize,
-        format: Option<&LogFormat>,
-    ) -> impl Iterator<Item = PageRow> {
+    fn rows_of(&self, run: &InputRun, skipped: usize, wanted: usize, formats: LineFormats<'_>) -> impl Iterator<Item = PageRow> {
         let first = self.list.partition_point(|row| u32::from(*row) < run.row);
-        self.list.iter().skip(first + skipped).take(wanted).map(move |row| self.reader.row(usize::from(*row), format))
+        self.list.iter().skip(first + skipped).take(wanted).map(move |row| self.reader.row(usize::from(*row), formats))
     }
 }
 
@@ -343,7 +363,7 @@ impl<'a> RowReader<'a> {
         Written { values, columns: self.store.own().cloned() }
     }
 
-    pub(crate) fn row(&self, row: usize, format: Option<&LogFormat>) -> PageRow {
+    pub(crate) fn row(&self, row: usize, formats: LineFormats<'_>) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
         let flaw = self.text(FLAW, row);
@@ -375,6 +395,7 @@ impl<'a> RowReader<'a> {
             request_time,
             upstream_time,
             source: self.text(SOURCE, row),
+            file: self.text(FILE, row),
             columns: self.own(row),
             // The first byte is the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
@@ -382,7 +403,7 @@ impl<'a> RowReader<'a> {
             place: RowPosition::of(self.number, self.runs, row).to_string(),
             line: String::new(),
         };
-        page_row.line = match format {
+        page_row.line = match formats.of(&page_row.file) {
             _ if rejected => self.text(LINE, row),
             Some(format) => rebuilt(&page_row, time_us, times_us, &self.own_values(row), format),
             None => object(&page_row.columns, &self.store.schema()),

@@ -167,7 +167,8 @@ impl PlanCompiler<'_> {
         let schema = self.store.schema();
         let is_pattern = |own| schema.text_kind(own) == TextContent::Pattern;
         let in_file = |column: &TextColumn| {
-            *column != TextColumn::URL && source(*column).1.is_none() && !column.as_own().is_some_and(is_pattern)
+            let is_of_line = ![TextColumn::URL, TextColumn::FILE].contains(column);
+            is_of_line && source(*column).1.is_none() && !column.as_own().is_some_and(is_pattern)
         };
         let columns = schema.texts().filter(in_file).map(|column| source(column).0);
         // The text of a rejected line is no column.

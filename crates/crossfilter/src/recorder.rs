@@ -2,7 +2,7 @@
 
 use crate::builder::{NewValue, SegmentBuilder, UNKNOWN};
 use crate::columns::{
-    BYTES, CODED, ColumnCounts, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME,
+    BYTES, CODED, ColumnCounts, FILE, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME,
 };
 use crate::columns::{NUMBERS, ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
@@ -21,13 +21,15 @@ pub struct Recordings {
     store: Arc<Mutex<Weak<RowStore>>>,
     /// Segments that are not full when a run ends stay open for the next one.
     in_turns: bool,
+    /// Rows have the name of their input as their file.
+    names_files: bool,
 }
 
 impl Recordings {
     /// Recorders into `store`, each run over an input of its own.
     #[must_use]
     pub fn new(store: &Arc<RowStore>) -> Self {
-        Self { store: Arc::new(Mutex::new(Arc::downgrade(store))), in_turns: false }
+        Self { store: Arc::new(Mutex::new(Arc::downgrade(store))), in_turns: false, names_files: false }
     }
 
     /// Recorders for runs over one slice of an input after another: a segment that is not full at
@@ -36,6 +38,12 @@ impl Recordings {
     #[must_use]
     pub fn in_turns(store: &Arc<RowStore>) -> Self {
         Self { in_turns: true, ..Self::new(store) }
+    }
+
+    /// The same for inputs that are several files, whose names are a column.
+    #[must_use]
+    pub fn of_files(self) -> Self {
+        Self { names_files: true, ..self }
     }
 
     /// Recorders into another store from the next run on.
@@ -49,10 +57,11 @@ impl Recordings {
 }
 
 impl Recording for Recordings {
-    fn recorders(&self, _name: &str, _format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
+    fn recorders(&self, name: &str, _format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
         let Some(store) = self.store() else { return Vec::new() };
         let input = store.next_input(count);
-        let recorder = |_| Box::new(SegmentRecorder::new(&store, input, self.in_turns)) as Box<dyn Recorder>;
+        let file: Arc<str> = if self.names_files { name.into() } else { "".into() };
+        let recorder = |_| Box::new(SegmentRecorder::new(&store, (input, &file), self.in_turns)) as Box<dyn Recorder>;
         (0..count).map(recorder).collect()
     }
 
@@ -65,6 +74,8 @@ impl Recording for Recordings {
 struct SegmentRecorder {
     store: Arc<RowStore>,
     input: u32,
+    /// Name of the file that the rows are from; empty where there is one only.
+    file: Arc<str>,
     in_turns: bool,
     /// Rows have come.
     begun: bool,
@@ -107,10 +118,11 @@ fn coded_index(index: usize) -> usize {
 }
 
 impl SegmentRecorder {
-    fn new(store: &Arc<RowStore>, input: u32, in_turns: bool) -> Self {
+    fn new(store: &Arc<RowStore>, (input, file): (u32, &Arc<str>), in_turns: bool) -> Self {
         Self {
             store: Arc::clone(store),
             input,
+            file: Arc::clone(file),
             in_turns,
             begun: false,
             builder: SegmentBuilder::new(store.settings.segment_rows, store.counts()),
@@ -248,6 +260,7 @@ impl SegmentRecorder {
         numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
         self.append_own_numbers(batch.own_numbers(), &range);
         self.append_flaws(rows, &range);
+        self.append_file(range.len());
         self.builder.run(self.input, rows.offset(), first);
     }
 
@@ -283,6 +296,17 @@ impl SegmentRecorder {
         }
     }
 
+    /// Appends rows that are from the file.
+    fn append_file(&mut self, rows: usize) {
+        let file = self.store.value(FILE, self.file.as_bytes());
+        let file = self.builder.local_of(FILE, &file);
+        let codes = self.builder.codes(FILE);
+        codes.resize(codes.len() + rows, file);
+        if self.builder.take_shortage() {
+            self.store.dictionaries[FILE].lock().note_cut();
+        }
+    }
+
     fn flaw(&mut self, kind: u8, reason: NoteReason) -> u16 {
         let mut text = vec![kind];
         text.extend_from_slice(reason.name().as_bytes());
@@ -296,7 +320,7 @@ impl SegmentRecorder {
         }
         let first = self.builder.rows();
         let ColumnCounts { coded, numbers } = self.store.counts();
-        for column in (0..coded).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
+        for column in (0..coded).filter(|column| ![FILE, FLAW, LINE, ZONE].contains(column)) {
             let none = self.builder.local(column, NONE);
             self.builder.codes(column).push(none);
         }
@@ -306,6 +330,7 @@ impl SegmentRecorder {
         let line = self.store.line_value(text);
         let line = self.builder.local_of(LINE, &line);
         self.builder.codes(LINE).push(line);
+        self.append_file(1);
         (0..numbers).for_each(|index| self.builder.numbers(index).push(ABSENT));
         self.builder.run(self.input, offset, first);
         self.show_if_full();

@@ -6,8 +6,8 @@
 //! those that still grow, the rows that they had at the start are held.
 
 use crate::columns::{
-    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER, REJECTED,
-    REPAIRED, REQUEST_TIME, SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
+    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FILE, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER,
+    REJECTED, REPAIRED, REQUEST_TIME, SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, has_dictionary,
 };
 use crate::dictionary::{DictionaryTables, FLAW_NO_ROOM, NO_ROOM, OTHERS};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
@@ -29,6 +29,8 @@ use std::sync::{Arc, MutexGuard};
 pub struct ViewRow<'a> {
     /// Its fields; of a rejected line none. A value that the store had no room for is `…`.
     pub record: LogRecord<'a>,
+    /// Name of the file that the line is from, where the rows are those of several.
+    pub file: &'a [u8],
     /// Fault of the line; empty for a sound one.
     pub flaw: &'a [u8],
     /// The first 1 KiB of a rejected line; empty for others.
@@ -297,7 +299,7 @@ impl TextRows {
             };
             // The first byte is the kind of flaw.
             let flaw = text(FLAW).get(1..).unwrap_or_default();
-            ViewRow { record, flaw, line: text(LINE), own: OwnRow { texts: self, at, numbers, row } }
+            ViewRow { record, file: text(FILE), flaw, line: text(LINE), own: OwnRow { texts: self, at, numbers, row } }
         }))
     }
 }

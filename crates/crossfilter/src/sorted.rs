@@ -7,13 +7,12 @@
 use crate::columns::{PATH, QUERY, STATUS, TIME, number_source, source};
 use crate::dictionary::{DictionaryTables, NONE, OTHERS, derive};
 use crate::limits::{SORT_TEXT_BYTES_MAX, SORTED_ROWS_FIRST, SORTED_ROWS_MAX};
-use crate::page::{PageRow, RowPage, RowReader};
+use crate::page::{LineFormats, PageRow, RowPage, RowReader};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::{CodedColumnRef, InputRun, Segment};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::uncoded::PlainTexts;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_pipe::{Control, Error, each};
 use std::borrow::Cow;
@@ -195,12 +194,12 @@ impl RowStore {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn sorted_page(
+    pub fn sorted_page<'f>(
         &self,
         (view, order): (&View, RowOrder),
         offset: u64,
         limit: usize,
-        format: Option<&LogFormat>,
+        formats: impl Into<LineFormats<'f>>,
         control: &Control,
     ) -> Result<SortedPage, ViewError> {
         let snapshot = self.snapshot();
@@ -210,7 +209,7 @@ impl RowStore {
         let end = first.saturating_add(limit).min(SORTED_ROWS_MAX);
         let ordered = self.ordered((view, order), total, end, &snapshot, control)?;
         let wanted = &ordered.rows[first.min(ordered.rows.len())..end.min(ordered.rows.len())];
-        let rows = self.rows_at(&snapshot, wanted, format, control)?;
+        let rows = self.rows_at(&snapshot, wanted, formats.into(), control)?;
         Ok(SortedPage { page: RowPage { total, offset, rows }, exact: ordered.exact })
     }
 
@@ -243,7 +242,7 @@ impl RowStore {
         &self,
         snapshot: &Snapshot,
         positions: &[RowPosition],
-        format: Option<&LogFormat>,
+        formats: LineFormats<'_>,
         control: &Control,
     ) -> Result<Vec<PageRow>, ViewError> {
         let mut places: Vec<usize> = (0..positions.len()).collect();
@@ -255,7 +254,7 @@ impl RowStore {
             let Some(first) = places.first().filter(|_| !control.stopped()) else { return Ok(Vec::new()) };
             let number = positions[*first].segment as usize;
             let reader = RowReader::new(self, number, &snapshot.segments[number])?;
-            Ok(places.iter().map(|place| (*place, reader.row(usize::from(positions[*place].row), format))).collect())
+            Ok(places.iter().map(|place| (*place, reader.row(usize::from(positions[*place].row), formats))).collect())
         };
         let mut rows = Vec::with_capacity(positions.len());
         let sink = |found: io::Result<Vec<_>>| {

@@ -386,8 +386,12 @@ impl RowStore {
 
     /// A rejected line, as it is recorded.
     pub(crate) fn line_value<'a>(&self, text: &'a [u8]) -> NewValue<'a> {
-        let text = &text[..text.len().min(LINE_BYTES_MAX)];
-        match self.dictionaries[LINE].lock().intern(text) {
+        self.value(LINE, &text[..text.len().min(LINE_BYTES_MAX)])
+    }
+
+    /// A text of a column that recorders fill by themselves.
+    pub(crate) fn value<'a>(&self, column: usize, text: &'a [u8]) -> NewValue<'a> {
+        match self.dictionaries[column].lock().intern(text) {
             OTHERS => NewValue::Uncoded(OTHERS, self.hasher.hash(text), text),
             code => NewValue::Coded(code),
         }

@@ -14,6 +14,11 @@ pub(crate) trait PollableRead: Read + Send {
     fn more_soon(&self) -> bool {
         true
     }
+
+    /// True if a read of nothing is the end, and not only a pause.
+    fn ended(&self) -> bool {
+        true
+    }
 }
 
 impl PollableRead for Box<dyn Read + Send> {}
@@ -24,11 +29,18 @@ pub(crate) struct Descriptor {
     control: Control,
     /// The end was met. A terminal would go on after it.
     ended: bool,
+    /// Nothing is read instead of waiting.
+    pauses: bool,
 }
 
 impl Descriptor {
     pub(crate) fn new(file: File, control: Control) -> Self {
-        Self { file, control, ended: false }
+        Self { file, control, ended: false, pauses: false }
+    }
+
+    /// The same, which reads nothing where it would wait, if it `pauses`.
+    pub(crate) fn pausing(self, pauses: bool) -> Self {
+        Self { pauses, ..self }
     }
 
     fn ready(&self, patience: Duration) -> bool {
@@ -44,7 +56,10 @@ impl Descriptor {
 impl Read for Descriptor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while !self.ended && !self.control.stopped() {
-            if !self.ready(STOP_CHECK) {
+            if !self.ready(if self.pauses { Duration::ZERO } else { STOP_CHECK }) {
+                if self.pauses {
+                    break;
+                }
                 continue;
             }
             match self.file.read(buffer) {
@@ -62,6 +77,10 @@ impl Read for Descriptor {
 impl PollableRead for Descriptor {
     fn more_soon(&self) -> bool {
         self.ready(PARTIAL_BLOCK_AFTER)
+    }
+
+    fn ended(&self) -> bool {
+        self.ended || self.control.stopped()
     }
 }
 
@@ -97,5 +116,9 @@ impl<R: Read> Read for Prefixed<R> {
 impl<R: PollableRead> PollableRead for Prefixed<R> {
     fn more_soon(&self) -> bool {
         self.in_prefix() || self.rest.more_soon()
+    }
+
+    fn ended(&self) -> bool {
+        !self.in_prefix() && self.rest.ended()
     }
 }

@@ -91,7 +91,17 @@ impl FollowedFile {
 
     pub(crate) fn reader(self, control: Control) -> FollowReader {
         let Self { path, file, followed, start } = self;
-        FollowReader { path, file, place: start, followed, control, at_end: false, ends_line: true, given: Instant::now() }
+        FollowReader {
+            path,
+            file,
+            place: start,
+            followed,
+            control,
+            at_end: false,
+            ends_line: true,
+            given: Instant::now(),
+            pauses: false,
+        }
     }
 }
 
@@ -113,9 +123,16 @@ pub(crate) struct FollowReader {
     ends_line: bool,
     /// Time at which the file gave something last.
     given: Instant,
+    /// Nothing is read instead of waiting.
+    pauses: bool,
 }
 
 impl FollowReader {
+    /// The same, which reads nothing where it would wait, if it `pauses`.
+    pub(crate) fn pausing(self, pauses: bool) -> Self {
+        Self { pauses, ..self }
+    }
+
     fn read_on(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.control.read_called();
         let read = self.file.read_at(buffer, self.place)?;
@@ -166,7 +183,8 @@ impl FollowReader {
 impl Read for FollowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if self.control.stopped() || (self.at_end && self.control.stopped_within(FOLLOW_EVERY)) {
+            let stops = self.at_end && !self.pauses && self.control.stopped_within(FOLLOW_EVERY);
+            if stops || self.control.stopped() {
                 return Ok(0);
             }
             let read = self.read_on(buffer)?;
@@ -181,6 +199,8 @@ impl Read for FollowReader {
                     *first = b'\n';
                     return Ok(1);
                 }
+            } else if self.pauses {
+                return Ok(0);
             }
         }
     }
@@ -189,6 +209,10 @@ impl Read for FollowReader {
 impl PollableRead for FollowReader {
     fn more_soon(&self) -> bool {
         !self.at_end
+    }
+
+    fn ended(&self) -> bool {
+        self.control.stopped()
     }
 }
 

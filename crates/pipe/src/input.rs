@@ -40,6 +40,8 @@ pub struct Input {
     pub(crate) after_long: bool,
     /// Part of a file that is read.
     pub(crate) range: Option<Range<u64>>,
+    /// A stream gives nothing where it would wait.
+    pub(crate) pauses: bool,
 }
 
 pub(crate) enum InputBody {
@@ -106,6 +108,14 @@ impl Input {
         Self { enough: Some(Box::new(enough)), ..self }
     }
 
+    /// The same stream, or file that is followed, which pauses where it would wait for more: one of
+    /// several, each in a [`ResumableRun`](crate::ResumableRun). Compressed data can't pause, and
+    /// is taken as it is stored.
+    #[must_use]
+    pub fn pausing(self) -> Self {
+        Self { pauses: true, undo: STORED, ..self }
+    }
+
     /// The same input, of which a run is first shown the bytes after its first line where that one
     /// is over-long. Of a stream the rest of that line is then given to nobody; of a file at most
     /// [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
@@ -165,6 +175,7 @@ impl Input {
                 enough: None,
                 after_long: false,
                 range: None,
+                pauses: false,
             });
         }
         if !metadata.is_file()
@@ -181,6 +192,7 @@ impl Input {
                 enough: None,
                 after_long: false,
                 range: None,
+                pauses: false,
             });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
@@ -199,6 +211,7 @@ impl Input {
             enough: None,
             after_long: false,
             range: None,
+            pauses: false,
         })
     }
 
@@ -214,6 +227,7 @@ impl Input {
             enough: None,
             after_long: false,
             range: None,
+            pauses: false,
         }
     }
 
@@ -229,6 +243,7 @@ impl Input {
             enough: None,
             after_long: false,
             range: None,
+            pauses: false,
         }
     }
 

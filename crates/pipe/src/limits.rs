@@ -43,6 +43,10 @@ pub const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
 /// file system.
 pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 
+/// Bytes of a stream that pauses which are held until they tell its format; more are given to the
+/// run as they are. Each of several streams that are followed may hold so many.
+pub const HELD_FIRST_BYTES_MAX: usize = 64 << 10;
+
 /// A file whose name another one has taken is still read while it gave something within this time:
 /// its writers go on with it until they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);

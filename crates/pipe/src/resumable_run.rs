@@ -179,11 +179,11 @@ pub(crate) fn source(input: Input, framing: Framing, pool: &BufferPool, control:
     let count = Some(control.clone());
     match input.body {
         InputBody::File { file, .. } | InputBody::Descriptor(file) => {
-            let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
+            let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()).pausing(input.pauses));
             Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
         }
         InputBody::Following(following) => {
-            let reader = following.reader(control.clone());
+            let reader = following.reader(control.clone()).pausing(input.pauses);
             Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
         }
         InputBody::Read(reader) => Box::new(ReadSource::new(Prefixed::new(input.prefix, reader), &name, pool, headroom, count)),

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::decode::{DecodeDepth, MAGIC_BYTES, decoder_of, describe};
 use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
-use crate::limits::BLOCK_BYTES;
+use crate::limits::{BLOCK_BYTES, HELD_FIRST_BYTES_MAX};
 use crate::pool::{BufferPool, Lease};
 use crate::splitter::{LineEnds, RecordEnds, SplitError, Splitter};
 use bytes::Bytes;
@@ -61,13 +61,29 @@ pub(crate) struct ReadSource<R> {
     count: Option<Control>,
     /// Asked about the first block until it is enough.
     enough: Option<EnoughForDetection>,
+    /// Start of a first block that was not enough before a pause.
+    held: Vec<u8>,
+    /// The last read gave nothing, and is no end.
+    paused: bool,
 }
 
 impl<R: PollableRead> ReadSource<R> {
     /// `count` is told of the bytes as they are read, when they are the stored ones.
     pub(crate) fn new(reader: R, name: &str, pool: &BufferPool, headroom: usize, count: Option<Control>) -> Self {
         let describe = Box::new(|name: &str, cause| Error::io(name, "cannot read", cause));
-        Self { reader, name: name.into(), pool: pool.clone(), headroom, offset: 0, failed: None, describe, count, enough: None }
+        Self {
+            reader,
+            name: name.into(),
+            pool: pool.clone(),
+            headroom,
+            offset: 0,
+            failed: None,
+            describe,
+            count,
+            enough: None,
+            held: Vec::new(),
+            paused: false,
+        }
     }
 
     /// The same with a first block that is handed on only when it is `enough`, or full, or the end.
@@ -88,9 +104,16 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
         }
         let mut lease = self.pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let (start, mut end) = (self.headroom, self.headroom);
+        let held = std::mem::take(&mut self.held);
+        lease[start..start + held.len()].copy_from_slice(&held);
+        end += held.len();
+        self.paused = false;
         while end < start + BLOCK_BYTES && self.goes_on(&lease[start..end]) {
             match self.reader.read(&mut lease[end..start + BLOCK_BYTES]) {
-                Ok(0) => break,
+                Ok(0) => {
+                    self.paused = !self.reader.ended();
+                    break;
+                }
                 Ok(read) => end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -100,7 +123,14 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
                 }
             }
         }
+        let is_few = end > start && end - start < HELD_FIRST_BYTES_MAX;
+        if self.paused && is_few && self.enough.as_mut().is_some_and(|enough| !enough(&lease[start..end])) {
+            self.held = lease[start..end].to_vec();
+            return Ok(None);
+        }
         self.enough = None;
+        // A block that was begun leaves, and the pause is told by the next.
+        self.paused &= end == start;
         self.offset += (end - start) as u64;
         if let Some(control) = &self.count {
             control.stored(end as u64 - start as u64);
@@ -113,6 +143,10 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
             (false, Some(error)) => Err(error),
             (false, None) => Ok(None),
         }
+    }
+
+    fn paused(&self) -> bool {
+        self.paused
     }
 }
 

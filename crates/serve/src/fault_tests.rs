@@ -83,6 +83,7 @@ fn one_of(
         journal: crate::session::Journal::None,
         folder: None,
         file_bytes_max: 0,
+        of_files: false,
         workers: shares.threads,
         counts_numbers: false,
     };

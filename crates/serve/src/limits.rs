@@ -258,6 +258,15 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
+/// Files of an upload that are one log. Their names are held with the session.
+pub(crate) const UPLOADED_FILES_MAX: usize = 1000;
+
+/// Files that a report lists by themselves, of a log that is more; the others are one line of it.
+pub(crate) const REPORTED_FILES_MAX: usize = 100;
+
+/// Files that the error of a log names, of those that could not be read to the end.
+pub(crate) const FAILED_FILES_NAMED: usize = 3;
+
 /// Bytes of a fingerprint, by which a page knows the file again that a session was announced of.
 /// Held with the session.
 pub(crate) const FINGERPRINT_BYTES_MAX: usize = 128;

@@ -27,6 +27,8 @@ pub const TARGETS: [(&str, Target); 4] = [("http", http), ("requests", requests)
 fn config() -> Config {
     Config {
         reading: 1,
+        files_open: 0,
+        followed_together: 0,
         state: None,
         cache: None,
         port: 0,

@@ -1,6 +1,7 @@
 /** The server's contract (docs/api.md) in types, and the few calls the page makes. */
 
 import type { TableColumn } from './fields'
+import type { Part } from './together'
 import type { Way } from './transport'
 
 export type SessionState =
@@ -31,6 +32,8 @@ export interface Session {
   fingerprint: string | null
   created: number
   expires_seconds: number
+  /** The files that a log is, where these are several. */
+  files: { count: number; read: number; failed: number; current: string | null } | null
   /** A file of the server whose first bytes were not read, as the cache had their rows. */
   reopened: { kept_bytes: number } | null
   /** How many columns a table has; others come where it changes. Null of a log. */
@@ -242,8 +245,13 @@ export const api = {
   session: (id: string) => call<Live>('GET', session(id)),
   columns: async (id: string) =>
     (await call<{ columns: TableColumn[] }>('GET', `${session(id)}/columns`)).columns,
-  create: (name: string, size: number, fingerprint: string | null, format: string | null) =>
-    call<Session>('POST', '/api/sessions', { name, size, fingerprint, format }),
+  create: (
+    name: string,
+    size: number,
+    fingerprint: string | null,
+    format: string | null,
+    files: Part[] | null,
+  ) => call<Session>('POST', '/api/sessions', { name, size, fingerprint, format, ...(files && { files }) }),
   sample: () => call<Session>('POST', '/api/sessions', { sample: true }),
   cancel: (id: string) => call<Session>('POST', `${session(id)}/cancel`),
   remove: (id: string) => call<unknown>('DELETE', session(id)),

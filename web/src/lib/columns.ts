@@ -56,6 +56,7 @@ const logColumns: Column[] = [
   column('host', 'host', '140px'),
   column('user', 'user', '96px'),
   column('source', 'source', '140px'),
+  column('file', 'file', '160px'),
   column('protocol', 'protocol', '76px'),
   column('flaw', 'flaw', 'minmax(160px, 1fr)'),
 ]

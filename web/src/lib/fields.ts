@@ -41,6 +41,7 @@ const logFields: Field[] = [
   field('host', 'Host', 'text', 'virtual host'),
   field('user', 'User', 'text', 'who was logged in'),
   field('source', 'Source', 'text', 'host, container or file before the line'),
+  field('file', 'File', 'text', 'where the log is several'),
   field('protocol', 'Protocol', 'text', 'HTTP/1.1'),
   field('hour', 'Hour', 'number', "0 to 23 by the log's clock"),
   field('weekday', 'Weekday', 'number', 'mon..fri'),
@@ -147,6 +148,7 @@ const logStackable = [
   'country',
   'site',
   'source',
+  'file',
 ]
 
 /** What the histogram can be stacked by, of the fields that have panels. */
@@ -178,6 +180,7 @@ export const panelOrder = [
   'host',
   'user',
   'source',
+  'file',
   'agent',
   'flaw',
 ]

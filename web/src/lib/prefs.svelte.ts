@@ -49,6 +49,11 @@ class Prefs {
     this.apply()
   }
 
+  /** Those of a log, which may be several files: at first with the file of a line then. */
+  columnsFor(hasFiles: boolean): string[] {
+    return hasFiles && this.columns === columnsFirst ? [...columnsFirst, 'file'] : this.columns
+  }
+
   setColumns(columns: string[]): void {
     this.columns = columns
     try {

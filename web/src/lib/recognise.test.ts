@@ -23,6 +23,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   fingerprint: 'sha-256:1MiB:aa',
   created: 0,
   expires_seconds: 1800,
+  files: null,
   reopened: null,
   columns: null,
   own_columns: 0,

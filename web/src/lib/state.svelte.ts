@@ -10,6 +10,7 @@
  * - `lost`      the live events broke off and have not come back
  * - `uploads`   what this page itself sends, by session
  * - `queue`     files picked that wait for the one being sent
+ * - `picked`    several files of which it is asked whether they are one log
  * - `problem`   what could not be done, in words, until the next attempt
  *
  * What the view counts is asked for in `views.svelte.ts`.
@@ -26,6 +27,7 @@ import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeli
 import { prefs } from './prefs.svelte'
 import { differences, fingerprint, isOpen, resumable } from './recognise'
 import { entries, env } from './sending.svelte'
+import { partsOf, together, type Named } from './together'
 import { Upload, type UploadState } from './upload'
 import type { RowOrder } from './viewapi'
 
@@ -59,6 +61,7 @@ class Store {
   lost = $state(false)
   uploads = new SvelteMap<string, OwnUpload>()
   queue = $state.raw<File[]>([])
+  picked = $state.raw<Named[]>([])
   /** The session that the file being chosen is to go on in. */
   wanted: string | null = null
   problem = $state.raw<Problem | null>(null)
@@ -407,15 +410,44 @@ class Store {
   // ---- what the reader does ----
 
   /**
-   * Files one after another, each its own session; a file that was cut off goes on in the one it had. Where one was asked for
-   * to go on with, only that one will do.
+   * A file that was cut off goes on in the session it had; of several it is asked whether they are one log. Where one was asked
+   * for to go on with, only that one will do.
    */
   pick(files: File[]): void {
+    this.pickNamed(files.map((file) => ({ file, name: file.webkitRelativePath || file.name })))
+  }
+
+  /** As pick, of files in folders, whose names have the way to them. */
+  pickNamed(named: Named[]): void {
     this.problem = null
     const wanted = this.wanted
     this.wanted = null
-    const session = this.sessions.find(({ id }) => id === wanted) ?? this.ifOpen(files)
-    if (session) return void this.goOn(session, files)
+    const files = named.map(({ file }) => file)
+    const asked = this.sessions.find(({ id }) => id === wanted) ?? this.ifOpen(named)
+    if (asked) return void this.goOn(asked, asked.files ? [together(named)] : files)
+    if (files.length > 1) this.picked = named
+    else this.enqueue(files)
+  }
+
+  /** The files that were picked, as one log. */
+  sendTogether(): void {
+    const files = this.picked
+    this.picked = []
+    if (files.length > 0) this.enqueue([together(files)])
+  }
+
+  /** The files that were picked one after another, each its own session. */
+  sendSeparately(): void {
+    const files = this.picked
+    this.picked = []
+    this.enqueue(files.map(({ file }) => file))
+  }
+
+  leavePicked(): void {
+    this.picked = []
+  }
+
+  private enqueue(files: File[]): void {
     this.queue = [...this.queue, ...files]
     this.showNext = true
     void this.next()
@@ -436,10 +468,13 @@ class Store {
   }
 
   /** The session on the page, where it waits for a file that is called as the one that was picked. */
-  private ifOpen(files: File[]): Session | null {
+  private ifOpen(named: Named[]): Session | null {
     const { session } = this
     const free = session && isOpen(session) && !isActive(this.uploads.get(session.id)?.state)
-    return free && files.length === 1 && files[0]?.name === session.name ? session : null
+    if (!free) return null
+    if (session.files)
+      return session.files.count === named.length && together(named).name === session.name ? session : null
+    return named.length === 1 && named[0]?.file.name === session.name ? session : null
   }
 
   /** Sends the rest of a log, if one of the files is that log; else says what is different. */
@@ -514,11 +549,11 @@ class Store {
   /** Once more if no answer came: a browser does not repeat a POST on a connection that was closed while idle. */
   private async create(file: File, print: string | null, format: string | null): Promise<Session> {
     try {
-      return await api.create(file.name, file.size, print, format)
+      return await api.create(file.name, file.size, print, format, partsOf(file))
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 0) throw error
       await new Promise((go) => setTimeout(go, createAgainMs))
-      return api.create(file.name, file.size, print, format)
+      return api.create(file.name, file.size, print, format, partsOf(file))
     }
   }
 

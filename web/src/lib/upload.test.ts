@@ -49,6 +49,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   fingerprint: null,
   created: 0,
   expires_seconds: 1800,
+  files: null,
   reopened: null,
   columns: null,
   own_columns: 0,

@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
-import { followed, inexact, notice, problemText, reopened, shownState, soFar, stateWord } from './words'
+import {
+  filesText,
+  followed,
+  inexact,
+  notice,
+  problemText,
+  reopened,
+  shownState,
+  soFar,
+  stateWord,
+} from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
   id: 's',
@@ -16,6 +26,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   fingerprint: null,
   created: 0,
   expires_seconds: 1800,
+  files: null,
   reopened: null,
   columns: null,
   own_columns: 0,
@@ -33,6 +44,16 @@ const upload = (change: Partial<UploadState> = {}): UploadState => ({
   ...change,
 })
 const say = (s: Session, u: UploadState | null = null, lost = false) => notice(s, u, lost, 0)
+
+test('of several files it says which could not be read, and how far they are', () => {
+  const files = { count: 3, read: 2, failed: 1, current: 'access.log' }
+  const error = { code: 'bad_input', message: '1 of 3 files could not be read to the end:\na.gz: damaged' }
+  const said = notice(session({ state: 'failed', error, files }), null, false, 0)
+  expect(said?.text).toBe('1 of 3 files could not be read to the end: a.gz: damaged.')
+  expect(filesText(files, false)).toBe('file 3 of 3: access.log')
+  expect(filesText({ ...files, current: null }, false)).toBe('3 files')
+  expect(filesText(files, true)).toBe('3 files')
+})
 
 test('all well says nothing', () => {
   expect(say(session(), upload())).toBeNull()

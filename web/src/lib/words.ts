@@ -58,6 +58,13 @@ export function inexact(answer: Marked | null): string | null {
   return answer.hint || 'not exact: some texts were too long to be kept whole'
 }
 
+/** How far a log of several files has come: `file 2 of 5: access.log.1`. */
+export function filesText(files: NonNullable<Session['files']>, isOver: boolean): string {
+  const { count: all, read, current } = files
+  if (isOver || current === null) return `${count(all)} files`
+  return `file ${count(Math.min(read + 1, all))} of ${count(all)}: ${current}`
+}
+
 const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)
 
 /** How much of a file the cache had; null where all of it was read. */
@@ -115,6 +122,10 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
   if (error?.code === 'no_session') {
     const text = 'The server no longer knows this session. Drop the file again to read it from the start.'
     return { tone: 'bad', text, actions: ['pick'] }
+  }
+  if (error?.code === 'bad_input' && (session.files?.failed ?? 0) > 0) {
+    // The other files were read to their end.
+    return { tone: 'bad', text: `${error.message.split('\n').join(' ')}.`, actions: [] }
   }
   if (error || session.state === 'failed') {
     return {

@@ -124,6 +124,13 @@ impl LogWorker {
         self
     }
 
+    /// The same for lines of that file, which a filter may name.
+    #[must_use]
+    pub(crate) fn of_file(mut self, file: &Arc<str>) -> Self {
+        self.beside.only = self.beside.only.map(|only| only.with_file(Arc::clone(file)));
+        self
+    }
+
     /// The same as one of several that share a relay.
     #[must_use]
     pub(crate) fn relayed(self, format: &LogFormat, relay: Option<&Arc<ColumnRelay>>) -> Self {

@@ -35,6 +35,8 @@ struct LineContext {
     /// Classes of the agents seen: finding out takes microseconds.
     agents: HashMap<Box<[u8]>, Agent>,
     countries: Option<Arc<Countries>>,
+    /// Name of the file that the lines are from, where they are of several.
+    file: Arc<str>,
     /// Space for a request.
     request: Vec<u8>,
 }
@@ -53,6 +55,13 @@ impl Matcher {
         self
     }
 
+    /// The same for lines of that file, which are of several.
+    #[must_use]
+    pub fn with_file(mut self, file: Arc<str>) -> Self {
+        self.known.file = file;
+        self
+    }
+
     /// True if the filter means the line.
     pub fn meets(&mut self, subject: &Subject<'_>) -> bool {
         meets(&self.filter, &mut self.known, subject)
@@ -65,6 +74,7 @@ fn meets(filter: &Filter, known: &mut LineContext, subject: &Subject<'_>) -> boo
         Filter::Any(parts) => parts.iter().any(|part| meets(part, known, subject)),
         Filter::Not(inner) => !meets(inner, known, subject),
         Filter::Text(TextColumn::FLAW, test) => test.meets(subject.flaw.as_bytes()),
+        Filter::Text(TextColumn::FILE, test) => test.meets(known.file.as_bytes()),
         Filter::Text(column, test) => match subject.record {
             Some(record) => test.meets(&text(record, *column, known)),
             None => test.meets(b""),
@@ -105,7 +115,7 @@ fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext)
         TextColumn::SOURCE => record.source,
         TextColumn::SITE => return referring_site(record.referrer),
         TextColumn::KIND => derive::kind(record.path).as_bytes(),
-        TextColumn::FLAW => b"",
+        TextColumn::FILE | TextColumn::FLAW => b"",
         TextColumn::COUNTRY => return Cow::Owned(known.country(record.client).into_bytes()),
         TextColumn::NET => return Cow::Owned(derive::net(record.client).into_bytes()),
         TextColumn::URL => return url(record.path, record.query),

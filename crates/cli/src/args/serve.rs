@@ -68,12 +68,16 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) country: CountryArgs,
     /// Follow the FILEs as `tail -F` does: read on as they grow, through rotation and truncation,
-    /// until Ctrl-C. Streams (a FIFO, `-`) are read as they come. Each counts towards `--sessions`
+    /// until Ctrl-C. Streams (a FIFO, `-`) are read as they come. Several are one log
     #[arg(long, requires = "files")]
     pub(crate) follow: bool,
-    /// Logs, and tables (JSON, CSV, Parquet, Arrow), to open at once, each a session; regular files
-    /// only, except logs with `--follow`. A file that can't be opened is reported, and the others
-    /// are shown
+    /// Open each log as a session of its own, instead of all as one. Those that are one are not in
+    /// the cache
+    #[arg(long, requires = "files")]
+    pub(crate) separate: bool,
+    /// Logs, and tables (JSON, CSV, Parquet, Arrow), to open at once; regular files only, except
+    /// logs with `--follow`. Several logs are one, with the file as a column, and each table is a
+    /// session. A file that can't be opened is reported, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -53,7 +53,7 @@ fn more_files_than_sessions_leave_no_place_and_that_is_said() {
     let folder = TestFolder::new();
     let paths = ["a.log", "b.log", "c.log"].map(|name| folder.file(name, log(10)));
     for (sessions, is_said) in [("2", true), ("3", false)] {
-        let server = Server::start(&["--sessions", sessions, "--follow", &paths[0], &paths[1], &paths[2]]);
+        let server = Server::start(&["--sessions", sessions, "--separate", "--follow", &paths[0], &paths[1], &paths[2]]);
         eventually("its notes", || server.running.stderr_so_far().contains("Ctrl-C ends it").then_some(()));
         assert_eq!(server.get("/api/sessions").json()["sessions"].as_array().map(Vec::len), Some(3));
         let said = server.running.stderr_so_far();

@@ -59,6 +59,7 @@ mod store_memory;
 mod streams;
 mod summary;
 mod tables;
+mod together;
 mod upload;
 mod uploaded_tables;
 mod usage;

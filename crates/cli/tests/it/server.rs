@@ -544,10 +544,10 @@ fn line_of(reader: &mut impl BufRead) -> String {
 }
 
 #[test]
-fn files_of_the_command_line_are_sessions() {
+fn files_of_the_command_line_are_sessions_where_it_is_asked_for() {
     let folder = crate::common::TestFolder::new();
     let (one, two) = (folder.file("one", log(3_000)), folder.file("two", gzip(&log(2_000))));
-    let server = Server::start(&[&one, &two]);
+    let server = Server::start(&["--separate", &one, &two]);
     let sessions = server.get("/api/sessions").json()["sessions"].clone();
     assert_eq!((&sessions[0]["name"], &sessions[1]["name"]), (&two.as_str().into(), &one.as_str().into()));
     for (session, count) in [(&sessions[1], 3_000), (&sessions[0], 2_000)] {

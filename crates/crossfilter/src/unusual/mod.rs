@@ -10,7 +10,7 @@ use search::{BUCKETS_MIN, Outlier, OutlierSearch};
 use spans::{error_status, refined};
 
 use crate::candidates::CandidateField;
-use crate::columns::{AGENT, CLIENT, CODED, PATH};
+use crate::columns::{AGENT, CLIENT, CODED, FILE, PATH};
 use crate::counted::CountedViews;
 use crate::limits::{RATES_BYTES_MIN, UNUSUAL_BYTES_MAX};
 use crate::outcome_counts::{ALL, OutcomeCount, OutcomeCounts, WatchedField};
@@ -181,6 +181,8 @@ impl RowStore {
     /// is some for each field.
     fn watched(&self, all: &CountedViews, buckets: usize) -> (Vec<WatchedField>, bool) {
         let mut fields = self.fields();
+        // That a file of several begins and ends is nothing unusual.
+        fields.retain(|field| field.index != FILE);
         let asked = fields.len();
         // Half for the tables of the codes, of which one more is needed to make each.
         let mut bytes = self.rates_bytes().max(RATES_BYTES_MIN) as usize;

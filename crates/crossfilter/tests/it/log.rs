@@ -148,7 +148,7 @@ impl Setup {
             countries: None,
         };
         let shares = settings.shares(8 << 20, 1).expect("enough");
-        Analyzer::new(&settings, shares, Options { only: None, recording: Some(recording), untallied: true })
+        Analyzer::new(&settings, shares, Options { recording: Some(recording), untallied: true, ..Options::default() })
     }
 
     /// A store of the log.

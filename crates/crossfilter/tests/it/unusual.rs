@@ -32,7 +32,7 @@ fn recorded(lines: u64, seed: u64, case: usize, threads: usize) -> (Arc<RowStore
     };
     let shares = settings.shares(8 << 20, 1).expect("enough");
     let recording = Some(Arc::new(Recordings::new(&store)) as Arc<dyn rorqual_accesslog::Recording>);
-    let analyzer = Analyzer::new(&settings, shares, Options { only: None, recording, untallied: true });
+    let analyzer = Analyzer::new(&settings, shares, Options { recording, untallied: true, ..Options::default() });
     let input = Input::from_reader("log", Box::new(Cursor::new(text)));
     let ran = analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
     assert!(ran.is_ok_and(|ran| ran.error.is_none()));

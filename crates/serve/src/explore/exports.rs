@@ -29,7 +29,7 @@ use rorqual_accesslog::OwnColumns;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::LogRecord;
 use rorqual_accesslog::schema::Schema;
-use rorqual_columnar::log::{LogRows, schema_with_flaws};
+use rorqual_columnar::log::{LogRows, schema_of_files, schema_with_flaws};
 use rorqual_columnar::render::Csv;
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
 use rorqual_columnar::{OwnRows, RowValues, TextMap};
@@ -88,6 +88,7 @@ pub(crate) async fn rows(
     if format.is_none() && !session.is_table() {
         return Err(nothing_read());
     }
+    let (is_of_files, others) = (session.has_parts(), session.formats_of_files());
     let own = session.own().unwrap_or_else(|| Arc::new(OwnColumns::new(&[], 0, 0)));
     let (target, media_type, extension) = match asked.format {
         As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
@@ -99,6 +100,10 @@ pub(crate) async fn rows(
     let prepare = move |store: &RowStore| {
         store.refresh();
         let rows = match &format {
+            Some(format) if is_of_files => {
+                let formats: Vec<_> = std::iter::once(format).chain(others.values().map(AsRef::as_ref)).collect();
+                ExportRows::Log(LogRows::new(&schema_of_files(&formats, &own), &own))
+            }
             Some(format) => ExportRows::Log(LogRows::new(&schema_with_flaws(format, &own), &own)),
             None => {
                 let map: TextMap = if target == WriteTarget::Csv { neutral } else { |text| Cow::Borrowed(text) };
@@ -196,7 +201,7 @@ impl ExportRows {
     fn push(&mut self, row: &ViewRow<'_>, is_csv: bool) {
         match self {
             Self::Log(rows) if is_csv => push_neutral(rows, row),
-            Self::Log(rows) => rows.push_flawed(&row.record, row.flaw, row.line),
+            Self::Log(rows) => rows.push_flawed(&row.record, row.file, row.flaw, row.line),
             Self::Table(rows) => rows.push(&OwnRowValues(row.own), row.flaw, row.line),
         }
     }
@@ -266,14 +271,15 @@ fn push_neutral(rows: &mut LogRows, row: &ViewRow<'_>) {
         record.referrer,
         record.agent,
         record.source,
+        row.file,
         row.flaw,
         row.line,
     ];
-    let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
+    let [client, user, host, method, path, query, protocol, referrer, agent, source, file, flaw, line] = &texts.map(neutral);
     let own = record.own.map(|own| own.mapped(neutral));
     let own = own.as_ref();
     let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, own, ..record };
-    rows.push_flawed(&record, flaw, line);
+    rows.push_flawed(&record, file, flaw, line);
 }
 
 #[derive(Deserialize)]

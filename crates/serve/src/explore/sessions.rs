@@ -244,7 +244,7 @@ impl Sessions {
             Some(state) => Journal::Session(Arc::clone(state), id.clone()),
             None => Journal::None,
         };
-        let stores = self.stores(journal);
+        let stores = LogStores { of_files: !announced.parts.is_empty(), ..self.stores(journal) };
         let kept = (store(&stores)?, state.map(|state| Checkpoints::new(state, &id)));
         Ok(self.session_with(id, announced, settings, stores, kept))
     }
@@ -277,6 +277,7 @@ impl Sessions {
             journal,
             folder: self.spill.as_ref().map(|(folder, _)| folder.clone()),
             file_bytes_max: self.rows_bytes_max(),
+            of_files: false,
             workers: self.shares.threads,
             counts_numbers: self.shared.counts_numbers(),
         }
@@ -332,6 +333,7 @@ impl Sessions {
         let announced = NewUpload {
             metadata: saved.metadata.clone(),
             fingerprint: saved.fingerprint.clone(),
+            parts: saved.parts.as_ref().map(|parts| parts.files.clone()).unwrap_or_default(),
             ..NewUpload::new(saved.name.clone(), saved.size, false)
         };
         let given = saved.given.as_ref().map(SavedFormat::format);

@@ -21,8 +21,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, Facet, Limit, MetricSet, PanelWanted, RateGrouping, RateUnit, RowOrder, RowStore, Stack,
-    UnusualKind, View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, Facet, Limit, LineFormats, MetricSet, PanelWanted, RateGrouping, RateUnit, RowOrder,
+    RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -287,21 +287,22 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
         sort.has_rows_at(asked.offset)?;
     }
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
-    let format = session.format();
+    let (format, of_files) = (session.format(), session.formats_of_files());
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let look = look.view(&asked_of, store)?;
+        let formats = LineFormats { first: format.as_ref(), of_files: Some(&of_files) };
         if let Some(sort) = asked.sort {
             let order = sort.order(&store.schema()).map_err(|_| ViewError::Cancelled)?;
-            let sorted = store.sorted_page((&look, order), asked.offset, limit, format.as_ref(), control)?;
+            let sorted = store.sorted_page((&look, order), asked.offset, limit, formats, control)?;
             let told =
                 SortAnswer { field: sort.field, descending: sort.descending, exact: sorted.exact, rows_max: SORTED_ROWS_MAX };
             let mut answer = RowsAnswer::new(sorted.page, lines, Some(told));
             return Ok(capped_json(&mut answer, limit, |answer, rows| answer.rows.truncate(rows)));
         }
         let (mut offset, mut length) = (asked.offset, limit);
-        let page = |offset, length| store.page(&look, offset, length, format.as_ref(), control);
+        let page = |offset, length| store.page(&look, offset, length, formats, control);
         if asked.from_end {
             let end = page(0, 0)?.total.saturating_sub(asked.offset);
             offset = end.saturating_sub(limit as u64);

@@ -14,7 +14,8 @@ use rorqual_accesslog::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, FilledBlock, Lease};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
@@ -45,6 +46,10 @@ struct WorkSlice {
     taken: u64,
     /// Part of a limited rate that is not paid yet.
     debt: Duration,
+    /// Files whose ends were handed on, of a log that is several.
+    files_ended: usize,
+    /// The next block is the first of a file.
+    begins_file: bool,
 }
 
 /// A block that is being filled.
@@ -58,13 +63,22 @@ struct FillingBlock {
 /// Item for a run.
 enum FeedItem {
     Block(FilledBlock),
+    /// A file ends here, of a log that is several.
+    FileEnd,
     /// The log ends here.
     End,
 }
 
 /// Source of the items of a run, a slice at a time.
 #[derive(Clone, Default)]
-pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<FeedItem>>>>);
+pub(crate) struct Inlet(Arc<InletState>);
+
+#[derive(Default)]
+struct InletState {
+    receiver: Mutex<Option<Receiver<FeedItem>>>,
+    /// Files that came to their end, of a log that is several.
+    files_ended: AtomicUsize,
+}
 
 /// The reading end: the source of a run.
 pub(crate) struct FeedSource {
@@ -98,16 +112,33 @@ impl Inlet {
     }
 
     fn put(&self, receiver: Receiver<FeedItem>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+        *self.lock() = Some(receiver);
     }
 
     /// The run has ended: who fills blocks hears of it, and those that wait go back.
     pub(crate) fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock() = None;
+    }
+
+    /// Passes over the rest of a file that nobody reads on, of a log that is several.
+    pub(crate) fn skip_file(&self, number: usize) {
+        while self.0.files_ended.load(Ordering::Relaxed) <= number {
+            if matches!(self.next(), None | Some(FeedItem::End)) {
+                return;
+            }
+        }
     }
 
     fn next(&self) -> Option<FeedItem> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.blocking_recv()
+        let item = self.lock().as_mut()?.blocking_recv();
+        if matches!(item, Some(FeedItem::FileEnd)) {
+            self.0.files_ended.fetch_add(1, Ordering::Relaxed);
+        }
+        item
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Receiver<FeedItem>>> {
+        self.0.receiver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +152,7 @@ impl BlockSource for FeedSource {
         self.paused = fed.is_none() && !self.control.stopped();
         match fed {
             Some(FeedItem::Block(filled)) if !self.control.stopped() => return Ok(Some(filled)),
-            Some(FeedItem::End) => self.ended = true,
+            Some(FeedItem::FileEnd | FeedItem::End) => self.ended = true,
             _ => {}
         }
         Ok(None)
@@ -157,7 +188,7 @@ impl Feed {
             let Some(lap) = &mut self.lap else { return Err(Interruption::RunEnded) };
             let stopped = lap.fill(session, transport).await;
             let debt = std::mem::take(&mut lap.debt);
-            let handed = lap.hand_on(session).await;
+            let handed = lap.hand_on_at_pause(session).await;
             // At the end of the log the run goes on to its report.
             if !(stopped == Ok(FeedStop::End) && session.whole(transport.end())) {
                 self.pause(session).await?;
@@ -265,7 +296,8 @@ impl Feed {
         if self.lap.is_some() {
             return Ok(());
         }
-        let decodes = !self.head.is_empty() && is_encoded(&self.head);
+        // Of several files any may be compressed.
+        let decodes = session.has_parts() || (!self.head.is_empty() && is_encoded(&self.head));
         let waiting = session.pace().wait();
         let turn = if decodes { session.own_turn(waits).await } else { Some(session.turns().acquire_shared().await) };
         drop(waiting);
@@ -276,6 +308,7 @@ impl Feed {
         let mut lap = WorkSlice::new(session, turn, self.headroom);
         self.formats = None;
         lap.put(session, &self.head).await?;
+        lap.end_files(session).await?;
         (self.head, self.held) = (Vec::new(), None);
         self.lap = Some(lap);
         Ok(())
@@ -309,7 +342,18 @@ impl WorkSlice {
         let turn = Arc::new(turn);
         let (running, its) = (Arc::clone(session), Arc::clone(&turn));
         let running = tokio::task::spawn_blocking(move || running.run_slice(&its));
-        Self { sender, running, turn, headroom, begun: Instant::now(), current: None, taken: 0, debt: Duration::ZERO }
+        Self {
+            sender,
+            running,
+            turn,
+            headroom,
+            begun: Instant::now(),
+            current: None,
+            taken: 0,
+            debt: Duration::ZERO,
+            files_ended: 0,
+            begins_file: session.has_parts(),
+        }
     }
 
     /// Fills blocks with a transport's bytes, until the slice should end.
@@ -333,7 +377,7 @@ impl WorkSlice {
                 }
                 None if !self.turn.is_own() => return Ok(FeedStop::Pause),
                 None if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
-                None => self.hand_on(session).await?,
+                None => self.hand_on_at_pause(session).await?,
             }
             let owing = !self.debt.is_zero();
             let checkpoint = session.is_kept() && self.begun.elapsed() >= CHECKPOINT_EVERY;
@@ -347,7 +391,7 @@ impl WorkSlice {
     /// Moves the bytes at hand into blocks.
     async fn take(&mut self, session: &Session, transport: &mut impl Transport, mut ready: usize) -> Result<(), Interruption> {
         while ready > 0 {
-            let room = usize::try_from(session.room()).unwrap_or(usize::MAX);
+            let room = usize::try_from(session.room_in_file()).unwrap_or(usize::MAX);
             if room == 0 {
                 return Err(Interruption::TooLong);
             }
@@ -357,8 +401,31 @@ impl WorkSlice {
             ready -= length;
             session.took(length as u64);
             self.filled(session, length).await?;
+            self.end_files(session).await?;
         }
         Ok(())
+    }
+
+    /// Hands on the ends of the files that have come, but for the last of them all, which is the
+    /// log's.
+    async fn end_files(&mut self, session: &Session) -> Result<(), Interruption> {
+        while self.files_ended < session.files_before(session.offset()) {
+            self.hand_on(session).await?;
+            self.sender.send(FeedItem::FileEnd).await.map_err(|_| Interruption::RunEnded)?;
+            self.files_ended += 1;
+            self.begins_file = true;
+        }
+        Ok(())
+    }
+
+    /// Hands on what there is, where nothing more has come for a while or its upload went away. The
+    /// first block of one of several files waits for more: by it alone the format is told.
+    async fn hand_on_at_pause(&mut self, session: &Session) -> Result<(), Interruption> {
+        if let Some(filling) = self.current.as_mut().filter(|_| self.begins_file && session.room() > 0) {
+            filling.due = Instant::now() + FEED_PATIENCE;
+            return Ok(());
+        }
+        self.hand_on(session).await
     }
 
     /// Hands on bytes that were counted before.
@@ -392,6 +459,7 @@ impl WorkSlice {
 
     async fn hand_on(&mut self, session: &Session) -> Result<(), Interruption> {
         let Some(FillingBlock { lease, used, .. }) = self.current.take() else { return Ok(()) };
+        self.begins_file = false;
         self.debt = session.stored(used as u64);
         let range = self.headroom..self.headroom + used;
         self.sender.send(FeedItem::Block(FilledBlock { lease, range })).await.map_err(|_| Interruption::RunEnded)

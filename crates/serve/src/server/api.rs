@@ -18,7 +18,7 @@ use crate::limits::{BUCKETS, SESSIONS_LISTED_MAX};
 use crate::monitor::observe::observe;
 use crate::monitor::vitals;
 use crate::render::{Renders, render};
-use crate::session::{self, NewUpload, Session};
+use crate::session::{self, LogPart, NewUpload, Session};
 use crate::store;
 use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Extension, State};
@@ -114,6 +114,8 @@ struct NewSession {
     size: Option<u64>,
     format: Option<String>,
     fingerprint: Option<String>,
+    /// Files that come one after another, and are one log.
+    files: Option<Vec<LogPart>>,
     #[serde(default)]
     sample: bool,
 }
@@ -125,8 +127,11 @@ async fn create(
 ) -> Result<(StatusCode, Json<session::SessionView>), ApiError> {
     let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
-    let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
-    let announced = NewUpload::upload(name, wanted.size)?.with_fingerprint(wanted.fingerprint)?;
+    let announced = match wanted.files {
+        Some(files) => NewUpload::upload_of(wanted.name, wanted.size, files)?,
+        None => NewUpload::upload(wanted.name.unwrap_or_else(|| "upload".to_owned()), wanted.size)?,
+    };
+    let announced = announced.with_fingerprint(wanted.fingerprint)?;
     let session = if wanted.sample { start_sample(&sessions).await? } else { sessions.begin(announced, format).await? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }

@@ -33,6 +33,10 @@ pub struct Config {
     /// Files that the server reads at a time, each by a run of its own: one where files are opened,
     /// and all that are followed.
     pub reading: usize,
+    /// Files that are open at the same time, of logs that are several.
+    pub files_open: usize,
+    /// Files that are followed as one log: an unfinished line of each is held.
+    pub followed_together: usize,
     /// Files that are opened have tables among them: there is memory apart to read tables, one
     /// after another. Without it an uploaded table is read in the memory of its session.
     pub has_tables: bool,

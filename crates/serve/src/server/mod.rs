@@ -20,7 +20,7 @@ use crate::limits::{
 use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
-use crate::session::{NewUpload, TableResources, TableSource};
+use crate::session::{LogPart, NewUpload, TableResources, TableSource};
 use crate::setting::STATE;
 use crate::state::StateDir;
 use crate::store::{self, StoreService};
@@ -64,6 +64,8 @@ pub struct OwnFile {
 pub enum OwnFileContent {
     /// A log, whose format is found when it is read.
     Log(File),
+    /// Several files with their names that are one log.
+    Logs(Vec<(String, File)>),
     /// A table.
     Table(Box<dyn TableSource>),
 }
@@ -111,7 +113,7 @@ impl Server {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.access.check().map_err(StartError::Refused)?;
         let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
-        descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
+        descriptors::allow(files + config.files_open as u64, config.connections_max).map_err(StartError::Refused)?;
         let admission = admission(&config);
         let advice = export_advice(&mut config);
         let allotment = allot(&mut config, &admission)?;
@@ -181,9 +183,9 @@ impl Server {
         Reload { gate: Arc::clone(&self.gate), tls: self.tls.clone() }
     }
 
-    /// Opens files of this machine, each as a session; they are analysed one after another while
-    /// the server runs, where the cache does not have their rows. Returns sentences about that, for
-    /// people. Blocks.
+    /// Opens files of this machine, each as a session, or several as one; they are analysed one
+    /// after another while the server runs, where the cache does not have their rows. Returns
+    /// sentences about that, for people. Blocks.
     ///
     /// # Errors
     /// When there are more files than sessions may be open, named by the message.
@@ -195,6 +197,11 @@ impl Server {
                 OwnFileContent::Log(file) => {
                     let again = file.try_clone().map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
                     self.sessions.create_file(&path, again)
+                }
+                OwnFileContent::Logs(files) => {
+                    let size = |file: &File| file.metadata().map_or(0, |data| data.len());
+                    let parts = files.iter().map(|(name, file)| LogPart { name: name.clone(), size: size(file) });
+                    self.sessions.create(NewUpload::files(parts.collect()), None).map(|session| (session, None))
                 }
                 OwnFileContent::Table(_) => {
                     let size = path.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
@@ -209,6 +216,7 @@ impl Server {
             for (session, name, content) in queue {
                 match content {
                     OwnFileContent::Log(file) => session.run_file(name, file),
+                    OwnFileContent::Logs(files) => session.run_files(files),
                     OwnFileContent::Table(table) => session.run_table(table),
                 }
             }
@@ -235,6 +243,19 @@ impl Server {
             tokio::task::spawn_blocking(move || session.run_following(input));
         }
         Ok(notes)
+    }
+
+    /// The same of several that are one log. Blocks.
+    ///
+    /// # Errors
+    /// As [`Server::open`].
+    pub fn follow_together(&self, inputs: Vec<Input>) -> Result<(), String> {
+        let part = |input: &Input| LogPart { name: input.name().to_owned(), size: 0 };
+        let announced = NewUpload::followed(inputs.iter().map(part).collect());
+        let name = announced.name.clone();
+        let session = self.sessions.create(announced, None).map_err(|error| format!("{name}: {}", error.message()))?;
+        tokio::task::spawn_blocking(move || session.run_following_files(inputs));
+        Ok(())
     }
 
     /// Answers until `stop` is done; then lets running requests end within the grace, and stops all

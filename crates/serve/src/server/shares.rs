@@ -13,6 +13,7 @@ use rorqual_crossfilter::limits::{
     segment_rows, work_bytes,
 };
 use rorqual_pipe::BudgetError;
+use rorqual_pipe::limits::HELD_FIRST_BYTES_MAX;
 
 /// Shares the memory out among the sessions, after all other holders, and sets the part that each
 /// keeps for its rows.
@@ -100,6 +101,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("reading of tables (a 4th of all)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
         ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
         ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
+        ("unfinished lines of files that are followed", followed_bytes(config)),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
@@ -117,6 +119,11 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
     // itself.
     let runs = 1 + admission.count(PermitKind::Decoder) + config.reading;
     config.settings.shares_beside(&beside, runs as u64, &instead)
+}
+
+/// The start of a line, or of a log, of each of the files that are followed as one.
+fn followed_bytes(config: &Config) -> u64 {
+    (config.followed_together * (config.settings.line_bytes_max + HELD_FIRST_BYTES_MAX)) as u64
 }
 
 /// The permits of a server with these settings.

@@ -136,7 +136,7 @@ impl Session {
     /// Analyses a file from where the cache has it to its end, and keeps its rows; then what a file
     /// that is followed gets. Blocks.
     pub(super) fn run_cached(self: &Arc<Self>, cached: &CachedFile, followed: Option<Input>) {
-        if !self.begin_reading(followed.as_ref().and_then(Input::followed)) {
+        if !self.begin_reading(followed.iter().filter_map(Input::followed).collect()) {
             return;
         }
         let guard = FailOnUnwind(self);

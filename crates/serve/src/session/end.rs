@@ -19,17 +19,24 @@ const GIVE_FORMAT_AT_START: &str = "Start the server anew with the format of thi
 impl Session {
     /// Ends the session with the analysis, at the end of the log or at an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
+        if self.has_parts() {
+            return self.end_by_parts();
+        }
         let error = error.map(ToString::to_string);
         let source = self.source_so_far(error.clone());
         self.end(error.map(|message| Failure::BadInput { message }), vec![source]);
     }
 
     pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
+        self.end(Some(self.failure_of(error)), Vec::new());
+    }
+
+    /// The failure of a log that is in no known format.
+    pub(super) fn failure_of(&self, error: &AnalyzeError) -> Failure {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
         let way_on = if self.announced.is_file { GIVE_FORMAT_AT_START } else { GIVE_FORMAT };
         let message = if unknown.lacks_format() { format!("{error}\n{way_on}") } else { error.to_string() };
-        let failure = Failure::UnknownFormat { message, lines: unknown.lines.clone() };
-        self.end(Some(failure), Vec::new());
+        Failure::UnknownFormat { message, lines: unknown.lines.clone() }
     }
 
     /// The end; before it the memory is given back that the next session may be waiting for.

@@ -1,5 +1,6 @@
 //! Checkpoints of a session, which outlive the server (`--state`).
 
+use super::parts::PartsRead;
 use super::phase::{ParkedUpload, Phase, SessionEnd};
 use super::runs::UploadRun;
 use super::{Session, lock, try_lock};
@@ -31,7 +32,7 @@ impl Session {
         inner.phase = match saved.ended {
             Some(end) => Phase::Ended { end, ran: None },
             None => {
-                let formats = format.is_none().then(|| self.settings.formats.clone());
+                let formats = (format.is_none() && !self.has_parts()).then(|| self.settings.formats.clone());
                 let parked = ParkedUpload::new(Feed::new(self.settings.line_bytes_max, formats));
                 match place.offset {
                     0 => Phase::Waiting { parked, begun: true },
@@ -40,6 +41,7 @@ impl Session {
             }
         };
         (inner.format, inner.guess) = (format, saved.guess);
+        inner.parts = saved.parts.map(PartsRead::restored).unwrap_or_default();
         drop(inner);
         Self { created: saved.created, ..self }
     }
@@ -65,6 +67,7 @@ impl Session {
         saved.size = self.size();
         saved.metadata.clone_from(&self.announced.metadata);
         saved.fingerprint.clone_from(&self.announced.fingerprint);
+        saved.parts = self.saved_parts();
         saved.given = self.settings.formats.given.as_ref().map(SavedFormat::new);
         {
             let inner = self.lock();

@@ -31,6 +31,8 @@ pub(crate) struct LogStores {
     /// Folder for rows that do not fit the memory.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) file_bytes_max: u64,
+    /// The log is several files, of which later ones may have further columns.
+    pub(crate) of_files: bool,
     /// Workers that record at a time.
     pub(crate) workers: usize,
     /// Memory of the distributions of numbers is counted with a question's.
@@ -45,7 +47,7 @@ impl LogStores {
 
     /// An empty store for a log of that format; `None` where the first one will do.
     pub(crate) fn of_format(&self, format: &LogFormat) -> Option<Result<Arc<RowStore>, ApiError>> {
-        let late = if format.is_open() { LATE_COLUMNS_MAX } else { 0 };
+        let late = if format.is_open() || self.of_files { LATE_COLUMNS_MAX } else { 0 };
         let settings = self.settings.clone().of_format(format, late, self.workers, self.counts_numbers);
         settings.own.is_some().then(|| self.made(settings))
     }

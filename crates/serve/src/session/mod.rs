@@ -4,6 +4,7 @@ mod cached;
 mod end;
 mod kept;
 mod log_stores;
+mod parts;
 mod phase;
 mod runs;
 mod shown;
@@ -13,6 +14,7 @@ mod uploads;
 
 pub(crate) use cached::CachedFile;
 pub(crate) use log_stores::{Journal, LogStores};
+pub(crate) use parts::{LogPart, SavedParts};
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
@@ -28,23 +30,24 @@ use crate::explore::rows::SharedRowStore;
 use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
-use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX, UPLOADED_FILES_MAX};
 use crate::setting::SESSIONS;
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
+use parts::PartsRead;
 use phase::{Failure, ParkedUpload, Phase};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_accesslog::schema::Schema;
-use rorqual_accesslog::{Options, OwnColumns};
+use rorqual_accesslog::{Options, OwnColumns, Recording};
 use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, FollowStatus, format_size};
 use runs::UploadRun;
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -87,13 +90,15 @@ pub(crate) struct NewUpload {
     pub(crate) metadata: Option<String>,
     /// Fingerprint by which the sender knows the file again; told again as it was.
     pub(crate) fingerprint: Option<String>,
+    /// Files that the log is, where these are several.
+    pub(crate) parts: Vec<LogPart>,
 }
 
 impl NewUpload {
     /// A log under a name; of a size, where that is known.
     pub(crate) fn new(name: String, size: Option<u64>, is_file: bool) -> Self {
         let size = size.map_or_else(OnceLock::new, OnceLock::from);
-        Self { name, size, is_file, metadata: None, fingerprint: None }
+        Self { name, size, is_file, metadata: None, fingerprint: None, parts: Vec::new() }
     }
 
     /// An upload under a name; of a size, where that is known.
@@ -102,6 +107,31 @@ impl NewUpload {
             return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
         }
         Ok(Self::new(name, size, false))
+    }
+
+    /// Several files that come one after another, and are one log.
+    pub(crate) fn upload_of(name: Option<String>, size: Option<u64>, parts: Vec<LogPart>) -> Result<Self, ApiError> {
+        let refused = |what: String| Err(ApiError::bad_request(format!("\"files\": {what}")));
+        if parts.is_empty() || parts.len() > UPLOADED_FILES_MAX {
+            return refused(format!("a log has 1 to {UPLOADED_FILES_MAX} files, and here are {}", parts.len()));
+        }
+        let mut names = HashSet::new();
+        for part in &parts {
+            if part.name.is_empty() || part.name.len() > NAME_BYTES_MAX {
+                return refused(format!("the name of a file has 1 to {NAME_BYTES_MAX} bytes"));
+            }
+            if !names.insert(&part.name) {
+                return refused(format!("{} is there twice: names are all different", part.name));
+            }
+        }
+        let Some(all) = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.size)) else {
+            return refused("the sizes together are above 2^64 - 1 bytes".to_owned());
+        };
+        if size.is_some_and(|size| size != all) {
+            return refused(format!("their sizes are {all} bytes together, and \"size\" is another"));
+        }
+        let announced = Self::upload(name.unwrap_or_else(|| name_of(&parts)), Some(all))?;
+        Ok(Self { parts, ..announced })
     }
 
     /// Adds the fingerprint by which the sender will know the file again.
@@ -115,6 +145,30 @@ impl NewUpload {
     /// A file that the server reads.
     pub(crate) fn file(name: String, size: Option<u64>) -> Self {
         Self::new(name, size, true)
+    }
+
+    /// Several files that the server reads as one log.
+    pub(crate) fn files(parts: Vec<LogPart>) -> Self {
+        let size = parts.iter().map(|part| part.size).sum();
+        let name = name_of(&parts);
+        Self { parts, ..Self::new(name, Some(size), true) }
+    }
+}
+
+impl NewUpload {
+    /// Several streams and files that the server follows as one log.
+    pub(crate) fn followed(parts: Vec<LogPart>) -> Self {
+        let name = name_of(&parts);
+        Self { parts, ..Self::new(name, None, true) }
+    }
+}
+
+/// Name of a log that is several files.
+fn name_of(parts: &[LogPart]) -> String {
+    let first = parts.first().map_or("", |part| &part.name);
+    match parts.len() {
+        0 | 1 => first.to_owned(),
+        all => format!("{first} and {} more", all - 1),
     }
 }
 
@@ -159,12 +213,16 @@ struct SessionInner {
     /// The format, once it is found, and its guess where it was not given.
     format: Option<LogFormat>,
     guess: Option<Guess>,
+    /// Files of a log that is several.
+    parts: PartsRead,
+    /// Name of the format of the one that is read.
+    part_format: Option<String>,
     /// Name of the format of a table; `None` where it is a log.
     table: Option<String>,
     /// Columns of the rows.
     schema: Arc<Schema>,
-    /// The file that is followed.
-    followed: Option<FollowStatus>,
+    /// Files that are followed.
+    followed: Vec<FollowStatus>,
     /// It has workers of its own to its end.
     dedicated: bool,
     touched: Instant,
@@ -214,12 +272,17 @@ impl Session {
         shared: &Arc<SessionContext>,
     ) -> Self {
         let recordings = Recordings::in_turns(&store);
-        let options = Options { recording: Some(Arc::new(recordings.clone())), untallied: true, only: None };
+        let recordings = if announced.parts.is_empty() { recordings } else { recordings.of_files() };
+        let recording: Arc<dyn Recording> = Arc::new(recordings.clone());
+        let of_files = !announced.parts.is_empty();
+        let options = Options { recording: Some(recording), of_files, untallied: true, only: None };
         let analyzer = Analyzer::new(&settings, shares, options);
         let phase = match announced.is_file {
             true => Phase::Queued,
             false => {
-                let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
+                // Each of several files tells its own format.
+                let formats = announced.parts.is_empty().then(|| settings.formats.clone());
+                let feed = Feed::new(settings.line_bytes_max, formats);
                 Phase::Waiting { parked: ParkedUpload::new(feed), begun: false }
             }
         };
@@ -227,9 +290,11 @@ impl Session {
             phase,
             format: None,
             guess: None,
+            parts: PartsRead::default(),
+            part_format: None,
             table: None,
             schema: store.schema(),
-            followed: None,
+            followed: Vec::new(),
             dedicated: false,
             touched: Instant::now(),
             rates: VecDeque::new(),

@@ -6,7 +6,7 @@ use super::{Session, lock};
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
 use crate::ingest::feed::{FeedSource, is_enough};
 use crate::state::Checkpoints;
-use rorqual_accesslog::analyze::{LogRun, SliceEnd};
+use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::{LogFormat, detect};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::{BlockSource, FollowStatus, Input};
@@ -69,7 +69,7 @@ impl Session {
 
     /// Analyses an input of our own instead of an upload. Blocks.
     pub(crate) fn run_input(self: &Arc<Self>, input: Input) {
-        if !self.begin_reading(input.followed()) {
+        if !self.begin_reading(input.followed().into_iter().collect()) {
             return;
         }
         let guard = FailOnUnwind(self);
@@ -84,9 +84,9 @@ impl Session {
     }
 
     /// Begins to read a file, which may be followed; false where it was stopped before.
-    pub(super) fn begin_reading(&self, followed: Option<FollowStatus>) -> bool {
+    pub(super) fn begin_reading(&self, followed: Vec<FollowStatus>) -> bool {
         let mut inner = self.lock();
-        self.change(&mut inner, |phase| (phase.read(followed.is_some()), ()));
+        self.change(&mut inner, |phase| (phase.read(!followed.is_empty()), ()));
         let begun = matches!(inner.phase, Phase::Reading { .. });
         if begun {
             inner.followed = followed;
@@ -106,7 +106,8 @@ impl Session {
             return SliceOutcome::Ended;
         }
         self.checkpoints.iter().for_each(Checkpoints::outdate);
-        let outcome = match guarded.take().map_or_else(|| self.open_run(turn), |run| Ok(Some(run))) {
+        let open = || if self.has_parts() { Ok(Some(UploadRun::Log(self.open_part(turn)))) } else { self.open_run(turn) };
+        let outcome = match guarded.take().map_or_else(open, |run| Ok(Some(run))) {
             Ok(None) => SliceOutcome::Paused { held_bytes: 0 },
             Ok(Some(UploadRun::Log(run))) => self.run_log_slice(run, &mut guarded, turn),
             Ok(Some(UploadRun::Table { source, spooled })) => self.spool_slice(source, spooled, &mut guarded),
@@ -137,6 +138,14 @@ impl Session {
         Ok(Some(UploadRun::Log(Box::new(self.analyzer.open(input, &turn.pool, &self.control, None)))))
     }
 
+    /// A run for the next of several files that are uploaded.
+    fn open_part(&self, turn: &ParseTurn) -> Box<LogRun> {
+        let name = self.parts().get(self.parts_ended()).map_or_else(String::new, |part| part.name.clone());
+        self.begin_part(&name);
+        let input = Input::from_source(name, Box::new(self.inlet.source(&self.control))).into_utf8();
+        Box::new(self.analyzer.open(input, &turn.pool, &self.control, None))
+    }
+
     /// The format of an upload that begins so, where it is a table and no log.
     fn table_format(&self, first: &[u8], turn: &ParseTurn) -> Option<&'static str> {
         let formats = &self.settings.formats;
@@ -154,19 +163,32 @@ impl Session {
     }
 
     fn run_log_slice(self: &Arc<Self>, mut run: Box<LogRun>, place: &mut Option<UploadRun>, turn: &ParseTurn) -> SliceOutcome {
-        let ended = match self.analyzer.run_slice(&mut run, turn.threads, &self.control, |found, _| self.found(found)) {
-            Ok(SliceEnd::Paused) => {
-                if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
-                    self.keep(Some(&run), None);
+        let ended = loop {
+            let ended = match self.analyzer.run_slice(&mut run, turn.threads, &self.control, |found, _| self.found(found)) {
+                Ok(SliceEnd::Paused) => {
+                    if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+                        self.keep(Some(&run), None);
+                    }
+                    let held_bytes = run.held_bytes();
+                    *place = Some(UploadRun::Log(run));
+                    return SliceOutcome::Paused { held_bytes };
                 }
-                let held_bytes = run.held_bytes();
-                *place = Some(UploadRun::Log(run));
-                return SliceOutcome::Paused { held_bytes };
+                ended => ended,
+            };
+            // With a decoder goes its window.
+            drop(run);
+            if !self.has_parts() {
+                break ended;
             }
-            ended => ended,
+            match self.next_part(ended, turn) {
+                Some(next) => run = next,
+                None => {
+                    self.inlet.close();
+                    self.end_by_parts();
+                    return SliceOutcome::Ended;
+                }
+            }
         };
-        // With a decoder goes its window.
-        drop(run);
         self.inlet.close();
         match ended {
             Ok(SliceEnd::Failed(error)) => self.end_by(Some(&error)),
@@ -174,6 +196,18 @@ impl Session {
             Err(unknown) => self.end_unknown(&unknown),
         }
         SliceOutcome::Ended
+    }
+
+    /// Notes the end of one of several files; the run of the next, where there is one.
+    fn next_part(&self, ended: Result<SliceEnd, AnalyzeError>, turn: &ParseTurn) -> Option<Box<LogRun>> {
+        self.end_part(ended.map(|ended| if let SliceEnd::Failed(error) = ended { Some(error) } else { None }));
+        let ended = self.parts_ended();
+        if ended >= self.parts().len() || self.control.stopped() {
+            return None;
+        }
+        // Of one that failed the rest still comes.
+        self.inlet.skip_file(ended - 1);
+        Some(self.open_part(turn))
     }
 
     /// Spools the bytes at hand of a table.
@@ -209,7 +243,12 @@ impl Session {
     pub(super) fn found(&self, detection: &rorqual_accesslog::format::Detection) {
         {
             let mut inner = self.lock();
-            inner.format = Some(detection.format.clone());
+            if self.has_parts() {
+                inner.part_format = Some(detection.format.name().to_owned());
+                Self::note_part_format(&mut inner, &detection.format);
+            } else {
+                inner.format = Some(detection.format.clone());
+            }
             inner.guess = Guess::new(detection);
         }
         self.store_anew(&detection.format);
@@ -218,6 +257,10 @@ impl Session {
     /// Puts a store with the columns of the log's own in the place of the empty one. Where there
     /// can be none, the log is read without them, and the log of the server says so.
     fn store_anew(&self, format: &LogFormat) {
+        // Rows of another file are there: a further column has a place among the late ones.
+        if self.rows.store().is_some_and(|store| store.rows() > 0) {
+            return;
+        }
         let Some(made) = self.stores.of_format(format) else { return };
         match self.rows.replace(|| made) {
             Some(Ok(store)) => {

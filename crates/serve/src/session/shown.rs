@@ -1,6 +1,7 @@
 //! A session as clients see it: its progress, and its report.
 
 use super::cached::ReopenedView;
+use super::parts::PartsView;
 use super::phase::RunOutcome;
 use super::{Session, SessionInner, SessionState};
 use crate::explore::reports::Reports;
@@ -36,6 +37,8 @@ pub(crate) struct SessionView {
     kept: Option<bool>,
     /// A file of the server whose rows were in the cache.
     reopened: Option<ReopenedView>,
+    /// Files of a log that is several.
+    files: Option<PartsView>,
     /// Number of the columns of a table; they are others where it changes. `None` of a log.
     columns: Option<usize>,
     /// Number of the columns of a log's own, of which there may be more while it comes.
@@ -65,12 +68,13 @@ impl Session {
             rate,
             eta_seconds: left.filter(|_| rate > 0.0 && state == SessionState::Receiving).map(|left| left as f64 / rate),
             error: inner.phase.error(),
-            follow: inner.followed.as_ref().map(FollowView::new),
+            follow: FollowView::new(&inner.followed),
             fingerprint: self.announced.fingerprint.clone(),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
             kept: None,
             reopened: self.reopened(),
+            files: Self::parts_view(&inner, self.parts().len()),
             columns: inner.table.as_ref().map(|_| inner.schema.own().len()),
             own_columns: 0,
         };
@@ -143,7 +147,7 @@ impl Session {
     fn report_of(&self, turn: &QueryPermit, ran: Option<RunOutcome>, complete: bool) -> LogReport {
         let (sources, stats) = match ran {
             Some(RunOutcome { sources, stats }) => (sources, Some(stats)),
-            None => (vec![self.source_so_far(None)], None),
+            None => (self.sources_so_far(), None),
         };
         let mut report = self.analyzer.report(sources, complete, 0);
         report.stats = stats.unwrap_or(report.stats);
@@ -179,7 +183,7 @@ impl Session {
 
     /// The report's part about the lines of a view. Blocks.
     pub(crate) fn view_report(&self, complete: bool) -> LogReport {
-        self.analyzer.report(vec![self.source_so_far(None)], complete, 0)
+        self.analyzer.report(self.sources_so_far(), complete, 0)
     }
 
     /// Name of the format, once it is known.
@@ -202,8 +206,13 @@ impl Session {
 }
 
 impl FollowView {
-    fn new(followed: &FollowStatus) -> Self {
-        Self { truncations: followed.truncations(), rotations: followed.rotations(), missing: followed.missing() }
+    /// Events of all files; `None` where none is followed.
+    fn new(followed: &[FollowStatus]) -> Option<Self> {
+        (!followed.is_empty()).then(|| Self {
+            truncations: followed.iter().map(FollowStatus::truncations).sum(),
+            rotations: followed.iter().map(FollowStatus::rotations).sum(),
+            missing: followed.iter().any(FollowStatus::missing),
+        })
     }
 }
 

@@ -28,6 +28,26 @@ impl Session {
         self.size().map_or(u64::MAX, |size| size.saturating_sub(self.offset()))
     }
 
+    /// Bytes that may still come of the file at the offset, where the log is several.
+    pub(crate) fn room_in_file(&self) -> u64 {
+        let offset = self.offset();
+        let end = self.file_ends().find(|end| *end > offset);
+        end.map_or_else(|| self.room(), |end| end - offset)
+    }
+
+    /// Files that end at this offset or before it, without the last of all.
+    pub(crate) fn files_before(&self, offset: u64) -> usize {
+        self.file_ends().take_while(|end| *end <= offset).count().min(self.parts().len().saturating_sub(1))
+    }
+
+    /// Offsets at which the files end that the log is.
+    fn file_ends(&self) -> impl Iterator<Item = u64> {
+        self.parts().iter().scan(0_u64, |end, part| {
+            *end = end.saturating_add(part.size);
+            Some(*end)
+        })
+    }
+
     /// So many bytes were taken.
     pub(crate) fn took(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);

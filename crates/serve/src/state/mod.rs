@@ -19,7 +19,7 @@ pub(crate) use file_cache::{CacheEntry, FileCache, NotCached};
 pub(crate) use file_identity::SavedFile;
 
 use crate::limits::{ID_BYTES, NAME_BYTES_MAX};
-use crate::session::SessionEnd;
+use crate::session::{SavedParts, SessionEnd};
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
@@ -97,6 +97,9 @@ pub(crate) struct SavedSession {
     /// The file of the server that it is; `None` of an upload.
     #[serde(default)]
     pub(crate) file: Option<SavedFile>,
+    /// The files that it is, where these are several.
+    #[serde(default)]
+    pub(crate) parts: Option<SavedParts>,
 }
 
 /// A format, by its name and as it was given.
@@ -165,6 +168,7 @@ impl SavedSession {
             decoded_bytes: 0,
             counts,
             file: None,
+            parts: None,
         }
     }
 

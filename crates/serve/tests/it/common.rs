@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 pub(crate) fn config(idle_max: Duration) -> Config {
     Config {
         reading: 1,
+        files_open: 0,
+        followed_together: 0,
         state: None,
         cache: None,
         port: 0,

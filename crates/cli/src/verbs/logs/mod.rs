@@ -111,7 +111,12 @@ fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Op
     let shares = settings.shares_beside(&beside, 1, "").map_err(|error| error.to_string())?;
     let asking = question.map(|question| RowsQuestion::new(question, args, settings, &shares)).transpose()?;
     let only = args.filter.as_deref().map(|text| LineFilter::new("--where", text));
-    let options = Options { only, recording: asking.as_ref().map(RowsQuestion::recording), untallied: asking.is_some() };
+    let options = Options {
+        only,
+        recording: asking.as_ref().map(RowsQuestion::recording),
+        of_files: args.files.len() > 1,
+        untallied: asking.is_some(),
+    };
     Ok((Analyzer::new(settings, shares, options), asking))
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
     }
+    let logs = if args.separate { logs } else { together(logs, args.follow) };
     let mut config = match config(common, args, memory_bytes, &logs) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
@@ -156,6 +157,8 @@ enum StartLog {
     File(OwnFile),
     /// A file that is read as it grows, at that path.
     Followed(PathBuf, Input),
+    /// Several that are one log.
+    FollowedTogether(Vec<Input>),
 }
 
 fn open_logs(server: &Server, logs: Vec<StartLog>, service: &ServiceArgs) -> Result<(), String> {
@@ -164,6 +167,7 @@ fn open_logs(server: &Server, logs: Vec<StartLog>, service: &ServiceArgs) -> Res
         match log {
             StartLog::File(file) => files.push(file),
             StartLog::Followed(path, input) => followed.push((path, input)),
+            StartLog::FollowedTogether(inputs) => server.follow_together(inputs)?,
         }
     }
     let notes = [server.open(files)?, server.follow(followed)?];
@@ -187,7 +191,13 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
 }
 
 fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog]) -> Result<Config, String> {
-    let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(..))).count();
+    let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(..) | StartLog::FollowedTogether(_))).count();
+    let lines = |log: &StartLog| if let StartLog::FollowedTogether(inputs) = log { inputs.len() } else { 0 };
+    let files = |log: &StartLog| match log {
+        StartLog::File(OwnFile { content: OwnFileContent::Logs(files), .. }) => files.len(),
+        StartLog::FollowedTogether(inputs) => inputs.len(),
+        _ => 0,
+    };
     let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(_), .. }));
     Ok(Config {
         port: args.port,
@@ -197,6 +207,8 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         cache: cache(args)?,
         // Files are read one after another; of followed ones nobody knows how long they take.
         reading: followed + (logs.len() - followed - logs.iter().filter(|log| is_table(log)).count()).min(1),
+        files_open: logs.iter().map(files).sum(),
+        followed_together: logs.iter().map(lines).sum(),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
@@ -263,6 +275,33 @@ fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>)
     let logs: Vec<StartLog> = opened.flatten().collect();
     let bad = logs.len() < paths.len();
     (logs, bad)
+}
+
+/// The same, of which several logs are one, where the first of them was. Of those that are followed
+/// all are.
+fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
+    if follows && logs.len() > 1 {
+        let input = |log| if let StartLog::Followed(_, input) = log { Some(input) } else { None };
+        return vec![StartLog::FollowedTogether(logs.into_iter().filter_map(input).collect())];
+    }
+    let is_log = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Log(_), .. }));
+    if logs.iter().filter(|log| is_log(log)).count() < 2 {
+        return logs;
+    }
+    let (mut files, mut first, mut others) = (Vec::new(), None, Vec::new());
+    for log in logs {
+        match log {
+            StartLog::File(OwnFile { path, content: OwnFileContent::Log(file) }) => {
+                first.get_or_insert((others.len(), path.clone()));
+                files.push((path.to_string_lossy().into_owned(), file));
+            }
+            other => others.push(other),
+        }
+    }
+    if let Some((place, path)) = first {
+        others.insert(place, StartLog::File(OwnFile { path, content: OwnFileContent::Logs(files) }));
+    }
+    others
 }
 
 fn follow(path: &Path) -> Result<StartLog, String> {

@@ -36,6 +36,8 @@ struct FormatRows {
     /// Columns that there may be more.
     late: usize,
     workers: usize,
+    /// There are several files, whose names are a column.
+    of_files: bool,
     made: OnceLock<MadeRows>,
 }
 
@@ -56,7 +58,11 @@ impl Recording for FormatRows {
         let settings = || self.settings.clone().of_format(format, late, self.workers, false);
         let make = || {
             // The folder took a file before.
-            RowStore::new(settings()).map(|store| MadeRows { recordings: Recordings::new(&store), store })
+            RowStore::new(settings()).map(|store| {
+                let recordings = Recordings::new(&store);
+                let recordings = if self.of_files { recordings.of_files() } else { recordings };
+                MadeRows { recordings, store }
+            })
         };
         if self.made.get().is_none() {
             match make() {
@@ -108,8 +114,9 @@ impl RowsQuestion {
         // Nothing is read where there can be no file.
         RowStore::new(settings.clone())
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        let late = if args.files.len() > 1 { LATE_COLUMNS_MAX } else { 0 };
-        let rows = FormatRows { settings, late, workers: shares.threads, made: OnceLock::new() };
+        let of_files = args.files.len() > 1;
+        let late = if of_files { LATE_COLUMNS_MAX } else { 0 };
+        let rows = FormatRows { settings, late, workers: shares.threads, of_files, made: OnceLock::new() };
         Ok(Self { question, rows: Arc::new(rows) })
     }
 
