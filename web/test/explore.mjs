@@ -816,7 +816,8 @@ const steps = {
     assert.match(said[0], /^08 Mar 2025 .*\/checkout: errors \(500\), \d+ of \d+$/)
     assert.match(said[1], /^12 Mar 2025 .*203\.0\.113\.0\/24: \d+ % of requests$/)
     assert.match(said[2], /^15 Mar 2025 .*198\.51\.100\.7: \d+ % of requests$/)
-    assert.equal(await at(page, 'unusual-marks').locator('span').count(), 3)
+    const marks = at(page, 'unusual-marks').locator('button')
+    assert.equal(await marks.count(), 3)
     await accessible(page)
     await shoot(page, 'unusual', { about: 'unusual', large: true })
     await spans.filter({ hasText: '/checkout' }).click()
@@ -824,6 +825,13 @@ const steps = {
     await at(page, 'findings').waitFor()
     assert.match(await at(page, 'findings').textContent(), /\/checkout|500/)
     await accessible(page)
+    await page.keyboard.press('Escape')
+    await clearView(page)
+    // A press on its mark along the axis does the same.
+    await page.locator('[data-testid=unusual-marks] button[title*="198.51.100.7"]').click()
+    await page.waitForFunction(() => /from=/.test(location.hash) && /tool=explain/.test(location.hash))
+    await at(page, 'findings').waitFor()
+    assert.match(await at(page, 'findings').textContent(), /198\.51\.100\.7/)
     await page.keyboard.press('Escape')
     await clearView(page)
   },

@@ -22,7 +22,7 @@ import { api, ApiError, follow, type Live, type Report, type Server, type Sessio
 import { setLogColumns, setTable, type TableColumn } from './fields'
 import * as filter from './filter'
 import { nowhere, readHash, readWay, writeHash, type Page, type Pair, type Place, type Tool } from './hash'
-import { snap, wholeSpan, type Span } from './histogram'
+import { around, snap, wholeSpan, type Span } from './histogram'
 import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
 import { prefs } from './prefs.svelte'
 import { differences, fingerprint, isOpen, resumable } from './recognise'
@@ -240,6 +240,12 @@ class Store {
   /** Opens a tool, on a span where one is given; the one that is open closes. */
   use(tool: Tool | null, other: Span | null = null): void {
     this.change({ tool, other, pair: null })
+  }
+
+  /** Zooms to a span and what is beside it, and explains the span. */
+  explain(span: Span): void {
+    this.zoom(around(span, this.whole))
+    this.use('explain', span)
   }
 
   /** Opens the comparison of the lines with one value of a field and those with another. */
