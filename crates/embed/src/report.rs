@@ -100,7 +100,7 @@ fn analyzer(request: &ReportRequest, resources: Resources) -> Result<Analyzer, O
     let beside: Vec<(String, u64)> = filter.into_iter().collect();
     let only = request.filter.as_deref().map(|text| LineFilter::new("the filter", text));
     let shares = settings.shares_beside(&beside, 1, "")?;
-    Ok(Analyzer::new(&settings, shares, Options { only, recording: None, untallied: false }))
+    Ok(Analyzer::new(&settings, shares, Options { only, of_files: request.sources.len() > 1, ..Options::default() }))
 }
 
 fn read(analyzer: &Analyzer, sources: Vec<DataSource>, stop: &Control) -> Result<Vec<InputReport>, OperationFailure> {
