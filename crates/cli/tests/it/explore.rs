@@ -141,7 +141,8 @@ fn a_page_with_findings_is_that_of_the_log_and_names_them() {
     let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", text(&lines));
     let page = |path: &str, args: &[&str]| {
-        rorqual(&[&["logs", "--html", path], args].concat()).run().exits(0);
+        let ran = rorqual(&[&["logs", "--html", path], args].concat()).run().exits(0);
+        assert!(ran.stdout.is_empty(), "{}", ran.text());
         std::fs::read_to_string(path).expect("it was made")
     };
     let (found, plain) = (folder.text("found.html"), folder.text("plain.html"));
