@@ -611,6 +611,7 @@ const steps = {
     assert.equal(await at(page, 'line-detail').locator('.line').textContent(), rows[sorted(-1)[0].index].line)
     await page.keyboard.press('Escape')
     // By keyboard: above the first line are the heads.
+    for (let i = 0; i < 12; i++) await page.keyboard.press('ArrowLeft')
     for (let i = 0; i < clients; i++) await page.keyboard.press('ArrowRight')
     await page.keyboard.press('ArrowUp')
     await page.keyboard.press('Enter')
