@@ -209,6 +209,89 @@ const steps = [
     },
   ],
   [
+    'rows are sorted by columns of numbers, times and texts, found and marked, on a phone too',
+    async () => {
+      await show('app.ndjson')
+      const grid = at(page, 'grid')
+      await grid.scrollIntoViewIfNeeded()
+      const messages = async () => {
+        const heads = await grid.getByRole('columnheader').allTextContents()
+        const id = heads.findIndex((text) => text.replace(/[▼▲]/g, '').trim() === 'id') - 1
+        await page.waitForFunction(() => !/·/.test(document.querySelector('[data-testid=grid]').textContent))
+        const cells = await page.$$eval(`[id^=cell-][id$="-${id}"]`, (all) =>
+          all.map((cell) => [Number(cell.id.split('-')[1]), cell.textContent]),
+        )
+        return cells
+          .sort((a, b) => a[0] - b[0])
+          .slice(0, 8)
+          .map(([, text]) => text)
+      }
+      const sorted = (compare) =>
+        rows.map((row, n) => ({ ...row, n })).toSorted((a, b) => compare(a, b) || a.n - b.n)
+      const ids = (compare) =>
+        sorted(compare)
+          .slice(0, 8)
+          .map(({ id }) => id)
+      const press = async (name, order) => {
+        await grid.getByRole('columnheader', { name, exact: true }).getByRole('button').click()
+        await grid.locator(`[aria-sort=${order}]`, { hasText: name }).waitFor()
+      }
+      await press('took', 'descending')
+      assert.deepEqual(
+        await messages(),
+        ids((a, b) => b.took - a.took),
+      )
+      assert.match(await at(page, 'lines-range').textContent(), /of 6,001, by took, largest first/)
+      await press('took', 'ascending')
+      assert.deepEqual(
+        await messages(),
+        ids((a, b) => a.took - b.took),
+      )
+      await press('full name', 'descending')
+      const text = (a, b) => Number(a > b) - Number(a < b)
+      assert.deepEqual(
+        await messages(),
+        ids((a, b) => text(b['full name'], a['full name'])),
+      )
+      await press('ts', 'descending')
+      assert.deepEqual(
+        await messages(),
+        ids((a, b) => text(b.ts, a.ts)),
+      )
+      await shoot(page, args.shots, 'table-sorted')
+      // In the order by time the next one with this text is the one before it.
+      await grid.focus()
+      await page.keyboard.press('Home')
+      await page.keyboard.press('b')
+      await page.keyboard.press('h')
+      await page.keyboard.type('after 3987 MS')
+      await page.keyboard.press('Enter')
+      const place = sorted((a, b) => text(b.ts, a.ts)).findIndex(({ n }) => n === 3987)
+      await page.waitForFunction(
+        (place) =>
+          document
+            .querySelector('[data-testid=grid]')
+            .getAttribute('aria-activedescendant')
+            ?.startsWith(`cell-${place}-`),
+        place,
+      )
+      await page.keyboard.press('Escape')
+      await page.keyboard.press(' ')
+      await at(page, 'line-detail').locator('mark').first().waitFor()
+      await page.setViewportSize({ width: 360, height: 800 })
+      await accessible(page)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+      assert.ok(wide <= 360, `${wide} px`)
+      await shoot(page, args.shots, 'table-sorted-phone')
+      await page.setViewportSize(chromium.laptop)
+      // Around it are its half minutes, in the order of the table.
+      await at(page, 'line-detail').getByRole('button', { name: '± 30 s', exact: true }).click()
+      await expectMatching(61)
+      await grid.locator('[aria-sort]').waitFor({ state: 'detached' })
+      await at(page, 'find-text').fill('')
+    },
+  ],
+  [
     'a folded column is opened and folded again; columns are pinned, hidden and found; the address has it',
     async () => {
       await show('app.ndjson')
