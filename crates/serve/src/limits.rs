@@ -258,8 +258,19 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
-/// Files of an upload that are one log. Their names are held with the session.
-pub(crate) const UPLOADED_FILES_MAX: usize = 1000;
+/// Files of an upload that are one log, at most, and of all sessions together that are held at the
+/// same time; in any session two.
+pub(crate) const UPLOADED_FILES_MAX: (usize, usize) = (300, 600);
+
+/// Bytes of the name of one of several files that are uploaded, on average.
+pub(crate) const FILE_NAME_BYTES_MEAN: usize = 128;
+
+/// Memory for one of several files that are uploaded: its name twice, its place in the report, and
+/// the error that ended it.
+pub(crate) const FILE_BYTES: u64 = 768;
+
+/// Bytes of the error of one of several files that is kept.
+pub(crate) const FILE_ERROR_BYTES_MAX: usize = 256;
 
 /// Files that a report lists by themselves, of a log that is more; the others are one line of it.
 pub(crate) const REPORTED_FILES_MAX: usize = 100;

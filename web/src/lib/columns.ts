@@ -2,7 +2,7 @@
 
 import { isNumeric, ownColumns, tableColumns } from './fields'
 import { clause, writtenField } from './filter'
-import { bytes, latency, visible } from './format'
+import { bytes, latency, pathEnd, visible } from './format'
 import { moment, type Span } from './histogram'
 import type { Row, RowOrder, TableValues } from './viewapi'
 
@@ -103,7 +103,8 @@ export function cellText(row: Row, field: string, zone: number): string {
   if (value === null || value === undefined || value === '') return '–'
   if (field === 'bytes') return bytes(Number(value))
   if (field === 'request_time' || field === 'upstream_time') return latency(Number(value))
-  return visible(String(value))
+  const text = visible(String(value))
+  return field === 'file' ? pathEnd(text) : text
 }
 
 const notInFile = ['row', 'place', 'line', 'rejected', 'zone_seconds', 'columns', 'flaw', 'time']

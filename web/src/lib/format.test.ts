@@ -71,3 +71,11 @@ test('log text cannot hide or turn round', () => {
   expect(f.visible('a\tb\n\u202egpj.exe\u0000')).toBe('a␉b␊\\u202egpj.exe␀')
   expect(f.visible('<b>naïve</b> 日本')).toBe('<b>naïve</b> 日本')
 })
+
+test('of a long path the end is shown, in whole folders where they fit', () => {
+  expect(f.pathEnd('web1/access.log')).toBe('web1/access.log')
+  expect(f.pathEnd('/var/log/nginx/access.log.1')).toBe('…/nginx/access.log.1')
+  const long = f.pathEnd('/srv/logs/production-web-1.access.log.20')
+  expect(long).toBe('…n-web-1.access.log.20')
+  expect(long).toHaveLength(22)
+})

@@ -70,6 +70,17 @@ export function latency(seconds: number): string {
 /** A relative error: `± 1.6 %`. */
 export const relative = (error: number) => `± ${(error * 100).toPrecision(2)} %`
 
+/** The end of a path, by which files of one folder are told apart, where all of it has no room. */
+export function pathEnd(path: string, most = 22): string {
+  if (path.length <= most) return path
+  const parts = path.split('/')
+  let end = parts.pop() ?? ''
+  while (parts.length > 0 && end.length + (parts.at(-1)?.length ?? 0) + 3 <= most)
+    end = `${parts.pop()}/${end}`
+  if (end.length + 2 <= most) return `…/${end}`
+  return `…${end.slice(1 - most)}`
+}
+
 /**
  * Log text made visible: control characters as their pictures, and the invisible characters that turn the
  * direction of text as escapes, so that a line cannot pretend to be another.

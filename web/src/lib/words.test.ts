@@ -51,8 +51,8 @@ test('of several files it says which could not be read, and how far they are', (
   const said = notice(session({ state: 'failed', error, files }), null, false, 0)
   expect(said?.text).toBe('1 of 3 files could not be read to the end: a.gz: damaged.')
   expect(filesText(files, false)).toBe('file 3 of 3: access.log')
-  expect(filesText({ ...files, current: null }, false)).toBe('3 files')
-  expect(filesText(files, true)).toBe('3 files')
+  expect(filesText({ ...files, current: null }, false)).toBe('3 files, 1 not read to the end')
+  expect(filesText(files, true)).toBe('3 files, 1 not read to the end')
 })
 
 test('all well says nothing', () => {

@@ -60,8 +60,9 @@ export function inexact(answer: Marked | null): string | null {
 
 /** How far a log of several files has come: `file 2 of 5: access.log.1`. */
 export function filesText(files: NonNullable<Session['files']>, isOver: boolean): string {
-  const { count: all, read, current } = files
-  if (isOver || current === null) return `${count(all)} files`
+  const { count: all, read, failed, current } = files
+  if (isOver || current === null)
+    return `${count(all)} files${failed > 0 ? `, ${count(failed)} not read to the end` : ''}`
   return `file ${count(Math.min(read + 1, all))} of ${count(all)}: ${current}`
 }
 

@@ -137,7 +137,7 @@ fn the_format_is_told_when_there_is_a_line_that_tells_it() {
 fn followed_files_keep_their_places_until_they_are_cancelled() {
     let folder = TestFolder::new();
     let (first, second) = (folder.file("a.log", log(10)), folder.file("b.log", log(20)));
-    let (server, newest) = follow(&first, &[&second, "--sessions", "2"]);
+    let (server, newest) = follow(&first, &[&second, "--separate", "--sessions", "2"]);
     when_lines(&server, &newest, 20, 0);
     server.request("POST", "/api/sessions", b"{}").refused(503, "sessions_full");
     assert_eq!(server.request("POST", &format!("/api/sessions/{newest}/cancel"), b"").status, 200);
@@ -212,7 +212,8 @@ fn many_files_are_followed_and_all_of_them_are_read() {
     const FILES: u64 = 120;
     let folder = TestFolder::new();
     let paths: Vec<String> = (0..FILES).map(|number| folder.file(&format!("{number}.log"), log(10 + number))).collect();
-    let args: Vec<&str> = ["--threads", "1", "--follow"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+    let args: Vec<&str> =
+        ["--threads", "1", "--separate", "--follow"].into_iter().chain(paths.iter().map(String::as_str)).collect();
     let (server, memory) = Server::tight(&args);
     for (number, path) in (0..).zip(&paths) {
         append(path, line(number) + "\n");

@@ -73,7 +73,7 @@ fn check(server: &Server, live: &Value, names: [&str; 3], log: &[u8]) {
     let filtered = ask(server, id, "view", &json!({"where": format!("file = \"{middle}\" and status = 404")}));
     assert_eq!(filtered["lines"]["matching"], 1_000);
     let rejected = ask(server, id, "rows", &json!({"where": format!("rejected and file = \"{newest}\"")}));
-    assert_eq!((&rejected["total"], &rejected["rows"][0]["file"]), (&json!(1), &json!(newest)));
+    assert_eq!((&rejected["matching"], &rejected["rows"][0]["file"]), (&json!(1), &json!(newest)));
     let none = ask(server, id, "view", &json!({"where": format!("any contains \"{middle}\"")}));
     assert_eq!(none["lines"]["matching"], 0, "a file is no text of a line");
     // All rows in the order of time, each with its file.
@@ -226,10 +226,12 @@ fn a_list_of_files_that_is_none_is_refused() {
     let server = Server::start(&[]);
     let file = |name: &str, size: u64| json!({"name": name, "size": size});
     for (files, said) in [
-        (json!([]), "1 to 1000 files"),
+        (json!([]), "1 to 300 files"),
         (json!([file("a", 1), file("a", 2)]), "a is there twice"),
         (json!([file("", 1)]), "1 to 1024 bytes"),
         (json!([file("a", u64::MAX), file("b", 1)]), "2^64"),
+        (json!((0..301).map(|number| file(&number.to_string(), 1)).collect::<Vec<_>>()), "1 to 300 files"),
+        (json!((0..100).map(|number| file(&format!("{number:01000}"), 1)).collect::<Vec<_>>()), "names together"),
     ] {
         let answer = server.request("POST", "/api/sessions", json!({"files": files}).to_string().as_bytes());
         let error = answer.refused(400, "bad_request");
@@ -345,6 +347,28 @@ fn followed_files_and_streams_are_one_log() {
     assert_eq!(lines, [2_002, 104, 4]);
     server.running.interrupt();
     drop(server.running.wait().exits(0));
+}
+
+#[test]
+fn many_followed_files_are_within_the_memory() {
+    const FILES: u64 = 120;
+    let folder = TestFolder::new();
+    let paths: Vec<String> = (0..FILES).map(|number| folder.file(&format!("{number}.log"), log(10 + number))).collect();
+    let args: Vec<&str> =
+        ["--sessions", "1", "--threads", "1", "--follow"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+    let (server, memory_bytes) = Server::tight(&args);
+    // The start of a line of each, which is held.
+    for path in &paths {
+        let mut file = OpenOptions::new().append(true).open(path).expect("it is there");
+        file.write_all(&[&lines(0, 1)[..], &vec![b'x'; 200_000]].concat()).expect("room on the disk");
+    }
+    let id = only(&server)["id"].as_str().expect("an id").to_owned();
+    let all = (0..FILES).map(|number| 11 + number).sum::<u64>();
+    let live = server.when(&id, "all lines", |live| live["report"]["lines"]["parsed"] == all);
+    let sources = live["report"]["sources"].as_array().expect("sources");
+    assert_eq!((sources.len(), &sources[99]["name"]), (100, &json!("21 more files")));
+    assert_eq!(sources.iter().filter_map(|source| source["lines"].as_u64()).sum::<u64>(), all);
+    server.within(memory_bytes);
 }
 
 #[test]

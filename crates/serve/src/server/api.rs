@@ -128,7 +128,10 @@ async fn create(
     let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let announced = match wanted.files {
-        Some(files) => NewUpload::upload_of(wanted.name, wanted.size, files)?,
+        Some(files) => {
+            let most = session::uploaded_files_max(sessions.sessions_max());
+            NewUpload::upload_of(wanted.name, wanted.size, files, most)?
+        }
         None => NewUpload::upload(wanted.name.unwrap_or_else(|| "upload".to_owned()), wanted.size)?,
     };
     let announced = announced.with_fingerprint(wanted.fingerprint)?;

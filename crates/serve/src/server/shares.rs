@@ -4,8 +4,12 @@ use crate::admission::{Admission, AdmissionCounts, PermitKind};
 use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
-use crate::limits::{EXPORT_SHARE, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES, TABLES_READING_SHARE};
+use crate::limits::{
+    ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES,
+    TABLES_READING_SHARE,
+};
 use crate::server::config::{Config, StartError};
+use crate::session::uploaded_files_max;
 use crate::setting::{CONNECTIONS, RENDERS, SESSIONS};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
@@ -101,6 +105,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("reading of tables (a 4th of all)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
         ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
         ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
+        ("files of logs that are several", files_bytes(config)),
         ("unfinished lines of files that are followed", followed_bytes(config)),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
@@ -119,6 +124,12 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
     // itself.
     let runs = 1 + admission.count(PermitKind::Decoder) + config.reading;
     config.settings.shares_beside(&beside, runs as u64, &instead)
+}
+
+/// Files of uploads that are one log, of all sessions that are held.
+fn files_bytes(config: &Config) -> u64 {
+    let sessions = config.sessions_max + ENDED_SESSIONS_MAX;
+    (sessions * uploaded_files_max(config.sessions_max)) as u64 * FILE_BYTES
 }
 
 /// The start of a line, or of a log, of each of the files that are followed as one.

@@ -14,7 +14,7 @@ mod uploads;
 
 pub(crate) use cached::CachedFile;
 pub(crate) use log_stores::{Journal, LogStores};
-pub(crate) use parts::{LogPart, SavedParts};
+pub(crate) use parts::{LogPart, SavedParts, uploaded_files_max};
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
@@ -30,7 +30,7 @@ use crate::explore::rows::SharedRowStore;
 use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
 use crate::ingest::pace::Pace;
-use crate::limits::{FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX, UPLOADED_FILES_MAX};
+use crate::limits::{FILE_NAME_BYTES_MEAN, FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
 use crate::setting::SESSIONS;
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
@@ -110,10 +110,20 @@ impl NewUpload {
     }
 
     /// Several files that come one after another, and are one log.
-    pub(crate) fn upload_of(name: Option<String>, size: Option<u64>, parts: Vec<LogPart>) -> Result<Self, ApiError> {
+    pub(crate) fn upload_of(
+        name: Option<String>,
+        size: Option<u64>,
+        parts: Vec<LogPart>,
+        files_max: usize,
+    ) -> Result<Self, ApiError> {
         let refused = |what: String| Err(ApiError::bad_request(format!("\"files\": {what}")));
-        if parts.is_empty() || parts.len() > UPLOADED_FILES_MAX {
-            return refused(format!("a log has 1 to {UPLOADED_FILES_MAX} files, and here are {}", parts.len()));
+        if parts.is_empty() || parts.len() > files_max {
+            let message = format!("a log has 1 to {files_max} files ({SESSIONS}), and here are {}", parts.len());
+            return refused(message);
+        }
+        let names_max = files_max * FILE_NAME_BYTES_MEAN;
+        if parts.iter().map(|part| part.name.len()).sum::<usize>() > names_max {
+            return refused(format!("their names together have at most {names_max} bytes ({SESSIONS})"));
         }
         let mut names = HashSet::new();
         for part in &parts {

@@ -4,7 +4,7 @@ use super::Session;
 use super::phase::Failure;
 use super::runs::FailOnUnwind;
 use crate::ingest::feed::is_enough;
-use crate::limits::{FAILED_FILES_NAMED, REPORTED_FILES_MAX};
+use crate::limits::{FAILED_FILES_NAMED, FILE_ERROR_BYTES_MAX, REPORTED_FILES_MAX, UPLOADED_FILES_MAX};
 use crate::state::SavedFormat;
 use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::LogFormat;
@@ -29,6 +29,12 @@ const HEAD_BYTES: usize = 256 << 10;
 pub(crate) struct LogPart {
     pub(crate) name: String,
     pub(crate) size: u64,
+}
+
+/// Files that one upload may be, where so many sessions share the memory for them.
+pub(crate) fn uploaded_files_max(sessions_max: usize) -> usize {
+    let (each, all) = UPLOADED_FILES_MAX;
+    (all / sessions_max).clamp(2, each)
 }
 
 /// Files of a log so far.
@@ -204,12 +210,12 @@ impl Session {
         file.caught_up = true;
         file.over = !matches!(ran, Ok(SliceEnd::Paused));
         file.source.error = match ran {
-            Ok(SliceEnd::Failed(error)) => Some(error.to_string()),
+            Ok(SliceEnd::Failed(error)) => Some(shown_error(&error.to_string())),
             Ok(_) => None,
             Err(unknown) => {
                 let failure = self.failure_of(&unknown);
                 self.lock().parts.unknown.get_or_insert(failure);
-                Some(unknown.to_string())
+                Some(shown_error(&unknown.to_string()))
             }
         };
         file.source.bytes += self.control.decoded_bytes() - bytes;
@@ -252,12 +258,11 @@ impl Session {
     /// A file of several came to its end, or could not be read to it.
     pub(super) fn end_part(&self, ran: Result<Option<Error>, AnalyzeError>) {
         let error = match ran {
-            Ok(error) => error.map(|error| error.to_string()),
+            Ok(error) => error.map(|error| shown_error(&error.to_string())),
             Err(unknown) => {
                 let failure = self.failure_of(&unknown);
-                let message = unknown.to_string();
                 self.lock().parts.unknown.get_or_insert(failure);
-                Some(message)
+                Some(shown_error(&unknown.to_string()))
             }
         };
         let Some(source) = self.current_part(error) else { return };
@@ -346,6 +351,14 @@ impl Session {
         };
         self.end(failure, shortened(ended));
     }
+}
+
+/// The first line of an error, without the lines of the log that it is about.
+fn shown_error(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    let first = first.strip_suffix(". It starts with:").unwrap_or(first);
+    let end = first.floor_char_boundary(FILE_ERROR_BYTES_MAX);
+    if end < first.len() { format!("{}…", &first[..end]) } else { first.to_owned() }
 }
 
 /// The files by themselves where they are few; otherwise those that failed first, the largest of
