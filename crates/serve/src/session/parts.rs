@@ -403,7 +403,7 @@ mod tests {
         let all = REPORTED_FILES_MAX as u64 + 50;
         let listed = shortened((0..all).map(source).collect());
         assert_eq!(listed.len(), REPORTED_FILES_MAX);
-        assert_eq!(listed.iter().map(|source| source.bytes).sum::<u64>(), (0..all).sum());
+        assert_eq!(listed.iter().map(|source| source.bytes).sum::<u64>(), (0..all).sum::<u64>());
         assert_eq!(listed.iter().map(|source| source.lines).sum::<u64>(), all);
         assert_eq!((&*listed[0].name, listed[0].error.is_some()), ("3", true));
         assert_eq!(listed.last().map(|rest| &*rest.name), Some("51 more files"));
