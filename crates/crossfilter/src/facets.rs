@@ -5,7 +5,7 @@
 //! a pass after that of the view.
 
 use crate::bits::Bits;
-use crate::columns::{NUMBERS, STATUS, counted_place, source};
+use crate::columns::{BYTES, NUMBERS, STATUS, counted_place, source};
 use crate::counted::CountedViews;
 use crate::dictionary::DictionaryTables;
 use crate::limits::FACETS_MAX;
@@ -420,6 +420,11 @@ impl FacetJob<'_> {
 
     fn count(&self, pass: &Counted, segment: &Segment, found: &mut FacetSums) -> io::Result<()> {
         let left_out = self.left_out(segment)?;
+        if left_out.iter().all(Bits::is_none) {
+            return Ok(());
+        }
+        // Read once: those of a segment in the file are unpacked each time.
+        let bytes = segment.numbers(BYTES, self.store.spill.as_ref())?;
         let schema = self.store.schema();
         for (place, (at, field)) in pass.iter().enumerate() {
             let Some(bits) = left_out.get(*at).filter(|bits| !bits.is_none()) else { continue };
@@ -438,7 +443,7 @@ impl FacetJob<'_> {
                 FacetField::Text(_) | FacetField::Status => {
                     let index = field.source().map_or(STATUS, |(index, _)| index);
                     let column = (counted_place(index).unwrap_or_default(), index);
-                    count_column_of(segment, self.store, rows, column, (&mut values[place], tallies), scratch)?;
+                    count_column_of((segment, &bytes), self.store, rows, column, (&mut values[place], tallies), scratch)?;
                 }
             }
         }

@@ -118,7 +118,7 @@ pub(crate) fn count(
     if rows.map_or(segment.rows, <[u16]>::len) == 0 {
         return Ok(());
     }
-    scratch.prepare(segment, store, rows)?;
+    scratch.prepare(segment, &*segment.numbers(BYTES, store.spill.as_ref())?, rows);
     sums.all.add(scratch.all);
     for (place, (index, sums)) in segment.counts().counted().zip(&mut sums.columns).enumerate() {
         scratch.add(segment, store, rows, (place, index), (sums, tallies))?;
@@ -126,9 +126,10 @@ pub(crate) fn count(
     Ok(())
 }
 
-/// Adds the `rows` of a segment to the sums of one of the counted columns, at `place` among them.
+/// Adds the `rows` of a segment, which has such response sizes, to the sums of one of the counted
+/// columns, at `place` among them.
 pub(crate) fn count_column_of(
-    segment: &Segment,
+    (segment, bytes): (&Segment, &CodedNumbers),
     store: &RowStore,
     rows: &[u16],
     (place, index): (usize, usize),
@@ -138,7 +139,7 @@ pub(crate) fn count_column_of(
     if rows.is_empty() {
         return Ok(());
     }
-    scratch.prepare(segment, store, Some(rows))?;
+    scratch.prepare(segment, bytes, Some(rows));
     scratch.add(segment, store, Some(rows), (place, index), counts)
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn count_one(
     sums: &mut SparseCounts,
     scratch: &mut Scratch,
 ) -> io::Result<()> {
-    scratch.prepare(segment, store, None)?;
+    scratch.prepare(segment, &*segment.numbers(BYTES, store.spill.as_ref())?, None);
     count_column(&*store.coded(segment, index)?, None, sums, scratch);
     Ok(())
 }
@@ -187,15 +188,14 @@ impl Scratch {
     }
 
     /// Makes the weights of the rows ready.
-    fn prepare(&mut self, segment: &Segment, store: &RowStore, rows: Option<&[u16]>) -> io::Result<()> {
-        self.weigh(&*segment.numbers(BYTES, store.spill.as_ref())?, segment.rows, rows);
+    fn prepare(&mut self, segment: &Segment, bytes: &CodedNumbers, rows: Option<&[u16]>) {
+        self.weigh(bytes, segment.rows, rows);
         let bytes: u128 = self.weights.iter().map(|bytes| u128::from(*bytes)).sum();
         self.all = RowsAndBytes { hits: self.weights.len() as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
         self.is_packed = bytes <= u128::from(PACKED_MASK);
         if self.is_packed {
             self.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
         }
-        Ok(())
     }
 
     /// Adds the rows of the texts of groups to a tally.
