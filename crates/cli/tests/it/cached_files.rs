@@ -97,6 +97,12 @@ impl Opened {
             self.ask("breakdown", &json!({"field": "path", "sort": "clients"})),
         ];
         asked.iter_mut().filter(|answer| answer["seconds"].is_number()).for_each(|answer| drop(answer["seconds"].take()));
+        // Names of rows are those of one reading.
+        for row in asked.iter_mut().filter_map(|answer| answer.get_mut("rows")?.as_array_mut()).flatten() {
+            if row["place"].is_string() {
+                row["place"].take();
+            }
+        }
         asked
     }
 

@@ -56,7 +56,9 @@ pub(crate) fn answers(store: &RowStore) -> Vec<String> {
         let viewed = store.view(&view, &ViewParts { top: 50, buckets: 60, stack: Stack::Class, facets: false }, &control);
         answers.push(serde_json::to_string(&viewed.expect("nobody cancels")).expect("JSON"));
         for offset in [0, 700] {
-            let page = store.page(&view, offset, 200, Some(&format()), &control).expect("nobody cancels");
+            let mut page = store.page(&view, offset, 200, Some(&format()), &control).expect("nobody cancels");
+            // Names of rows are a store's own.
+            page.rows.iter_mut().for_each(|row| row.place.clear());
             answers.push(serde_json::to_string(&page).expect("JSON"));
         }
     }
