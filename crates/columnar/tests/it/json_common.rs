@@ -139,6 +139,11 @@ pub(crate) fn render(records: &[Tree], layout: &Layout, space: &str) -> String {
         Layout::Lines => records.iter().map(|record| record.to_json("") + "\n").collect(),
         Layout::Documents => each(if space.is_empty() { " " } else { space }),
         Layout::Array => format!("{space}[{space}{}{space}]{space}", each(&format!("{space},{space}"))),
+        Layout::Members(_) => {
+            let member = |(number, record): (usize, &Tree)| format!("\"{number}\"{space}:{space}{}", record.to_json(space));
+            let members = records.iter().enumerate().map(member).collect::<Vec<_>>().join(&format!("{space},{space}"));
+            format!("{space}{{{space}{members}{space}}}{space}")
+        }
         Layout::Rows(_) => {
             let items = each(&format!("{space},{space}"));
             let before = r#"{"head":[{"data":{"the \"items\"":[]}}],"text":"[","data""#;
