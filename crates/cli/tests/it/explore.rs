@@ -379,6 +379,19 @@ fn same(answer: &Value) -> Value {
     json!({"findings": findings.iter().map(finding).collect::<Vec<_>>(), "rows_in": answer["rows_in"], "tried": answer["tried"]})
 }
 
+/// An answer without what is said of files, and how many values were tried.
+fn without_files(mut answer: Value) -> Value {
+    if let Some(answer) = answer.as_object_mut() {
+        answer.remove("tried");
+    }
+    for of in ["/panels", "/a/panels", "/b/panels"] {
+        if let Some(panels) = answer.pointer_mut(of).and_then(Value::as_array_mut) {
+            panels.retain(|panel| panel["field"] != "file");
+        }
+    }
+    answer
+}
+
 #[test]
 fn answers_are_the_same_on_every_path() {
     let lines = text(&lines());
@@ -396,10 +409,11 @@ fn answers_are_the_same_on_every_path() {
         on_every_path(PROGRAM, &args, &[&["--threads", "1"], &["--threads", "2"]], &lines, |path, ran| {
             assert_eq!(same(&ran.exits(0).json()["answer"]), answer, "{path}");
         });
-        // Several files are one log, in any order.
+        // Several files are one log, in any order, and the file of a line is one more column.
         let (start, end) = lines.split_at(lines.iter().take(1_000_000).rposition(|byte| *byte == b'\n').expect("lines") + 1);
         let files = [folder.file("2.log", end), folder.file("1.log", start)];
-        assert_eq!(same(&rorqual(&args).args(&files).run().exits(0).json()["answer"]), answer);
+        let of_files = same(&rorqual(&args).args(&files).run().exits(0).json()["answer"]);
+        assert_eq!(without_files(of_files), without_files(answer));
     }
 }
 
