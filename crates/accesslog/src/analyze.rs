@@ -445,8 +445,8 @@ impl Analyzer {
         report
     }
 
-    /// Lines that count so far, and their bytes. Rejected ones are lines of their file, too, where
-    /// there is no filter, which they would not pass.
+    /// Lines that count so far, and their bytes. Rejected ones are lines of their file, too, but
+    /// not under a filter, which few of them pass.
     fn counted(&self) -> HitsAndBytes {
         let totals = self.analysis.totals();
         let rejected = if self.options.only.is_none() { totals.lines.rejected } else { 0 };

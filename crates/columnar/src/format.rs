@@ -224,18 +224,19 @@ impl RecordFormat {
     }
 }
 
-/// True if most lines begin with a clock that has a comma before its milliseconds, as application
-/// logs of Java and Python do. No table does, and the comma is the only one in many lines.
+/// True if most lines begin with a clock that has a comma before its milliseconds and a word after
+/// them, as application logs of Java and Python do: `12:59:53,237 ERROR`. The comma is the only one
+/// in many lines. In a table a separator or the end of the line follows a number.
 fn has_comma_clocks(head: &[u8]) -> bool {
     const LINES: usize = 20;
     const CLOCK_WITHIN_BYTES: usize = 40;
     let is_clock = |window: &[u8]| match window {
-        [h1, h2, b':', m1, m2, b':', s1, s2, b',', a, b, c] => {
+        [h1, h2, b':', m1, m2, b':', s1, s2, b',', a, b, c, b' ' | b']' | b'\t'] => {
             [h1, h2, m1, m2, s1, s2, a, b, c].iter().all(|byte| byte.is_ascii_digit())
         }
         _ => false,
     };
-    let begins_so = |line: &[u8]| line[..line.len().min(CLOCK_WITHIN_BYTES)].windows(12).any(is_clock);
+    let begins_so = |line: &[u8]| line[..line.len().min(CLOCK_WITHIN_BYTES)].windows(13).any(is_clock);
     let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
     lines.iter().filter(|line| begins_so(line)).count() * 2 > lines.len()
 }
@@ -245,4 +246,31 @@ fn no_format() -> String {
         "this is no JSON, no access log of a known format and no table with separators; \
          {FROM} json|ndjson|csv|tsv|log says what it is, {FORMAT} a log's format"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_comma_clocks;
+
+    #[test]
+    fn clocks_with_a_comma_are_those_of_logs_and_not_of_tables() {
+        let logs = [
+            "2024-10-10 12:59:53,237 ERROR x\n2024-10-10 12:59:54,100 INFO y\n",
+            "[12:59:53,237] x\n",
+            "x\n12:00:00,001 a\n12:00:00,002 b",
+        ];
+        for log in logs {
+            assert!(has_comma_clocks(log.as_bytes()), "{log}");
+        }
+        let tables = [
+            "time,pressure,place\n2026-01-27 14:10:00,1013.2,a\n",
+            "10:00:00,200,/x\n",
+            "10:00:00,200\n10:00:01,300\n",
+            "a,b\n",
+            "",
+        ];
+        for table in tables {
+            assert!(!has_comma_clocks(table.as_bytes()), "{table}");
+        }
+    }
 }

@@ -258,8 +258,8 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
-/// Files of an upload that are one log, at most, and of all sessions together that are held at the
-/// same time; in any session two.
+/// Files of an upload that are one log, at most, and of all sessions together, which share them
+/// evenly; in any session two. Ended sessions hold as many each.
 pub(crate) const UPLOADED_FILES_MAX: (usize, usize) = (300, 600);
 
 /// Bytes of the name of one of several files that are uploaded, on average.

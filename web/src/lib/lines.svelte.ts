@@ -20,34 +20,39 @@ class Lines {
   private selection: Selection | null = null
   private sort: RowOrder | null = null
   private total = 0
+  private matching = 0
   private finding: AbortController | null = null
   private onWay = new Map<number, AbortController>()
   private timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Another view has other rows; while lines arrive, only the last block can be short. */
-  show(selection: Selection, sort: RowOrder | null, total: number): void {
+  /**
+   * Another view has other rows. While lines arrive, only the last block can be short; in another order than that of
+   * the log, each of the `matching` lines may come anywhere.
+   */
+  show(selection: Selection, sort: RowOrder | null, total: number, matching: number): void {
     const key = JSON.stringify([store.place.session, selection, sort ?? this.fromEnd])
     const moves = sort !== null || this.fromEnd
-    if (key !== this.key || (moves && total !== this.total)) this.reset()
+    if (key !== this.key || (moves && matching !== this.matching)) this.reset()
     this.key = key
     this.selection = selection
     this.sort = sort
     this.total = total
+    this.matching = matching
   }
 
   private get ordered(): Ordered {
     return { from_end: this.fromEnd && this.sort === null, sort: this.sort }
   }
 
-  /** The next row that meets a filter, or has one of these names; null where there is none, and where it is unknown. */
+  /** The next row that meets a filter, or has one of these names; null where there is none, nothing where that is not known. */
   async find(
     sought: { match: string } | { places: string[] },
     after: number | null,
     backwards: boolean,
-  ): Promise<number | null> {
+  ): Promise<number | null | undefined> {
     const { session } = store.place
     const { selection, key } = this
-    if (session === null || selection === null) return null
+    if (session === null || selection === null) return undefined
     this.finding?.abort()
     const request = new AbortController()
     this.finding = request
@@ -56,10 +61,10 @@ class Lines {
     try {
       const { row } = await viewApi.find(session, question, request.signal)
       this.trouble = null
-      return key === this.key ? row : null
+      return key === this.key ? row : undefined
     } catch (error) {
       if (!request.signal.aborted && key === this.key) this.fail(error)
-      return null
+      return undefined
     }
   }
 

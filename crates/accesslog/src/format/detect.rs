@@ -344,6 +344,10 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
         {
             continue;
         }
+        // An address in the place of the host, and none in that of the client, is the client.
+        if record.client.is_empty() && !format.is_json() && address::is_address(address::client(record.host)) {
+            continue;
+        }
         if !is_plausible(&record) || !is_access(format, &record, asks) || (is_timed && !is_in_order(&record)) {
             continue;
         }

@@ -9,7 +9,7 @@ use super::rest::{PathStep, RestColumn, RestPath};
 use super::string::{RawString, unescape};
 use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
-use super::{Layout, MEMBER_KEY, MEMBER_VALUE};
+use super::{Layout, MEMBER_KEY, MEMBER_KEY_QUOTED, MEMBER_VALUE, MEMBER_VALUE_QUOTED};
 use crate::decode::{Decode, DecodeNote, DecodedRecords, Infer, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
 use crate::rules::ValueRules;
@@ -325,14 +325,19 @@ impl<'t> RecordReader<'_, 't> {
     /// A member of an object that is used as a map: its key and its value are the columns.
     fn member(&mut self, columns: &mut Struct, row: usize) -> Result<(), RecordStop> {
         let record = RestPath { above: None, step: PathStep::Record };
-        self.part(columns, row, &record, MEMBER_KEY)?;
+        self.part(columns, row, &record, (MEMBER_KEY, MEMBER_KEY_QUOTED))?;
         self.cursor.colon()?;
-        self.part(columns, row, &record, MEMBER_VALUE)
+        self.part(columns, row, &record, (MEMBER_VALUE, MEMBER_VALUE_QUOTED))
     }
 
-    fn part(&mut self, columns: &mut Struct, row: usize, record: &RestPath<'_>, name: &str) -> Result<(), RecordStop> {
-        let quoted = format!("\"{name}\"");
-        let path = RestPath { above: Some(record), step: PathStep::Key(&quoted) };
+    fn part(
+        &mut self,
+        columns: &mut Struct,
+        row: usize,
+        record: &RestPath<'_>,
+        (name, quoted): (&str, &str),
+    ) -> Result<(), RecordStop> {
+        let path = RestPath { above: Some(record), step: PathStep::Key(quoted) };
         match columns.find(name) {
             Some(index) => self.value(&mut columns.columns[index].column, row, &path),
             None => self.unknown(&path),

@@ -66,13 +66,14 @@ impl OpenObject<'_> {
 }
 
 /// The path of the outermost object that is open at the end of `text` and is used as a map; where
-/// the document ends and `whole` is all there is, of the first one.
+/// the document ends and `whole` is all there is, of the outermost one, the first of several.
 fn map_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     let mut cursor = Cursor::new(text, false);
-    let (mut open, mut found) = (Vec::new(), None);
+    let (mut open, mut found): (Vec<OpenObject<'_>>, Option<Vec<String>>) = (Vec::new(), None);
     let path = |open: &[OpenObject<'_>]| open.iter().map(|object| unescaped(object.key)).collect();
     match walk_objects(&mut cursor, &mut open, |open| {
-        if found.is_none() {
+        // The maps in a map end before it.
+        if found.as_ref().is_none_or(|inner| open.len() < inner.len()) {
             found = path(open);
         }
     }) {
@@ -129,13 +130,14 @@ fn is_array_start(text: &str) -> bool {
     let outcome = (|| match cursor.enter(b']')? {
         true => Ok(true),
         false => {
+            let is_nested = matches!(cursor.peek()?, b'{' | b'[');
             cursor.skip()?;
-            cursor.goes_on(b']')
+            Ok(cursor.goes_on(b']')? || is_nested)
         }
     })();
     match outcome {
         Ok(true) => true,
-        // It has one element, and another document may follow.
+        // It has one element, which is a word or a number, and another document may follow.
         Ok(false) => cursor.rest().trim_ascii_start().first().is_none_or(|byte| matches!(byte, b'[' | b'{')),
         Err(flaw) => flaw.at >= text.len(),
     }
@@ -266,7 +268,7 @@ mod tests {
         ] {
             assert_eq!(detect(text.as_bytes(), true), None, "{text}");
         }
-        for text in ["[]", "[1]", "[1]\n[2]\n", "[\"a\", b]", "[{\"a\":1}, {", "[", "[1.5e"] {
+        for text in ["[]", "[1]", "[1]\n[2]\n", "[\"a\", b]", "[{\"a\":1}, {", "[", "[1.5e", "[{}] x"] {
             assert!(detect(text.as_bytes(), false).is_some(), "{text}");
         }
     }
@@ -291,6 +293,8 @@ mod tests {
         assert_eq!(found(&inside, false), Some("$.users.*".to_owned()));
         assert_eq!(found(&format!("{inside}}}}}"), true), Some("$.users.*".to_owned()));
         assert_eq!(found(&format!("{inside}}}}} {{}}"), true), None, "two documents are two rows");
+        let maps = (0..40).map(|number| format!("\"u{number}\":{{{}}}", members(40))).collect::<Vec<_>>().join(",");
+        assert_eq!(found(&format!("{{{maps}}}"), true), Some("$.*".to_owned()));
         assert_eq!(found(&format!("{inside},\"x\":1"), false), None);
         // Nothing is looked at twice, so this ends soon.
         let deep = r#"{"a":"#.repeat(DEPTH);

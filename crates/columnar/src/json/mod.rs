@@ -28,6 +28,10 @@ pub use split::JsonSplitter;
 const MEMBER_KEY: &str = "key";
 const MEMBER_VALUE: &str = "value";
 
+/// The same as they are written in JSON.
+const MEMBER_KEY_QUOTED: &str = "\"key\"";
+const MEMBER_VALUE_QUOTED: &str = "\"value\"";
+
 /// Layout of the records in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {

@@ -79,7 +79,8 @@ pub(crate) async fn find(PathSession(session): PathSession, asker: Requester, bo
             backwards = !backwards;
         }
         let found = store.find(&FindWanted { view: &view, order, target, from, backwards }, control)?;
-        let row = if asked.from_end { found.map(|row| total.saturating_sub(row + 1)) } else { found };
+        // A row that came between the two has no place in this order yet.
+        let row = if asked.from_end { found.and_then(|row| total.checked_sub(row + 1)) } else { found };
         Ok(serde_json::to_vec(&FindAnswer { row }).ok().map(Bytes::from))
     };
     answer(&session, &asker, None, ask).await

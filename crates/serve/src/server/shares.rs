@@ -126,10 +126,10 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
     config.settings.shares_beside(&beside, runs as u64, &instead)
 }
 
-/// Files of uploads that are one log, of all sessions that are held.
+/// Files that are one log: of uploads, of all sessions that are held, and the server's own.
 fn files_bytes(config: &Config) -> u64 {
     let sessions = config.sessions_max + ENDED_SESSIONS_MAX;
-    (sessions * uploaded_files_max(config.sessions_max)) as u64 * FILE_BYTES
+    (sessions * uploaded_files_max(config.sessions_max) + config.files_open) as u64 * FILE_BYTES
 }
 
 /// The start of a line, or of a log, of each of the files that are followed as one.

@@ -285,7 +285,10 @@ impl Session {
 
     /// The file that is read, so far.
     fn current_part(&self, error: Option<String>) -> Option<InputReport> {
-        let inner = self.lock();
+        self.current_of(&self.lock(), error)
+    }
+
+    fn current_of(&self, inner: &super::SessionInner, error: Option<String>) -> Option<InputReport> {
         let name = inner.parts.current.clone()?;
         let (bytes, lines) = inner.parts.before;
         Some(InputReport {
@@ -303,14 +306,12 @@ impl Session {
         if !self.has_parts() {
             return vec![self.source_so_far(None)];
         }
-        let (ended, following) = {
-            let inner = self.lock();
-            (inner.parts.ended.clone(), inner.parts.following.clone())
-        };
-        if !following.is_empty() {
-            return shortened(following);
+        // At one moment: a file that ends between two would be in neither.
+        let inner = self.lock();
+        if !inner.parts.following.is_empty() {
+            return shortened(inner.parts.following.clone());
         }
-        shortened(ended.into_iter().chain(self.current_part(None)).collect())
+        shortened(inner.parts.ended.iter().cloned().chain(self.current_of(&inner, None)).collect())
     }
 
     /// Its files, for clients.

@@ -52,7 +52,7 @@ pub(super) fn in_units_of(schema: &SchemaRef, batch: RecordBatch) -> Result<Reco
         let converted = cast_with_options(array, field.data_type(), &strict)
             .map_err(|error| failed(&format!("has a value that Parquet has no place for: {error}")))?;
         let same = cast(&converted, array.data_type()).is_ok_and(|back| &back == array);
-        if same { Ok(converted) } else { Err(failed("has dates with a time of day, and a date has none")) }
+        if same { Ok(converted) } else { Err(failed("has dates with a time of day, or too far away for a date")) }
     };
     let columns = batch.columns().iter().zip(schema.fields()).map(column).collect::<Result<_, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
