@@ -127,7 +127,7 @@ fn walk_objects<'t>(
 /// element: logs begin their lines with times, levels and numbers in brackets.
 fn is_array_start(text: &str) -> bool {
     let mut cursor = Cursor::new(text, false);
-    let outcome = (|| match cursor.enter(b']')? {
+    let outcome: Result<bool, RecordFlaw> = (|| match cursor.enter(b']')? {
         true => Ok(true),
         false => {
             let is_nested = matches!(cursor.peek()?, b'{' | b'[');
