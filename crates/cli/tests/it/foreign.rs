@@ -201,10 +201,6 @@ fn what_only_looks_like_a_log_is_no_log() {
         r#"203.0.113.9 - - bob - [10/Oct/2023:13:55:36 +0000] "GET /a HTTP/1.1" 200 5 "-" "curl""#,
         "203.0.113.9 - - -",
         "web1 - - - started",
-        // FTP, in W3C's format.
-        "#Software: Microsoft Internet Information Services 8.5\n#Fields: date time c-ip cs-username s-ip s-port cs-method \
-         cs-uri-stem sc-status sc-win32-status sc-substatus x-session x-fullpath\n2015-10-18 20:59:32 127.0.0.1 - 127.0.0.1 21 \
-         USER administrator 331 0 0 9eb0dc66 -",
         // The comma is that of the clock.
         "2024-10-10 12:59:53,237 ERROR c.x.Handler [qtp-1] Failed login\n2024-10-10 12:59:54,100 INFO c.x.Handler [qtp-1] Started",
     ];
@@ -212,6 +208,12 @@ fn what_only_looks_like_a_log_is_no_log() {
         let file = folder.file("some.log", format!("{line}\n"));
         rorqual(&["logs", &file]).run().exits(2).says(&["this is in none of the known log formats"]);
     }
+    // Commands of FTP, in W3C's format.
+    let ftp = "#Software: Microsoft Internet Information Services 8.5\n#Fields: date time c-ip cs-username s-ip s-port cs-method \
+               cs-uri-stem sc-status sc-win32-status sc-substatus x-session x-fullpath\n2015-10-18 20:59:32 127.0.0.1 - \
+               127.0.0.1 21 USER administrator 331 0 0 9eb0dc66 -\n";
+    let ftp = folder.file("ftp.log", ftp);
+    rorqual(&["logs", &ftp]).run().exits(2).says(&["in W3C's format without columns of requests, and no access log"]);
 }
 
 #[test]
