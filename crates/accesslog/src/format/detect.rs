@@ -348,7 +348,7 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
         if record.client.is_empty() && !format.is_json() && address::is_address(address::client(record.host)) {
             continue;
         }
-        if !is_plausible(&record) || !is_access(format, &record, asks) || (is_timed && !is_in_order(&record)) {
+        if !is_plausible(&record) || !is_access(format, &record, line, asks) || (is_timed && !is_in_order(&record)) {
             continue;
         }
         // Proxies and clouds have lines of their own that no client asked for.
@@ -415,12 +415,20 @@ fn is_plausible(record: &LogRecord<'_>) -> bool {
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
+/// True of a line of JSON whose status is 0, as Caddy writes it where nothing was answered; in
+/// others there is no status.
+fn says_unanswered(line: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"status\":";
+    let value = memchr::memmem::find(line, KEY).map(|at| line[at + KEY.len()..].trim_ascii_start());
+    value.and_then(|value| value.strip_prefix(b"0")).is_some_and(|rest| matches!(rest.first(), Some(b',' | b'}')))
+}
+
 /// Statuses of HTTP.
 const STATUSES: RangeInclusive<u16> = 100..=599;
 
 /// True if a line is of an access log: in JSON much else has a path or a status, and between quotes
 /// anything may be an agent.
-fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
+fn is_access(format: &LogFormat, record: &LogRecord<'_>, line: &[u8], asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
     // Nobody else has these names; but FTP servers of IIS write `[1]USER`.
@@ -439,9 +447,7 @@ fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
         return !has_quote(record.referrer) && !has_quote(record.agent);
     }
     let is_asked = !record.method.is_empty() || !record.client.is_empty() || !record.agent.is_empty();
-    // Caddy writes 0 where nothing was answered.
-    let is_unanswered = record.status == 0 && !record.method.is_empty() && !record.client.is_empty();
-    asks && is_asked && (is_unanswered || STATUSES.contains(&record.status))
+    asks && is_asked && (STATUSES.contains(&record.status) || (record.status == 0 && says_unanswered(line)))
 }
 
 /// True if the request took as long as the upstream server; else the times stand the other way

@@ -216,6 +216,21 @@ fn what_only_looks_like_a_log_is_no_log() {
     rorqual(&["logs", &ftp]).run().exits(2).says(&["in W3C's format without columns of requests, and no access log"]);
 }
 
+/// Caddy writes a status of 0 where nothing was answered; other programs that have paths, methods
+/// and addresses have no status.
+#[test]
+fn a_status_of_nothing_is_one_and_no_status_is_none() {
+    let folder = TestFolder::new();
+    let unanswered = r#"{"level":"info","ts":1646861401.5,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"203.0.113.9","method":"GET","host":"example.com","uri":"/a"},"duration":0.01,"size":0,"status":0}"#;
+    let caddy = folder.file("caddy.log", format!("{unanswered}\n").repeat(3));
+    let report = rorqual(&["logs", "--json", &caddy]).run().exits(0).json();
+    assert_eq!((&report["schema"], &report["lines"]["parsed"]), (&json!("rorqual.logs/1"), &json!(3)));
+    let audit = r#"{"time":"2026-01-27T14:10:00Z","ip":"203.0.113.9","method":"GET","path":"/a","user":"x","allowed":true}"#;
+    let audit = folder.file("audit.log", format!("{audit}\n").repeat(3));
+    let report = rorqual(&["logs", "--json", &audit]).run().exits(0).json();
+    assert_eq!(report["schema"], json!("rorqual.summary/1"));
+}
+
 #[test]
 fn what_no_line_has_is_unknown_and_not_nothing() {
     let folder = TestFolder::new();
