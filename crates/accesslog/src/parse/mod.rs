@@ -203,9 +203,9 @@ impl LogParser {
     /// both to one answer.
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
+        let line = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
         match self.format.kind() {
             LineSyntax::Text(program) => {
-                let line = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
                 let outcome = general::parse(program, &mut self.clock, line, self.own.as_deref_mut());
                 let mut outcome = with_values(outcome, self.own.as_deref().map(|own| &own.reader));
                 unmap(&mut outcome, &mut self.unmapped);
