@@ -203,16 +203,16 @@ impl LogParser {
     /// both to one answer.
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
-        let line = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
+        let text = after_nuls(line.strip_suffix(b"\r").unwrap_or(line));
         match self.format.kind() {
             LineSyntax::Text(program) => {
-                let outcome = general::parse(program, &mut self.clock, line, self.own.as_deref_mut());
+                let outcome = general::parse(program, &mut self.clock, text, self.own.as_deref_mut());
                 let mut outcome = with_values(outcome, self.own.as_deref().map(|own| &own.reader));
                 unmap(&mut outcome, &mut self.unmapped);
                 outcome
             }
             LineSyntax::Json(_) | LineSyntax::Labels(_) | LineSyntax::W3c(_) | LineSyntax::Docker(_) => self.parse(line),
-            LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), line, LogParser::parse_slow),
+            LineSyntax::Prefixed(prefix, _) => parse_after(*prefix, self.inner.as_deref_mut(), text, LogParser::parse_slow),
         }
     }
 }
