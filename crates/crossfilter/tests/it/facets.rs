@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// A condition of a filter, its test of a row, and the values of its field that it names.
 #[derive(Clone, Copy)]
-struct Part {
+struct TestedCondition {
     /// Empty where it is no choice of values.
     field: &'static str,
     written: &'static str,
@@ -23,46 +23,50 @@ struct Part {
     excluded: &'static [&'static str],
 }
 
-const fn part(field: &'static str, written: &'static str, meets: fn(&Plain) -> bool) -> Part {
-    Part { field, written, meets, chosen: &[], excluded: &[] }
+const fn part(field: &'static str, written: &'static str, meets: fn(&Plain) -> bool) -> TestedCondition {
+    TestedCondition { field, written, meets, chosen: &[], excluded: &[] }
 }
 
-const fn choice(part: Part, chosen: &'static [&'static str]) -> Part {
-    Part { chosen, ..part }
+const fn choice(part: TestedCondition, chosen: &'static [&'static str]) -> TestedCondition {
+    TestedCondition { chosen, ..part }
 }
 
-const fn without(part: Part, excluded: &'static [&'static str]) -> Part {
-    Part { excluded, ..part }
+const fn without(part: TestedCondition, excluded: &'static [&'static str]) -> TestedCondition {
+    TestedCondition { excluded, ..part }
 }
 
-const METHOD: Part = choice(part("method", "method = POST", |row| value(row, "method") == "POST"), &["POST"]);
-const PATHS: Part = choice(
+const METHOD: TestedCondition = choice(part("method", "method = POST", |row| value(row, "method") == "POST"), &["POST"]);
+const PATHS: TestedCondition = choice(
     part("path", "path in (/a.css, /b.js, /none)", |row| ["/a.css", "/b.js"].contains(&&*value(row, "path"))),
     &["/a.css", "/b.js"],
 );
-const NO_PATH: Part = without(part("path", "path != /b.js", |row| value(row, "path") != "/b.js"), &["/b.js"]);
-const NO_PATHS: Part =
+const NO_PATH: TestedCondition = without(part("path", "path != /b.js", |row| value(row, "path") != "/b.js"), &["/b.js"]);
+const NO_PATHS: TestedCondition =
     without(part("path", "path not in (/, /b.js)", |row| !["/", "/b.js"].contains(&&*value(row, "path"))), &["/", "/b.js"]);
-const STATUSES: Part =
+const STATUSES: TestedCondition =
     choice(part("status", "status in (404, 500)", |row| !row.rejected() && [404, 500].contains(&row.status)), &["404", "500"]);
-const NO_STATUS: Part = without(part("status", "not status = 200", |row| row.rejected() || row.status != 200), &["200"]);
-const BROWSER: Part = choice(part("browser", "browser = Firefox", |row| value(row, "browser") == "Firefox"), &["Firefox"]);
-const NO_OS: Part = without(part("os", "os != Windows", |row| value(row, "os") != "Windows"), &["Windows"]);
-const AGENT: Part = choice(part("agent", "agent = curl/8.5.0", |row| value(row, "agent") == "curl/8.5.0"), &["curl/8.5.0"]);
-const NET: Part = choice(part("net", "net = 10.0.0.0/24", |row| value(row, "net") == "10.0.0.0/24"), &["10.0.0.0/24"]);
-const NO_HOST: Part = part("host", "host = -", |row| value(row, "host").is_empty());
-const FLAW: Part = without(
+const NO_STATUS: TestedCondition =
+    without(part("status", "not status = 200", |row| row.rejected() || row.status != 200), &["200"]);
+const BROWSER: TestedCondition =
+    choice(part("browser", "browser = Firefox", |row| value(row, "browser") == "Firefox"), &["Firefox"]);
+const NO_OS: TestedCondition = without(part("os", "os != Windows", |row| value(row, "os") != "Windows"), &["Windows"]);
+const AGENT: TestedCondition =
+    choice(part("agent", "agent = curl/8.5.0", |row| value(row, "agent") == "curl/8.5.0"), &["curl/8.5.0"]);
+const NET: TestedCondition = choice(part("net", "net = 10.0.0.0/24", |row| value(row, "net") == "10.0.0.0/24"), &["10.0.0.0/24"]);
+const NO_HOST: TestedCondition = part("host", "host = -", |row| value(row, "host").is_empty());
+const FLAW: TestedCondition = without(
     part("flaw", "flaw != \"the line ends before the user\"", |row| value(row, "flaw") != "the line ends before the user"),
     &["the line ends before the user"],
 );
-const LARGE: Part = part("", "bytes >= 100", |row| row.size().is_some_and(|size| size >= 100));
-const STYLE: Part = part("", "path ~ \"[.]css$\"", |row| value(row, "path").ends_with(".css"));
-const ERRORS: Part = part("", "status = 5xx", |row| !row.rejected() && row.status / 100 == 5);
-const CLIENTS: Part = part("", "client in 10.0.0.0/16", |row| value(row, "client").starts_with("10.0."));
-const EITHER: Part = part("", "(method = GET or path = /)", |row| !row.rejected() && (row.method == "GET" || row.path == "/"));
-const NO_QUERY: Part = part("", "query != \"x=1\"", |row| value(row, "query") != "x=1");
+const LARGE: TestedCondition = part("", "bytes >= 100", |row| row.size().is_some_and(|size| size >= 100));
+const STYLE: TestedCondition = part("", "path ~ \"[.]css$\"", |row| value(row, "path").ends_with(".css"));
+const ERRORS: TestedCondition = part("", "status = 5xx", |row| !row.rejected() && row.status / 100 == 5);
+const CLIENTS: TestedCondition = part("", "client in 10.0.0.0/16", |row| value(row, "client").starts_with("10.0."));
+const EITHER: TestedCondition =
+    part("", "(method = GET or path = /)", |row| !row.rejected() && (row.method == "GET" || row.path == "/"));
+const NO_QUERY: TestedCondition = part("", "query != \"x=1\"", |row| value(row, "query") != "x=1");
 
-const CASES: [&[Part]; 12] = [
+const CASES: [&[TestedCondition]; 12] = [
     &[PATHS],
     &[NO_PATH],
     &[PATHS, LARGE],
@@ -77,7 +81,7 @@ const CASES: [&[Part]; 12] = [
     &[LARGE, STYLE],
 ];
 
-fn view_of(parts: &[Part]) -> View {
+fn view_of(parts: &[TestedCondition]) -> View {
     let written: Vec<&str> = parts.iter().map(|part| part.written).collect();
     View { filter: Filter::parse(&written.join(" and ")).expect("a filter"), ..View::default() }
 }
@@ -87,8 +91,8 @@ fn look(store: &RowStore, view: &View, facets: bool) -> ViewResult {
 }
 
 /// Hits and bytes by value of the rows that meet all parts but those of a field.
-fn expected(parts: &[Part], rows: &[Plain], field: &str) -> BTreeMap<String, (u64, u64)> {
-    let others: Vec<&Part> = parts.iter().filter(|part| part.field != field).collect();
+fn expected(parts: &[TestedCondition], rows: &[Plain], field: &str) -> BTreeMap<String, (u64, u64)> {
+    let others: Vec<&TestedCondition> = parts.iter().filter(|part| part.field != field).collect();
     let rows: Vec<&Plain> = rows.iter().filter(|row| others.iter().all(|part| (part.meets)(row))).collect();
     if field != "status" {
         return panel(&rows, field);
@@ -112,7 +116,7 @@ fn ranked(values: impl Iterator<Item = (String, (u64, u64))>) -> Vec<(String, (u
     order
 }
 
-fn check(store: &RowStore, parts: &[Part], rows: &[Plain], context: &str) {
+fn check(store: &RowStore, parts: &[TestedCondition], rows: &[Plain], context: &str) {
     let view = view_of(parts);
     let viewed = look(store, &view, true);
     let mut fields: Vec<&str> = parts.iter().map(|part| part.field).filter(|field| !field.is_empty()).collect();
