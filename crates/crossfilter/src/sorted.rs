@@ -101,9 +101,7 @@ impl RowPosition {
         let (input, offset) = runs.get(after.saturating_sub(1)).map_or((0, 0), |run| (run.input, run.offset));
         Self { input, offset, segment: segment as u32, row: row as u16 }
     }
-}
 
-impl RowPosition {
     /// The inverse of its text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
@@ -362,6 +360,9 @@ impl RowSorter<'_> {
         let mut take = |row: usize, key: SortKey| {
             if self.may_be_first(&key, last.as_ref()) {
                 found.push(OrderedRow { key, position: RowPosition::of(number, &segment.runs, row) });
+                if found.len() == 2 * self.most {
+                    self.leave_most(&mut found);
+                }
             }
         };
         let key = |number: Option<u64>| number.map_or(SortKey::Absent, SortKey::Number);
@@ -387,12 +388,17 @@ impl RowSorter<'_> {
                 }
             }
         }
+        self.leave_most(&mut found);
+        found.sort_unstable_by(|a, b| self.order.compare_rows(a, b));
+        Ok(found)
+    }
+
+    /// Leaves as many rows as the list may have, in no order.
+    fn leave_most(&self, found: &mut Vec<OrderedRow>) {
         if found.len() > self.most {
             found.select_nth_unstable_by(self.most - 1, |a, b| self.order.compare_rows(a, b));
             found.truncate(self.most);
         }
-        found.sort_unstable_by(|a, b| self.order.compare_rows(a, b));
-        Ok(found)
     }
 
     /// The distinct texts of the rows that come first, by their numbers: as few of them as have as

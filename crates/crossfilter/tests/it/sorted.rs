@@ -162,6 +162,18 @@ fn only_the_first_rows_of_an_order_are_shown_and_each_is_called_by_its_place() {
 }
 
 #[test]
+fn an_order_of_rows_of_which_some_had_no_room_is_marked() {
+    let rows = rows(20_000);
+    let whole = Setup::default().record(text_of(&rows));
+    let part = Setup { segment_rows: 400, memory_bytes: 128 << 10, ..Setup::default() }.record(text_of(&rows));
+    assert!(whole.rows_dropped() == 0 && part.rows_dropped() > 0);
+    for field in ["time", "bytes", "path"] {
+        assert!(page(&whole, "", field, true, (0, 10)).exact, "{field}");
+        assert!(!page(&part, "", field, true, (0, 10)).exact, "{field}: another may come before");
+    }
+}
+
+#[test]
 fn texts_that_differ_beyond_the_bytes_that_are_compared_are_told() {
     let start = "/".to_owned() + &"long".repeat(SORT_TEXT_BYTES_MAX / 4);
     let with_paths = |ends: &[&str]| {

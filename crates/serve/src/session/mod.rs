@@ -163,9 +163,7 @@ impl NewUpload {
         let name = name_of(&parts);
         Self { parts, ..Self::new(name, Some(size), true) }
     }
-}
 
-impl NewUpload {
     /// Several streams and files that the server follows as one log.
     pub(crate) fn followed(parts: Vec<LogPart>) -> Self {
         let name = name_of(&parts);

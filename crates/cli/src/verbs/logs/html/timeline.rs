@@ -96,9 +96,7 @@ impl TimelinePlot {
             wide: time_ticks(from, to, 1_200),
         })
     }
-}
 
-impl TimelinePlot {
     /// The place of a time along the plot, at its border where it is beyond.
     pub(super) fn place(&self, at: i64) -> f64 {
         let Range { start, end } = self.span;
