@@ -2,11 +2,12 @@
 
 use crate::{message, objects};
 use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file, whatever its name: its device and its inode.
 pub(crate) type FileId = (u64, u64);
@@ -37,6 +38,17 @@ pub(crate) fn open(path: &Path) -> Result<Input, Error> {
 /// As [`open`].
 pub(crate) fn open_stored(path: &Path) -> Result<Input, Error> {
     if objects::is_address(path) { objects::open(path).map(Input::stored) } else { Input::open_stored(path) }
+}
+
+/// Tells files that are named more than once, as by a pattern and beside it: their lines count as
+/// often.
+pub(crate) fn say_if_twice(paths: &[PathBuf]) {
+    let mut seen = HashSet::new();
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        if !seen.insert(path) {
+            message::note(&format!("{}: is named more than once, and its lines count as often", escaped_path(path)));
+        }
+    }
 }
 
 /// The file that standard output goes into; `None` where it is a pipe, a terminal or a device.

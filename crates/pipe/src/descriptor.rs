@@ -19,6 +19,11 @@ pub(crate) trait PollableRead: Read + Send {
     fn ended(&self) -> bool {
         true
     }
+
+    /// True if it may pause: then others are read beside it, by turns.
+    fn pauses(&self) -> bool {
+        false
+    }
 }
 
 impl PollableRead for Box<dyn Read + Send> {}
@@ -82,6 +87,10 @@ impl PollableRead for Descriptor {
     fn ended(&self) -> bool {
         self.ended || self.control.stopped()
     }
+
+    fn pauses(&self) -> bool {
+        self.pauses
+    }
 }
 
 /// A stream of which the first bytes were read already.
@@ -120,5 +129,9 @@ impl<R: PollableRead> PollableRead for Prefixed<R> {
 
     fn ended(&self) -> bool {
         !self.in_prefix() && self.rest.ended()
+    }
+
+    fn pauses(&self) -> bool {
+        self.rest.pauses()
     }
 }

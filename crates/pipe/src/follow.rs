@@ -214,6 +214,10 @@ impl PollableRead for FollowReader {
     fn ended(&self) -> bool {
         self.control.stopped()
     }
+
+    fn pauses(&self) -> bool {
+        self.pauses
+    }
 }
 
 const _: () = assert!(ROTATED_AFTER.as_millis() >= 2 * FOLLOW_EVERY.as_millis());

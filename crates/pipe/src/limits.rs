@@ -47,6 +47,10 @@ pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 /// run as they are. Each of several streams that are followed may hold so many.
 pub const HELD_FIRST_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of a stream that pauses which are read before it does so in any case: others are followed
+/// beside it, and one that always has more would let none of them be read.
+pub const TURN_BYTES_MAX: u64 = 16 << 20;
+
 /// A file whose name another one has taken is still read while it gave something within this time:
 /// its writers go on with it until they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::decode::{DecodeDepth, MAGIC_BYTES, decoder_of, describe};
 use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
-use crate::limits::{BLOCK_BYTES, HELD_FIRST_BYTES_MAX};
+use crate::limits::{BLOCK_BYTES, HELD_FIRST_BYTES_MAX, TURN_BYTES_MAX};
 use crate::pool::{BufferPool, Lease};
 use crate::splitter::{LineEnds, RecordEnds, SplitError, Splitter};
 use bytes::Bytes;
@@ -65,6 +65,8 @@ pub(crate) struct ReadSource<R> {
     held: Vec<u8>,
     /// The last read gave nothing, and is no end.
     paused: bool,
+    /// Bytes since it paused last.
+    turn_bytes: u64,
 }
 
 impl<R: PollableRead> ReadSource<R> {
@@ -83,6 +85,7 @@ impl<R: PollableRead> ReadSource<R> {
             enough: None,
             held: Vec::new(),
             paused: false,
+            turn_bytes: 0,
         }
     }
 
@@ -101,6 +104,10 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
     fn next_block(&mut self) -> Result<Option<FilledBlock>, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        if self.turn_bytes >= TURN_BYTES_MAX && self.reader.pauses() {
+            (self.paused, self.turn_bytes) = (true, 0);
+            return Ok(None);
         }
         let mut lease = self.pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let (start, mut end) = (self.headroom, self.headroom);
@@ -132,6 +139,7 @@ impl<R: PollableRead> BlockSource for ReadSource<R> {
         // A block that was begun leaves, and the pause is told by the next.
         self.paused &= end == start;
         self.offset += (end - start) as u64;
+        self.turn_bytes += (end - start) as u64;
         if let Some(control) = &self.count {
             control.stored(end as u64 - start as u64);
         }

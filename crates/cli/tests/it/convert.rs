@@ -257,6 +257,30 @@ fn memory_is_kept_for_a_gibibyte_of_each_layout() {
         let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB", "--rows", rows]).feed(feed).run().exits(0);
         ran.within(256 * MIB);
     }
+    // The same as the members of an object, which is used as a map.
+    let target = folder.text("members.parquet");
+    let feed = |stdin: &mut std::process::ChildStdin| {
+        let (mut lines, mut out) = (EventLines::new(3), std::io::BufWriter::new(stdin));
+        let (mut line, mut written) = (Vec::new(), 0);
+        out.write_all(b"{\"before\":[{}],\"a\":{\"users\":{")?;
+        for number in 0.. {
+            line.clear();
+            lines.line(&mut line);
+            written += line.len() as u64;
+            let comma = if number == 0 { "" } else { "," };
+            out.write_all(format!("{comma}\"-K{number:08}\":").as_bytes())?;
+            out.write_all(&line)?;
+            if written > 1 << 30 {
+                break;
+            }
+        }
+        out.write_all(b"}}}")?;
+        out.flush()
+    };
+    let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB", "--rows", "$.a.users.*"]).feed(feed).run().exits(0);
+    ran.within(256 * MIB);
+    let first = rorqual(&["head", "-n", "1", &target]).run().exits(0).json();
+    assert!(first["key"] == "-K00000000" && first["value"].is_object(), "{first}");
 }
 
 #[test]

@@ -59,6 +59,16 @@ fn rows_that_do_not_fit_go_to_a_file_without_a_name() {
 }
 
 #[test]
+fn a_page_with_findings_is_made_within_the_memory() {
+    let folder = TestFolder::new();
+    let page = folder.text("page.html");
+    let (ran, lines) = asked(&["--findings", "--html", &page], LOG_BYTES, AccessLog::of_bytes(LOG_BYTES));
+    assert_eq!(ran.json()["rows"]["kept"].as_u64(), Some(lines));
+    let page = std::fs::read_to_string(page).expect("it was made");
+    assert!(page.contains("id=\"unusual\"") && page.contains("data-field=\"path\""));
+}
+
+#[test]
 fn rows_without_room_are_told() {
     for (limits, spilled_max) in [(["--temp-max", "0"], 0), (["--temp-max", "4MiB"], 4 * MIB)] {
         let question = ["--compare", "2025-01-01..2025-01-05", "2025-01-05..2025-01-10"];

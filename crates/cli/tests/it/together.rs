@@ -352,6 +352,43 @@ fn followed_files_and_streams_are_one_log() {
 }
 
 #[test]
+fn a_file_that_is_named_twice_is_told() {
+    let folder = TestFolder::new();
+    let (one, two) = (folder.file("one.log", log(3)), folder.file("two.log", log(2)));
+    let ran = rorqual(&["logs", "--json", &one, &two, &one]).run().exits(0);
+    assert_eq!(ran.json()["lines"]["parsed"], 8);
+    ran.says(&[&format!("{one}: is named more than once, and its lines count as often")]);
+    assert!(!ran.stderr.contains(&two), "{}", ran.stderr);
+}
+
+#[test]
+fn a_stream_that_never_rests_lets_the_others_be_read() {
+    let folder = TestFolder::new();
+    let (fifo, file) = (folder.text("busy.fifo"), folder.file("calm.log", log(10)));
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let server = Server::start(&["--follow", &fifo, &file]);
+    let session = only(&server);
+    let id = id(&session);
+    // It writes as fast as it is read, until the server has gone.
+    let mut stream = OpenOptions::new().write(true).open(&fifo).expect("the server reads it");
+    let busy = lines(100, 5_000);
+    let writer = std::thread::spawn(move || while stream.write_all(&busy).is_ok() {});
+    let of_file = |wanted: u64| {
+        server.when(id, "the lines of the calm one", |live| {
+            let sources = live["report"]["sources"].as_array();
+            sources.is_some_and(|sources| sources[0]["lines"].as_u64() > Some(5_000) && sources[1]["lines"] == wanted)
+        });
+    };
+    of_file(10);
+    let mut calm = OpenOptions::new().append(true).open(&file).expect("it is there");
+    calm.write_all(&lines(10, 13)).expect("room on the disk");
+    of_file(13);
+    server.running.interrupt();
+    drop(server.running.wait().exits(0));
+    writer.join().expect("its stream was closed");
+}
+
+#[test]
 fn many_followed_files_are_within_the_memory() {
     const FILES: u64 = 120;
     let folder = TestFolder::new();

@@ -165,14 +165,12 @@ impl Session {
         }
         let guard = FailOnUnwind(self);
         let mut files: Vec<FollowedPart> = inputs.into_iter().map(|input| self.followed_part(input)).collect();
+        self.lock().parts.following = files_so_far(&files);
         while !self.control.stopped() && files.iter().any(|file| !file.over) {
             let before = self.control.stored_bytes();
-            for number in 0..files.len() {
-                if files[number].over {
-                    continue;
-                }
-                self.read_on(&mut files[number]);
-                self.lock().parts.following = files_so_far(&files);
+            for (number, file) in files.iter_mut().enumerate().filter(|(_, file)| !file.over) {
+                self.read_on(file);
+                self.lock().parts.following[number] = file.source.clone();
                 if self.control.stopped() {
                     break;
                 }
@@ -200,7 +198,7 @@ impl Session {
         FollowedPart { run: Box::new(run), source, caught_up: false, over: false }
     }
 
-    /// Reads a file to its present end.
+    /// Reads a file to its present end, or for its turn.
     fn read_on(self: &Arc<Self>, file: &mut FollowedPart) {
         let (bytes, lines) = (self.control.decoded_bytes(), self.analyzer.analysis().lines().total);
         self.begin_part(&file.source.name);

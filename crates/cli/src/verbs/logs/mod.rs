@@ -259,6 +259,7 @@ fn run_files(
     let total_bytes =
         files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
     let _progress = Progress::start(common.progress, control, total_bytes);
+    input::say_if_twice(files);
     let mut exit = ExitStatus::Done;
     let mut sources = Vec::new();
     for path in files {

@@ -10,8 +10,8 @@ pub(crate) use tables::table_format;
 
 use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};
 use crate::exit::ExitStatus;
-use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
+use crate::{input, message};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
 use rorqual_accesslog::format::LogFormat;
@@ -74,6 +74,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     };
     let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let open_file = |path: &Path| open_file(path, |path| ServedTable::of(common, path.into(), &formats, memory_bytes));
+    input::say_if_twice(&args.files);
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
