@@ -121,7 +121,7 @@ fn reader(scan: &TableScan) -> Result<(Option<TableReader>, u64)> {
     }
     let Some(table) = provider.downcast_ref::<ColumnsTable>() else { return Ok((None, 0)) };
     let columns = scan.projection.as_ref();
-    let group_bytes = table.widths.group_bytes(columns);
+    let group_bytes = table.group_bytes(columns);
     let groups = TableReader { name: format!("row groups of {name}"), what: TableUse::Groups(group_bytes), reads_objects: false };
-    Ok((Some(groups), table.widths.row_bytes(columns)))
+    Ok((Some(groups), table.row_bytes(columns)))
 }

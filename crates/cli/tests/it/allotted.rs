@@ -54,9 +54,11 @@ fn what_is_advised_keeps_a_log_whole() {
 fn a_file_for_rows_that_is_full_is_called_that() {
     let server = Server::start(&["--memory", "256MiB", "--threads", "1", "--temp-max", "1MiB", "--sessions", "4"]);
     let id = upload(&server, &log(1_000_000));
-    let hint = view(&server, &id, &json!({}))["hint"].clone();
-    let hint = hint.as_str().expect("rows are missing");
+    let viewed = view(&server, &id, &json!({}));
+    let hint = viewed["hint"].as_str().expect("rows are missing");
     assert!(hint.contains("the file for rows") && hint.contains("--temp-max"), "{hint}");
+    let reason = viewed["kept"]["reason"].as_str().expect("rows are missing");
+    assert!(reason.starts_with("the file for rows could not be written: ") && !reason.contains("--memory"), "{reason}");
 }
 
 #[test]

@@ -283,6 +283,22 @@ fn memory_is_kept_for_a_gibibyte_of_each_layout() {
     assert!(first["key"] == "-K00000000" && first["value"].is_object(), "{first}");
 }
 
+/// The records that take most memory beside their text: lists of a million numbers, of which an
+/// encoder holds levels, places and values at once.
+#[test]
+fn memory_is_kept_for_lists_of_a_million_numbers() {
+    let folder = TestFolder::new();
+    let feed = |stdin: &mut std::process::ChildStdin| {
+        let line = format!("{{\"a\":[{}]}}\n", vec!["1"; 1_000_000].join(","));
+        (0..120).try_for_each(|_| stdin.write_all(line.as_bytes()))
+    };
+    let target = folder.text("lists.parquet");
+    let ran = rorqual(&["convert", "-", "--from", "ndjson", "--threads", "2", "-o", &target]).feed(feed).run().exits(0);
+    ran.within(256 * MIB);
+    let first = rorqual(&["head", "-n", "1", &target]).run().exits(0).json();
+    assert_eq!(first["a"].as_array().map(Vec::len), Some(1_000_000));
+}
+
 #[test]
 fn a_document_is_one_row_whatever_its_size() {
     let folder = TestFolder::new();

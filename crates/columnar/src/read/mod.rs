@@ -23,7 +23,7 @@ mod value;
 use self::catch_panic::{FusedBatches, guarded};
 use self::chunks::{Chunks, read_at};
 pub use self::merge::{fit, merge};
-pub use self::parquet::check_footer;
+pub use self::parquet::{LargePages, check_footer};
 pub(crate) use self::plain::{is_plain, plain, twice};
 use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
@@ -244,6 +244,16 @@ impl TableFile {
     #[must_use]
     pub fn large_page_bytes(&self) -> u64 {
         if let StoredForm::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
+    }
+
+    /// Pages that would be larger than their share, if the file were read within `memory_bytes`;
+    /// none of other files than Parquet.
+    #[must_use]
+    pub fn large_pages(&self, memory_bytes: u64) -> LargePages {
+        match &self.form {
+            StoredForm::Parquet(footer, chunks) => LargePages::find(footer.parquet(), chunks, memory_bytes),
+            StoredForm::Arrow(..) | StoredForm::Stream(..) => LargePages::default(),
+        }
     }
 
     /// Memory of the largest batch of an Arrow file, compressed or not, or its limit in a stream; 0

@@ -19,6 +19,7 @@ use parquet::file::metadata::{
 use parquet::schema::types::SchemaDescriptor;
 use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,8 +64,7 @@ impl ParquetFooter {
         let views = read_as_views(&plain, |schema| read(ArrowReaderOptions::new().with_schema(schema)).ok());
         let schema = plain_schema(plain.schema());
         let share = share(memory_bytes, READ_SHARE);
-        let large_bytes = large_page_bytes(plain.metadata(), chunks, share / 4);
-        let large_bytes = if large_bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS { large_bytes } else { 0 };
+        let large_bytes = LargePages::find(plain.metadata(), chunks, memory_bytes).bytes;
         chunks.takes(large_bytes);
         let bytes_max = share.max(large_bytes);
         Ok(Self { metadata: plain, views, schema, bytes_max, large_bytes, row_bytes_max: share / 2, bytes })
@@ -223,33 +223,64 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
 /// Larger ones after these are refused while they are read.
 const PAGES_LOOKED_AT_MAX: usize = 1_000;
 
-/// Memory of the pages of columns with large ones that are held at once, one of each, stored and
-/// not. Where the first is small the others are not looked at, and are within their share.
-fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
-    let of_chunk = |chunk: &ColumnChunkMetaData| {
-        let bytes = chunk.uncompressed_size().max(chunk.compressed_size());
-        if usize::try_from(bytes).unwrap_or(0) < large_bytes_min {
-            return 0;
-        }
-        let first = chunks.page_header(chunk.byte_range().0);
-        let page = first
-            .filter(|(_, page)| page.is_dictionary)
-            .map_or(first, |(start, page)| chunks.page_header(start.saturating_add((page.bytes + page.stored_bytes) as u64)));
-        let (start, length) = chunk.byte_range();
-        let next = |(at, page): &(u64, PageHeader)| {
-            let next = at.saturating_add((page.bytes + page.stored_bytes) as u64);
-            if page.page_bytes >= large_bytes_min && next < start.saturating_add(length) {
-                chunks.page_header(next)
-            } else {
-                None
+/// Pages of a Parquet file that are larger than their share of a memory.
+#[derive(Debug, Default)]
+pub struct LargePages {
+    /// Memory of the pages of a row group that are held at once: one of each column, stored and
+    /// not. 0 if none is large, or all together have no room.
+    pub bytes: usize,
+    /// Columns that have large pages, by the first name of their path.
+    pub columns: BTreeSet<String>,
+}
+
+impl LargePages {
+    /// The pages of all row groups, as they are read within `memory_bytes`.
+    pub(super) fn find(footer: &ParquetMetaData, chunks: &Chunks, memory_bytes: u64) -> Self {
+        let share = share(memory_bytes, READ_SHARE);
+        let mut found = Self::default();
+        for group in footer.row_groups() {
+            let (mut large_bytes, mut small_bytes) = (0_usize, 0_usize);
+            for chunk in group.columns() {
+                match large_page_bytes(chunk, chunks, share / 4) {
+                    Some(bytes) => {
+                        large_bytes = large_bytes.saturating_add(bytes);
+                        found.columns.extend(chunk.column_path().parts().first().cloned());
+                    }
+                    None => small_bytes = small_bytes.saturating_add(chunk_bytes(chunk)),
+                }
             }
-        };
-        let stored = |page: PageHeader| if chunk.compression() == Compression::UNCOMPRESSED { 0 } else { page.stored_bytes };
-        let held = |(_, page): (u64, PageHeader)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page));
-        std::iter::successors(page, next).take(PAGES_LOOKED_AT_MAX).map(held).max().unwrap_or(0)
+            if large_bytes > 0 {
+                // Small pages are within their share, as in any other file.
+                found.bytes = found.bytes.max(large_bytes.saturating_add(small_bytes.min(share)));
+            }
+        }
+        let has_room = found.bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS;
+        if has_room { found } else { Self::default() }
+    }
+}
+
+fn chunk_bytes(chunk: &ColumnChunkMetaData) -> usize {
+    usize::try_from(chunk.uncompressed_size().max(chunk.compressed_size())).unwrap_or(0)
+}
+
+/// Memory of the largest page of a column, stored and not, if that is `large_bytes_min` or more.
+/// Where the first page is small the others are not looked at.
+fn large_page_bytes(chunk: &ColumnChunkMetaData, chunks: &Chunks, large_bytes_min: usize) -> Option<usize> {
+    if chunk_bytes(chunk) < large_bytes_min {
+        return None;
+    }
+    let (start, length) = chunk.byte_range();
+    let after = |(at, page): (u64, PageHeader)| at.saturating_add((page.bytes + page.stored_bytes) as u64);
+    let first = chunks.page_header(start);
+    let first = first.filter(|(_, page)| page.is_dictionary).map_or(first, |dictionary| chunks.page_header(after(dictionary)));
+    let next = |page: &(u64, PageHeader)| {
+        let is_further = page.1.page_bytes >= large_bytes_min && after(*page) < start.saturating_add(length);
+        if is_further { chunks.page_header(after(*page)) } else { None }
     };
-    let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_chunk).fold(0, usize::saturating_add);
-    footer.row_groups().iter().map(of_group).max().unwrap_or(0)
+    let stored = |page: PageHeader| if chunk.compression() == Compression::UNCOMPRESSED { 0 } else { page.stored_bytes };
+    let held = |(_, page): (u64, PageHeader)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page));
+    let most = std::iter::successors(first, next).take(PAGES_LOOKED_AT_MAX).map(held).max();
+    most.filter(|bytes| *bytes >= large_bytes_min)
 }
 
 /// The columns with moments of 96 bits in microseconds, where nothing says another unit:

@@ -170,7 +170,9 @@ fn encrypted_parquet_is_named() {
 fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     let texts = |rows: usize, page_bytes: usize| {
         let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("{row:010240}"))));
-        let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+        // Its page is held beside that of the texts.
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..rows).map(|row| i32::try_from(row).ok())));
+        let batch = RecordBatch::try_from_iter([("text", texts), ("number", numbers)]).unwrap();
         let properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_dictionary_enabled(false)
@@ -188,6 +190,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     for (count, page_bytes) in [(800, 1 << 30), (2_000, 6 << 20), (2_100, 8 << 20)] {
         let table = open(&texts(count, page_bytes)).unwrap();
         assert!((6 << 20..9 << 20).contains(&table.large_page_bytes()), "{}", table.large_page_bytes());
+        assert_eq!(Vec::from_iter(table.large_pages(16 << 20).columns), ["text"]);
         let mut rows = 0;
         for batch in table.batches(None, &RowChoice::All).unwrap() {
             let batch = batch.unwrap();

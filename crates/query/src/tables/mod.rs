@@ -1,11 +1,11 @@
 //! Tables after FROM: paths, wildcards, folders, addresses.
 
-mod arrow;
 mod columns;
 mod infer;
 mod kind;
 mod local;
 pub(crate) mod remote;
+mod streamed;
 mod widths;
 
 pub(crate) use columns::ColumnsTable;
@@ -29,7 +29,7 @@ use rorqual_pipe::Input;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use widths::Widths;
+use widths::{FoundPages, Widths};
 
 /// Makes a table of whatever the query names.
 pub(crate) struct TableFactory {
@@ -76,25 +76,34 @@ impl TableFactory {
             _ => Arc::new(ParquetFormat::default().with_coerce_int96(Some("us".to_owned()))),
         };
         // Before the engine looks: it believes a file's metadata.
-        urls.iter().try_for_each(|url| self.check(url))?;
+        let pages = self.check(&urls)?;
         let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;
         let table = ListingTable::try_new(config)?;
         let widths = match kind {
             TableKind::Arrow => Widths::default(),
-            _ => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
+            _ => Widths::of_parquet(&self.state, &urls, &table.schema(), &pages).await?,
         };
-        Ok(Arc::new(ColumnsTable::new(Arc::new(table), widths)))
+        let page_reader = pages.reader(table.schema(), self.reader_bytes(), self.context.shares.rest_bytes() / 2);
+        Ok(Arc::new(ColumnsTable::new(Arc::new(table), widths).with_page_reader(page_reader)))
     }
 
-    /// Refuses a file of this machine that would be read wrong, or whose footer takes too much.
-    fn check(&self, url: &ListingTableUrl) -> Result<()> {
-        let Ok(path) = url.get_url().to_file_path() else { return Ok(()) };
-        let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { return Ok(()) };
-        // Nothing else is held yet, and the table goes again: its footer may take twice the share
-        // that it has where rows are read.
-        TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map(drop).map_err(external)
+    /// Refuses files of this machine that would be read wrong, or whose footer takes too much, and
+    /// finds their large pages.
+    fn check(&self, urls: &[ListingTableUrl]) -> Result<FoundPages> {
+        let mut pages = FoundPages::default();
+        for url in urls {
+            let Ok(path) = url.get_url().to_file_path() else { continue };
+            let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { continue };
+            // Nothing else is held yet, and the table goes again: its footer may take more of the
+            // memory than its share where rows are read.
+            let table = TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map_err(external)?;
+            if let Some(table) = table {
+                pages.add(path, &table, self.reader_bytes());
+            }
+        }
+        Ok(pages)
     }
 }
 

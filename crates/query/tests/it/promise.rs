@@ -1,6 +1,10 @@
 //! The memory given is the memory taken, and no file stays.
 
 use crate::common::{MIB, PROGRAM, TestFolder, csv, names_in, query};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{Compression, ZstdLevel};
+use datafusion::parquet::file::properties::WriterProperties;
 use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::process::ProcessRun;
 use rustix::event::{PollFd, PollFlags};
@@ -8,6 +12,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -53,6 +58,47 @@ fn sorts_beyond_the_memory() {
     let clients: Vec<&str> = text.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(clients.len(), 3_000_000);
     assert!(clients.is_sorted());
+}
+
+/// Pages of 95 MiB of text, as DuckDB writes them: the engine's reader would hold two in each
+/// thread.
+#[test]
+fn pages_as_large_as_others_write_them_are_read_one_at_a_time() {
+    let folder = TestFolder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let rows = 25_000;
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_size_limit(1 << 30)
+        .set_write_batch_size(1 << 20)
+        .set_max_row_group_row_count(Some(25_000))
+        .build();
+    let batch = |group: i64| {
+        let numbers = group * rows..(group + 1) * rows;
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(numbers.clone().map(|row| format!("{row:04000}"))));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        RecordBatch::try_from_iter([("n", numbers), ("body", texts)]).unwrap()
+    };
+    for name in ["a.parquet", "b.parquet"] {
+        let file = File::create(folder.at(name)).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch(0).schema(), Some(properties.clone())).unwrap();
+        (0..3).for_each(|group| writer.write(&batch(group)).unwrap());
+        writer.close().unwrap();
+    }
+    let ask = |sql: &str| {
+        let ran = bounded(&folder, sql).run().exits(0);
+        ran.within(MEMORY).text().to_owned()
+    };
+    let [one, both] = [folder.text("a.parquet"), folder.text("[ab].parquet")];
+    assert_eq!(
+        ask(&format!("SELECT count(*) AS rows, max(body) = '{:04000}' AS last FROM '{one}'", 74_999)),
+        "rows,last\n75000,true\n"
+    );
+    let sql = format!("SELECT n, length(body) AS bytes FROM '{both}' WHERE body LIKE '%000054321' ORDER BY n");
+    assert_eq!(ask(&sql), "n,bytes\n54321,4000\n54321,4000\n");
+    // Not one of those pages is read for the numbers.
+    assert_eq!(ask(&format!("SELECT sum(n) AS sum FROM '{both}'")), format!("sum\n{}\n", 75_000_u64 * 74_999));
 }
 
 /// Joining 2 million lines with themselves: a hash table of one side has no room, so both are

@@ -4,7 +4,6 @@ use crate::setting::SESSIONS;
 use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
-use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::{
     Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Facet, Finding, NumberSummary, OwnValue, PageRow,
     RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
@@ -99,25 +98,20 @@ impl ViewAnswer {
     /// with the log's clock and `top` rows a panel.
     pub(crate) fn new(
         viewed: ViewResult,
-        (stack, schema): (Stack, &Schema),
+        (stack, store): (Stack, &RowStore),
         complete: bool,
         seconds: f64,
         zone_seconds: i32,
         top: usize,
     ) -> Self {
-        let is_log = !schema.is_table();
+        let is_log = !store.schema().is_table();
         let panels = viewed.status_panel(top).filter(|_| is_log).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
         let all = rows.dropped == 0;
         Self {
             schema: SCHEMA,
             complete,
-            kept: KeptAnswer {
-                rows: rows.total,
-                dropped: rows.dropped,
-                all,
-                reason: (!all).then(|| format!("no room in {MEMORY} and {TEMP_MAX} for more rows")),
-            },
+            kept: KeptAnswer { rows: rows.total, dropped: rows.dropped, all, reason: (!all).then(|| reason_of_dropped(store)) },
             lines: AnswerLines {
                 total: rows.total,
                 matching: lines.total,
@@ -147,6 +141,14 @@ impl ViewAnswer {
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
         }
+    }
+}
+
+/// The reason for which a store has not all rows.
+fn reason_of_dropped(store: &RowStore) -> String {
+    match store.spill_failure() {
+        Some(why) => format!("the file for rows could not be written: {why}"),
+        None => format!("no room in {MEMORY} and {TEMP_MAX} for more rows"),
     }
 }
 

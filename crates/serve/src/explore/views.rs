@@ -179,7 +179,7 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let wanted = ViewParts { top, buckets, stack, facets: asked.facets };
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
-        let value = ViewAnswer::new(viewed, (stack, &store.schema()), complete, seconds, asked_of.zone_seconds(), top);
+        let value = ViewAnswer::new(viewed, (stack, store), complete, seconds, asked_of.zone_seconds(), top);
         let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
             let ViewAnswer { panels, facets, numbers, number_facets, .. } = &mut value.answer;
             panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
