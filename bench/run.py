@@ -49,6 +49,7 @@ JOBS = {
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,
     "logs-gz": logs.gzip,
+    "logs-rotated": logs.rotated,
     **upload_curl.jobs(),
     **upload_browser.jobs(BENCH / "browser"),
     **many_uploads.jobs(),

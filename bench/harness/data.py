@@ -4,6 +4,7 @@ Python's `re` finds in them, what Python's `hashlib` makes of them."""
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +94,19 @@ class Data:
                 subprocess.run(["gzip", "-1", "-c", str(plain.path)], stdout=out, check=True)
             part.rename(path)
         return LogFile(path, plain.lines, plain.bytes)
+
+    def rotated(self, name, count):
+        """The same log in `count` files one after another, as rotation leaves them, each as gzip -1 writes it."""
+        plain = self.log(name)
+        folder = self.folder / f"{name}.rotated-{count}"
+        mark = folder / "whole"
+        if not mark.exists() or mark.stat().st_mtime < plain.path.stat().st_mtime:
+            print(f"making {folder} ...", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            subprocess.run(["split", "-n", f"l/{count}", "--filter", "gzip -1 > $FILE.gz", str(plain.path), f"{folder}/{name}."], check=True)
+            mark.touch()
+        return sorted(folder.glob("*.gz")), plain
 
     def truth_path(self, name):
         return self.folder / f"{name}.truth.json"

@@ -86,6 +86,23 @@ def gzip(setting):
     return Job("logs-gz", title, log.bytes, contenders, [log.path])
 
 
+def rotated(setting):
+    files, log = setting.data.rotated("access.log", 8)
+    paths = [str(path) for path in files]
+    contenders = [
+        ours("rorqual logs --json *.gz", [[setting.programs.rorqual, "logs", "--json", *paths]], log.lines),
+        ours("rorqual logs --json --threads 1 *.gz", [[setting.programs.rorqual, "logs", "--json", "--threads", "1", *paths]], log.lines),
+        Contender("gzip -dc of one after another, nothing else", "floor", [["sh", "-c", 'exec gzip -dc "$@" > /dev/null', "sh", *paths]]),
+        Contender(
+            "gzip -dc of as many at a time as there are cores, nothing else",
+            "floor",
+            [["sh", "-c", 'printf "%s\\0" "$@" | xargs -0 -n 1 -P "$(nproc)" gzip -dc > /dev/null', "sh", *paths]],
+        ),
+    ]
+    title = "Analyse the same log in 8 rotated files as gzip (rates are of the unpacked bytes)"
+    return Job("logs-rotated", title, log.bytes, contenders, files)
+
+
 def expect_report(lines):
     """Checks the number of lines; the rest is compared after the runs, by a report with more rows."""
 

@@ -2,7 +2,8 @@
 
 use crate::Countries;
 use crate::aggregate::{
-    Analysis, ChunkNotes, FIXED_BYTES, HitsAndBytes, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, TopRow, WORKER_BYTES,
+    Analysis, ChunkNotes, FIXED_BYTES, HeldNotes, HitsAndBytes, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, TopRow,
+    WORKER_BYTES,
 };
 use crate::filter::Filter;
 use crate::format::LogFormat;
@@ -76,6 +77,8 @@ pub struct AnalysisShares {
     pub threads: usize,
     /// For the tables of distinct values, or the store instead of them.
     pub tables_bytes: u64,
+    /// Inputs that may be read side by side.
+    pub inputs: usize,
     line_bytes_max: usize,
     buffers: usize,
     zstd_window_log_max: u32,
@@ -99,6 +102,25 @@ impl AnalyzeSettings {
     /// # Errors
     /// When there is too little; the error prints the sum.
     pub fn shares_beside(&self, beside: &[(String, u64)], analyses: u64, instead: &str) -> Result<AnalysisShares, BudgetError> {
+        self.shares_of_inputs(1, beside, analyses, instead)
+    }
+
+    /// The same for one analysis that may read up to so many inputs side by side, as far as these
+    /// leave most of the memory to the tables.
+    ///
+    /// # Errors
+    /// When there is too little; the error prints the sum.
+    pub fn shares_side_by_side(&self, inputs_max: usize, beside: &[(String, u64)]) -> Result<AnalysisShares, BudgetError> {
+        self.shares_of_inputs(inputs_max, beside, 1, "")
+    }
+
+    fn shares_of_inputs(
+        &self,
+        inputs_max: usize,
+        beside: &[(String, u64)],
+        analyses: u64,
+        instead: &str,
+    ) -> Result<AnalysisShares, BudgetError> {
         let threads_max = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
         let threads_min = self.threads.unwrap_or(1);
         let each = self.memory_bytes / analyses;
@@ -109,7 +131,7 @@ impl AnalyzeSettings {
         let decoder_least = decoder_shares.clone().last().unwrap_or(each);
         // Threads that nobody asked for give way first, then the decoder's window.
         let mut choices = decoder_shares.flat_map(|share| (threads_min..=threads_max).rev().map(move |threads| (threads, share)));
-        let terms = |choice| self.terms(choice, beside, analyses, instead);
+        let terms = |choice| self.terms(choice, inputs_max, beside, analyses, instead);
         let found = choices.find_map(|choice| {
             let (budget, shares) = terms(choice);
             budget.check().is_ok().then_some(shares)
@@ -126,6 +148,7 @@ impl AnalyzeSettings {
     fn terms(
         &self,
         (threads, decoder_share): (usize, u64),
+        inputs_max: usize,
         beside: &[(String, u64)],
         analyses: u64,
         instead: &str,
@@ -170,17 +193,32 @@ impl AnalyzeSettings {
         // little was given.
         let least = budget.reserved_bytes() + parts * least_bytes;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
+        let further_bytes = |inputs: usize| (inputs as u64 - 1) * self.further_input_bytes(threads / inputs, decoder_share);
+        let further_bytes_max = budget.rest_bytes().saturating_sub(parts * least_bytes) / FURTHER_INPUTS_SHARE;
+        let fitting = (1..=inputs_max.min(threads)).rev().find(|inputs| further_bytes(*inputs) <= further_bytes_max);
+        let inputs = fitting.unwrap_or(1);
+        if inputs > 1 {
+            budget.reserve(format!("blocks and decoders of {} further inputs at a time", inputs - 1), further_bytes(inputs));
+        }
         let tables_bytes = (budget.rest_bytes() / parts).max(least_bytes);
         let times = if parts == 1 { String::new() } else { format!("{parts} x ") };
         budget.reserve(format!("{times}{what}"), parts * tables_bytes);
         let shares = AnalysisShares {
             threads,
             tables_bytes,
+            inputs,
             line_bytes_max: self.line_bytes_max,
             buffers,
             zstd_window_log_max: zstd_window_log_max(decoder_share),
         };
         (budget, shares)
+    }
+
+    /// Memory of an input that is read beside another by so many workers, without these.
+    fn further_input_bytes(&self, threads: usize, decoder_share: u64) -> u64 {
+        let buffers = buffers_needed(threads) as u64 * buffer_bytes(self.line_bytes_max) as u64;
+        // The thread that decodes.
+        buffers + decoder_bytes(decoder_share) + limits::THREAD_BYTES
     }
 
     /// Worker threads at most.
@@ -197,6 +235,9 @@ impl AnalyzeSettings {
     }
 }
 
+/// Share of the memory of the tables that inputs beside the first may take.
+const FURTHER_INPUTS_SHARE: u64 = 4;
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -205,7 +246,16 @@ impl AnalysisShares {
     /// A pool for one run.
     #[must_use]
     pub fn pool(&self) -> BufferPool {
-        BufferPool::new(buffer_bytes(self.line_bytes_max), self.buffers)
+        self.pool_of(self.buffers)
+    }
+
+    fn pool_of(&self, buffers: usize) -> BufferPool {
+        BufferPool::new(buffer_bytes(self.line_bytes_max), buffers)
+    }
+
+    /// Worker threads of each of `inputs` that are read side by side.
+    fn threads_each(&self, inputs: usize) -> usize {
+        (self.threads / inputs.max(1)).max(1)
     }
 }
 
@@ -257,6 +307,12 @@ pub struct Analyzer {
     start: Instant,
 }
 
+/// Blocks and workers of one of the inputs that are read side by side.
+pub struct InputLane {
+    pool: BufferPool,
+    threads: usize,
+}
+
 /// The end of the run over one input.
 pub struct RunEnd {
     /// The input, as the report lists it.
@@ -267,6 +323,18 @@ pub struct RunEnd {
     pub zone_seconds: Option<i32>,
     /// Its format after the last line.
     pub format: Option<LogFormat>,
+    counted: HitsAndBytes,
+    held: HeldNotes,
+}
+
+/// A run of one input among others.
+struct RunSetup<'a> {
+    pool: &'a BufferPool,
+    threads: usize,
+    /// Others are read at the same time.
+    beside: bool,
+    /// Lines before its start, and the format that it has by then.
+    after: (u64, Option<LogFormat>),
 }
 
 impl Analyzer {
@@ -336,7 +404,57 @@ impl Analyzer {
     /// As [`Analyzer::run`].
     pub fn run_after<W: Write + Send>(
         &self,
-        (lines, format): (u64, Option<LogFormat>),
+        after: (u64, Option<LogFormat>),
+        input: Input,
+        control: &Control,
+        found: impl FnOnce(&Detection, &[u8]),
+        rejects: Option<&mut Gather<W>>,
+    ) -> Result<RunEnd, AnalyzeError> {
+        let setup = RunSetup { pool: &self.pool, threads: self.shares.threads, beside: false, after };
+        let ended = self.run_input(&setup, input, control, found, rejects)?;
+        self.count_file(&ended);
+        Ok(ended)
+    }
+
+    /// Blocks and workers for inputs that are read side by side: as many as there are, and as the
+    /// shares allow.
+    #[must_use]
+    pub fn lanes(&self, inputs: usize) -> Vec<InputLane> {
+        let count = inputs.min(self.shares.inputs).max(1);
+        let threads = self.shares.threads_each(count);
+        let lane = |number: usize| {
+            let pool = if number == 0 { self.pool.clone() } else { self.shares.pool_of(buffers_needed(threads)) };
+            InputLane { pool, threads }
+        };
+        (0..count).map(lane).collect()
+    }
+
+    /// Runs one input in a lane, while others run in theirs. Its samples and its clock are in no
+    /// report before [`Analyzer::take_in_turn`].
+    ///
+    /// # Errors
+    /// As [`Analyzer::run`].
+    pub fn run_in_lane(
+        &self,
+        lane: &InputLane,
+        input: Input,
+        control: &Control,
+        found: impl FnOnce(&Detection, &[u8]),
+    ) -> Result<RunEnd, AnalyzeError> {
+        let setup = RunSetup { pool: &lane.pool, threads: lane.threads, beside: true, after: (0, None) };
+        self.run_input(&setup, input, control, found, None::<&mut Gather<std::io::Sink>>)
+    }
+
+    /// Takes the samples and the clock of an input that ran in a lane: the inputs have an order,
+    /// whichever ended first.
+    pub fn take_in_turn(&self, ended: &mut RunEnd) {
+        self.analysis.take_held(std::mem::take(&mut ended.held), ended.zone_seconds);
+        self.count_file(ended);
+    }
+
+    fn run_input<W: Write + Send>(
+        &self,
+        setup: &RunSetup<'_>,
         input: Input,
         control: &Control,
         found: impl FnOnce(&Detection, &[u8]),
@@ -344,23 +462,22 @@ impl Analyzer {
     ) -> Result<RunEnd, AnalyzeError> {
         let operation = Operation::start("logs");
         let name = input.name().to_owned();
-        let before = control.decoded_bytes();
-        let counted_before = self.counted();
+        let control = control.of_input();
         let keep_rejects = rejects.is_some();
-        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines);
+        let (lines, format) = setup.after.clone();
+        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines).holding(setup.beside);
         let mut known = KnownFormat { format, ..KnownFormat::default() };
         let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
         let mut refused = None;
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
-            self.workers(&name, format, keep_rejects, self.shares.threads).map_err(|error| refused = Some(error)).ok()
+            self.workers(&name, format, keep_rejects, setup.threads).map_err(|error| refused = Some(error)).ok()
         };
-        let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
+        let finish = run(input, &self.plan, setup.pool, &control, start, |notes: ChunkNotes| keeper.take(notes));
         let format_after = finish.stages.first().and_then(LogWorker::format_after);
         finish.stages.into_iter().for_each(LogWorker::finish);
-        self.count_file(&name, counted_before);
         let error = finish.error.or(refused);
-        operation.bytes(control.decoded_bytes() - before);
+        operation.bytes(control.decoded_bytes());
         if let (Some(unknown), None) = (known.unknown.take(), &error) {
             operation.failed("unknown_format");
             return Err(AnalyzeError::UnknownFormat { name, unknown });
@@ -370,12 +487,13 @@ impl Analyzer {
             name,
             guess: known.guess,
             format: known.format.as_ref().map(|format| format.name().to_owned()),
-            bytes: control.decoded_bytes() - before,
+            bytes: control.decoded_bytes(),
             lines: keeper.lines(),
             error: error.as_ref().map(ToString::to_string),
         };
+        let (zone_seconds, counted) = (keeper.zone_seconds(), keeper.counted());
         let format = format_after.or(known.format);
-        Ok(RunEnd { source, error, zone_seconds: keeper.zone_seconds(), format })
+        Ok(RunEnd { source, error, zone_seconds, format, counted, held: keeper.into_held() })
     }
 
     /// Opens a stream that is analysed by turns, from its start on or from where it was left. What
@@ -445,22 +563,12 @@ impl Analyzer {
         report
     }
 
-    /// Lines that count so far, and their bytes. Rejected ones are lines of their file, too, but
-    /// not under a filter, which few of them pass.
-    fn counted(&self) -> HitsAndBytes {
-        let totals = self.analysis.totals();
-        let rejected = if self.options.only.is_none() { totals.lines.rejected } else { 0 };
-        HitsAndBytes { hits: totals.lines.parsed + rejected, bytes: totals.bytes_sent }
-    }
-
-    /// Notes the lines of a file that were counted since.
-    fn count_file(&self, name: &str, before: HitsAndBytes) {
+    /// Notes the lines of a file that count, and their bytes.
+    fn count_file(&self, ended: &RunEnd) {
         if !self.options.of_files || self.options.untallied {
             return;
         }
-        let now = self.counted();
-        let amount = HitsAndBytes { hits: now.hits - before.hits, bytes: now.bytes.saturating_sub(before.bytes) };
-        let row = TopRow { key: name.as_bytes().to_vec(), amount, missed: 0 };
+        let row = TopRow { key: ended.source.name.as_bytes().to_vec(), amount: ended.counted, missed: 0 };
         self.files.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
 

@@ -21,6 +21,8 @@ struct ControlState {
     throttle: Option<Throttle>,
     /// The run that this is a part of.
     whole: Option<Control>,
+    /// All that is counted is counted for the whole, too.
+    counts_for_whole: bool,
     /// Held from a waiter's look at `stop` until it sleeps, and while `told` is notified: no
     /// notification is lost in between.
     waiting: Mutex<()>,
@@ -40,6 +42,19 @@ impl Control {
     #[must_use]
     pub fn part(&self) -> Self {
         Self { shared: Arc::new(ControlState { whole: Some(self.clone()), ..ControlState::default() }) }
+    }
+
+    /// The control of one of several inputs of the run. It has counts of its own, which are in
+    /// those of the run, too, and keeps to the rate of the run.
+    #[must_use]
+    pub fn of_input(&self) -> Self {
+        let state = ControlState { whole: Some(self.clone()), counts_for_whole: true, ..ControlState::default() };
+        Self { shared: Arc::new(state) }
+    }
+
+    /// The run for which all is counted, too.
+    fn counted_whole(&self) -> Option<&Self> {
+        self.shared.whole.as_ref().filter(|_| self.shared.counts_for_whole)
     }
 
     /// Asks the run to end soon; all that was taken by then is complete.
@@ -98,6 +113,7 @@ impl Control {
 
     pub(crate) fn read_called(&self) {
         self.shared.reads.fetch_add(1, Ordering::Relaxed);
+        self.counted_whole().into_iter().for_each(Self::read_called);
     }
 
     /// Counts stored bytes, and sleeps where there is a rate limit. Sources call it for the bytes
@@ -115,23 +131,29 @@ impl Control {
     #[must_use]
     pub fn take_stored(&self, bytes: u64) -> Duration {
         self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.shared.throttle.as_ref().map_or(Duration::ZERO, |throttle| throttle.take(bytes))
+        match self.counted_whole() {
+            Some(whole) => whole.take_stored(bytes),
+            None => self.shared.throttle.as_ref().map_or(Duration::ZERO, |throttle| throttle.take(bytes)),
+        }
     }
 
     /// Counts bytes that an earlier run took in, without a pause.
     pub fn resumed(&self, stored_bytes: u64, decoded_bytes: u64) {
         self.shared.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
         self.shared.decoded_bytes.fetch_add(decoded_bytes, Ordering::Relaxed);
+        self.counted_whole().into_iter().for_each(|whole| whole.resumed(stored_bytes, decoded_bytes));
     }
 
     /// Takes bytes back that were counted as stored and as taken in, and come again.
     pub fn untake(&self, bytes: u64) {
         self.shared.stored_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.shared.decoded_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.counted_whole().into_iter().for_each(|whole| whole.untake(bytes));
     }
 
     /// Counts bytes that were taken in after decoding; a run does so itself.
     pub fn decoded(&self, bytes: u64) {
         self.shared.decoded_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counted_whole().into_iter().for_each(|whole| whole.decoded(bytes));
     }
 }

@@ -16,7 +16,7 @@ pub use totals::LineCounts;
 pub use worker::LogWorker;
 
 pub(crate) use heavy_hitters::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
-pub(crate) use notes::NoteKeeper;
+pub(crate) use notes::{HeldNotes, NoteKeeper};
 pub(crate) use timeline::{Buckets, class_of};
 pub use timeline::{CLASSES, WIDTHS_SECONDS};
 pub(crate) use totals::LineTotals;
@@ -215,6 +215,14 @@ impl Analysis {
     /// Samples of rejected and of repaired lines.
     fn samples(&self) -> (MutexGuard<'_, NoteSamples>, MutexGuard<'_, NoteSamples>) {
         (lock(&self.rejects), lock(&self.repairs))
+    }
+
+    /// Takes the notes of an input that was read beside others, in its turn.
+    pub(crate) fn take_held(&self, held: HeldNotes, zone_seconds: Option<i32>) {
+        let (mut rejects, mut repairs) = self.samples();
+        rejects.append(held.rejects);
+        repairs.append(held.repairs);
+        zone_seconds.into_iter().for_each(|zone| self.offer_zone(zone));
     }
 
     /// Some rejected lines.

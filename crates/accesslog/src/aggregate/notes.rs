@@ -1,6 +1,7 @@
 //! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones
 //! whole.
 
+use super::heavy_hitters::HitsAndBytes;
 use crate::parse::{LineFlaw, LogRecord};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
@@ -82,6 +83,8 @@ pub struct NoteSample {
 #[derive(Debug, Default)]
 pub struct ChunkNotes {
     lines: u64,
+    /// Lines of the chunk that count, and the bytes that were sent.
+    pub(super) counted: HitsAndBytes,
     /// Of the first line that counts and has a time.
     zone_seconds: Option<i32>,
     rejects: LineNotes,
@@ -186,6 +189,23 @@ impl NoteSamples {
         };
         self.kept.push((name.into_owned(), sample));
     }
+
+    /// Adds the samples of a further input, as if its lines had come after those so far.
+    pub(super) fn append(&mut self, further: Self) {
+        for (name, sample) in further.kept {
+            let alike = self.kept.iter().filter(|(reason, _)| *reason == name).count();
+            if self.kept.len() < SAMPLES_MAX && alike < SAMPLES_PER_REASON_MAX {
+                self.kept.push((name, sample));
+            }
+        }
+    }
+}
+
+/// Notes of an input that is read beside others, until it is its turn among them.
+#[derive(Debug, Default)]
+pub(crate) struct HeldNotes {
+    pub(super) rejects: NoteSamples,
+    pub(super) repairs: NoteSamples,
 }
 
 /// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where
@@ -193,15 +213,24 @@ impl NoteSamples {
 pub(crate) struct NoteKeeper<'a, W: Write> {
     source: String,
     lines: u64,
+    counted: HitsAndBytes,
     zone_seconds: Option<i32>,
     analysis: &'a crate::aggregate::Analysis,
+    /// Notes that are held back.
+    held: Option<HeldNotes>,
     rejects: Option<&'a mut Gather<W>>,
 }
 
 impl<'a, W: Write> NoteKeeper<'a, W> {
     /// A keeper for the input `source` of `analysis`.
     pub(crate) fn new(source: &str, analysis: &'a crate::aggregate::Analysis, rejects: Option<&'a mut Gather<W>>) -> Self {
-        Self { source: source.to_owned(), lines: 0, zone_seconds: None, analysis, rejects }
+        let counted = HitsAndBytes::default();
+        Self { source: source.to_owned(), lines: 0, counted, zone_seconds: None, analysis, held: None, rejects }
+    }
+
+    /// The same that holds its notes back, for an input that is read beside others.
+    pub(crate) fn holding(self, holds: bool) -> Self {
+        Self { held: holds.then(HeldNotes::default), ..self }
     }
 
     /// The same after so many lines of the input.
@@ -214,15 +243,15 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
     /// # Errors
     /// When rejected lines can't be written.
     pub(crate) fn take(&mut self, notes: ChunkNotes) -> Result<(), Error> {
-        if !(notes.rejects.notes.is_empty() && notes.repairs.notes.is_empty()) {
-            let (mut rejects, mut repairs) = self.analysis.samples();
-            notes.rejects.notes.iter().for_each(|note| rejects.add(&self.source, self.lines, note));
-            notes.repairs.notes.iter().for_each(|note| repairs.add(&self.source, self.lines, note));
-        }
+        self.take_samples(&notes);
         self.lines += notes.lines;
+        self.counted.hits += notes.counted.hits;
+        self.counted.bytes = self.counted.bytes.saturating_add(notes.counted.bytes);
         if let (None, Some(zone)) = (self.zone_seconds, notes.zone_seconds) {
             self.zone_seconds = Some(zone);
-            self.analysis.offer_zone(zone);
+            if self.held.is_none() {
+                self.analysis.offer_zone(zone);
+            }
         }
         let Some(gather) = &mut self.rejects else { return Ok(()) };
         for piece in notes.rejected {
@@ -234,6 +263,34 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
         }
         // The pieces point into pooled buffers that the workers wait for.
         gather.flush_shared().map_err(|cause| Error::io(REJECTS.to_string(), "cannot write", cause))
+    }
+
+    fn take_samples(&mut self, notes: &ChunkNotes) {
+        if notes.rejects.notes.is_empty() && notes.repairs.notes.is_empty() {
+            return;
+        }
+        let (source, lines) = (&self.source, self.lines);
+        let add = |rejects: &mut NoteSamples, repairs: &mut NoteSamples| {
+            notes.rejects.notes.iter().for_each(|note| rejects.add(source, lines, note));
+            notes.repairs.notes.iter().for_each(|note| repairs.add(source, lines, note));
+        };
+        match &mut self.held {
+            Some(held) => add(&mut held.rejects, &mut held.repairs),
+            None => {
+                let (mut rejects, mut repairs) = self.analysis.samples();
+                add(&mut rejects, &mut repairs);
+            }
+        }
+    }
+
+    /// The notes that it has held back.
+    pub(crate) fn into_held(self) -> HeldNotes {
+        self.held.unwrap_or_default()
+    }
+
+    /// Lines of this input that count so far, and the bytes that were sent.
+    pub(crate) fn counted(&self) -> HitsAndBytes {
+        self.counted
     }
 
     /// Lines of this input so far.

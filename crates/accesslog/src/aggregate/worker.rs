@@ -151,6 +151,14 @@ impl LogWorker {
         }
     }
 
+    /// Lines that count, and the bytes that were sent, since sums were handed over. Rejected ones
+    /// are lines of their file, too, but not under a filter, which few of them pass.
+    fn counted_lines(&self) -> HitsAndBytes {
+        let totals = &self.totals;
+        let rejected = if self.beside.only.is_none() { totals.lines.rejected } else { 0 };
+        HitsAndBytes { hits: totals.lines.parsed + rejected, bytes: totals.bytes_sent }
+    }
+
     fn parse_lines(&mut self, chunk: &Chunk) -> ChunkNotes {
         let mut notes = ChunkNotes::default();
         let span = self.analysis.span;
@@ -341,11 +349,14 @@ impl Stage for LogWorker {
         if let Some(relay) = &self.relay {
             self.parser.begin(relay.start_of(chunk));
         }
-        let notes = self.parse_lines(chunk);
+        let before = self.counted_lines();
+        let mut notes = self.parse_lines(chunk);
         if let Some(gathered) = &mut self.beside.gathered {
             gathered.hand_over(&self.batch, chunk);
         }
         self.count();
+        let counted = self.counted_lines();
+        notes.counted = HitsAndBytes { hits: counted.hits - before.hits, bytes: counted.bytes.saturating_sub(before.bytes) };
         self.counted = true;
         let wanted = self.analysis.wanted.load(Ordering::Relaxed);
         if wanted != self.granted {

@@ -3,6 +3,7 @@
 mod columns;
 mod explore;
 mod html;
+mod side_by_side;
 mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
@@ -20,7 +21,7 @@ pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked, unanswe
 use html::page_bytes;
 pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
-use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats};
+use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats, RunEnd};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
@@ -108,7 +109,10 @@ fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Op
     let only = args.filter.as_deref().map(|text| filter(text, settings)).transpose()?;
     let question = explore::question(args)?;
     let beside = beside(settings, args, only.as_ref());
-    let shares = settings.shares_beside(&beside, 1, "").map_err(|error| error.to_string())?;
+    // Rows have the order of the log, and so have rejected lines.
+    let is_ordered = question.is_some() || args.rejects.is_some();
+    let inputs = if is_ordered { 1 } else { side_by_side::inputs_max(settings, &args.files) };
+    let shares = settings.shares_side_by_side(inputs, &beside).map_err(|error| error.to_string())?;
     let asking = question.map(|question| RowsQuestion::new(question, args, settings, &shares)).transpose()?;
     let only = args.filter.as_deref().map(|text| LineFilter::new("--where", text));
     let options = Options {
@@ -262,53 +266,64 @@ fn run_files(
     input::say_if_twice(files);
     let mut exit = ExitStatus::Done;
     let mut sources = Vec::new();
-    for path in files {
-        if control.stopped() {
-            break;
-        }
-        let (source, error) = run_file(path, analyzer, control, rejects);
+    let mut take = |(source, error): FileEnd| {
         sources.push(source);
         exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
+    };
+    let mut remaining = files;
+    while let [first, ..] = remaining
+        && !control.stopped()
+    {
+        let compressed = if rejects.is_none() { side_by_side::compressed(remaining).count() } else { 0 };
+        let (group, after) = remaining.split_at(compressed.max(1));
+        if group.len() > 1 {
+            side_by_side::run(group, analyzer, control, &mut take);
+        } else {
+            take(run_file(first, analyzer, control, rejects));
+        }
+        remaining = after;
     }
     (sources, exit)
 }
 
-fn run_file(
-    path: &Path,
-    analyzer: &Analyzer,
-    control: &Control,
-    rejects: &mut Option<RejectFile>,
-) -> (InputReport, Option<String>) {
-    let failed = |error: String| {
-        let source = InputReport {
-            name: path.to_string_lossy().into(),
-            format: None,
-            guess: None,
-            bytes: 0,
-            lines: 0,
-            error: Some(error.clone()),
-        };
-        (source, Some(error))
-    };
+/// A file as the report lists it, and the error that ended it.
+type FileEnd = (InputReport, Option<String>);
+
+fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut Option<RejectFile>) -> FileEnd {
     let input = match input::open(path).map(Input::into_utf8) {
         Ok(input) => input,
-        Err(error) => return failed(error.to_string()),
+        Err(error) => return failed(path, error.to_string()),
     };
     let found = |detection: &Detection, head: &[u8]| {
-        say_if_unsure(path, detection, head);
-        say_if_unread(path, detection);
-        say_if_timeless(path, detection, analyzer);
+        notes_of(path, detection, head, analyzer).iter().for_each(|note| message::note(note))
     };
-    match analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)) {
+    ended(path, analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)), analyzer)
+}
+
+/// The end of a file of which nothing could be read.
+fn failed(path: &Path, error: String) -> FileEnd {
+    let (name, error_of) = (path.to_string_lossy().into(), Some(error.clone()));
+    (InputReport { name, format: None, guess: None, bytes: 0, lines: 0, error: error_of }, Some(error))
+}
+
+/// The end of a file that could be opened.
+fn ended(path: &Path, ran: Result<RunEnd, AnalyzeError>, analyzer: &Analyzer) -> FileEnd {
+    match ran {
         Ok(ran) => {
             say_if_other_zone(path, ran.zone_seconds, analyzer);
             (ran.source, ran.error.map(|error| error.to_string()))
         }
         Err(error) => {
             let AnalyzeError::UnknownFormat { unknown, .. } = &error;
-            failed(if unknown.lacks_format() { format!("{error}\n{GIVE_FORMAT}") } else { error.to_string() })
+            failed(path, if unknown.lacks_format() { format!("{error}\n{GIVE_FORMAT}") } else { error.to_string() })
         }
     }
+}
+
+/// Notes about a file whose format was found by its `head`.
+fn notes_of(path: &Path, detection: &Detection, head: &[u8], analyzer: &Analyzer) -> Vec<String> {
+    let unread = detection.unread_note().map(|unread| format!("{}: {unread}", escaped_path(path)));
+    [unsure_note(path, detection, head), unread, timeless_note(path, detection, analyzer)].into_iter().flatten().collect()
 }
 
 /// A report is in UTC, and shows one zone beside it, that of the first file.
@@ -339,9 +354,9 @@ fn nothing_fits(report: &LogReport) -> Option<String> {
 }
 
 /// Shows the fields of the first lines by the guessed format when it does not fit well.
-fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
+fn unsure_note(path: &Path, detection: &Detection, head: &[u8]) -> Option<String> {
     if detection.sure {
-        return;
+        return None;
     }
     let mut text = format!(
         "{}: taken for '{}', but only {} of the first {} lines fit. It reads them as:",
@@ -354,22 +369,14 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
         let fields: Vec<String> = row.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
     }
-    message::note(&(text + "\nGive --format if that is wrong."));
+    Some(text + "\nGive --format if that is wrong.")
 }
 
 /// Tells why a log has no line in any span of time.
-fn say_if_timeless(path: &Path, detection: &Detection, analyzer: &Analyzer) {
-    if analyzer.analysis().span().is_bounded() && !detection.format.has(Field::Time) {
-        let name = escaped_path(path);
-        message::note(&format!("{name}: no time is read of its lines, so --since and --until leave all of them out"));
-    }
-}
-
-/// Tells the part of each line that the guessed format leaves.
-fn say_if_unread(path: &Path, detection: &Detection) {
-    if let Some(unread) = detection.unread_note() {
-        message::note(&format!("{}: {unread}", escaped_path(path)));
-    }
+fn timeless_note(path: &Path, detection: &Detection, analyzer: &Analyzer) -> Option<String> {
+    let is_timeless = analyzer.analysis().span().is_bounded() && !detection.format.has(Field::Time);
+    let name = escaped_path(path);
+    is_timeless.then(|| format!("{name}: no time is read of its lines, so --since and --until leave all of them out"))
 }
 
 fn print_json(report: &LogReport, control: &Control) -> io::Result<()> {
