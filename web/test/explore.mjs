@@ -1088,7 +1088,7 @@ const steps = {
     expectLine(await lineOf(page), anyRow, span, p95)
     await type(page, 'path = /checkout')
     await lined(page, 'p95')
-    expectLine(await lineOf(page), checkout, span, p95)
+    expectLine(await lineOf(page), checkout, {}, p95)
     await at(page, 'lens-measure').selectOption('bytes')
     await lined(page, 'p95 of bytes')
     assert.match(page.url(), /lens=p95&lensof=bytes/)

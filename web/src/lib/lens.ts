@@ -121,7 +121,7 @@ export function lensExtent({ values }: LensValues): [number, number] {
 export function lensTicks(lens: LensValues, height: number): ValueTick[] {
   const [least, most] = lensExtent(lens)
   const isBytes = lens.metric === 'bytes' || lens.unit === 'bytes'
-  const room = (most - least) / Math.max(1, Math.floor(height / 40))
+  const room = (most - least) / Math.max(1, Math.floor(height / 32))
   // Of bytes those that are round in their unit.
   const unit = isBytes ? 1024 ** Math.max(0, Math.floor(Math.log(room) / Math.log(1024))) : 1
   const step = stepAtLeast(room / unit) * unit

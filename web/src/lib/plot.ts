@@ -63,6 +63,9 @@ const gapFromPx = 5
 /** The width of a y axis: what the bars do not have. */
 export const axisPx = 52
 
+/** The room above the bars where axes are named. */
+const namedPx = 24
+
 /** The room beside the bars: that of their axis, and that of a lens. */
 export const besidePx = (hasLens: boolean) => (hasLens ? 2 * axisPx : axisPx)
 
@@ -188,7 +191,7 @@ export class Plot {
     return {
       width: this.host.clientWidth || 300,
       height: this.host.clientHeight || 200,
-      padding: [8, 0, 0, 0],
+      padding: [this.scene.isLog || this.scene.hasLens ? namedPx : 8, 0, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -384,20 +387,19 @@ export class Plot {
     ctx.restore()
   }
 
-  /** In the corners below the axes, where nothing else is. */
+  /** Above the axes, where nothing else is. */
   private drawAxisNames(u: uPlot): void {
     const { isLog, lens } = this.scene
     const { ctx, bbox } = u
     const px = devicePixelRatio
-    const y = bbox.top + bbox.height + 16 * px
+    const y = bbox.top - 16 * px
     ctx.save()
     ctx.font = `${12 * px}px ${this.paint.sans}`
     ctx.fillStyle = this.paint.ink
     ctx.textBaseline = 'middle'
     ctx.textAlign = 'right'
     if (isLog) ctx.fillText('log', bbox.left - 8 * px, y)
-    ctx.textAlign = 'left'
-    if (lens) ctx.fillText(lensTitle(lens.metric), bbox.left + bbox.width + 4 * px, y, (axisPx - 4) * px)
+    if (lens) ctx.fillText(lensTitle(lens.metric), bbox.left + bbox.width + axisPx * px, y)
     ctx.restore()
   }
 
