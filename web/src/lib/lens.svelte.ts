@@ -17,6 +17,9 @@ class LensTool {
   /** The line as the bars show it. */
   drawn = $state.raw<{ lensed: LensValues; bins: Bins } | null>(null)
 
+  /** The session that the answer is of. */
+  private session: string | null = null
+
   metric = $derived(store.place.lens.metric)
   measures = $derived(breakdown.measures)
   /** The numbers that are meant where none are named: how long requests took, or the first column. */
@@ -38,6 +41,9 @@ class LensTool {
   ask(seconds: number | null): void {
     const { session } = store.place
     const { metric } = this
+    // Bars of another log may be as wide, and not be meant.
+    if (session !== this.session) this.asked.ask(null)
+    this.session = session
     if (session === null || metric === null) return this.asked.ask(null)
     if (seconds === null || views.asking || views.bad !== null) return
     const measure = isOfMeasure(metric) ? this.measure : null
