@@ -129,9 +129,10 @@ const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<MetricText> {
     let unit = breakdown.measure.as_ref().map_or("", |measure| measure.unit);
     let cell = |value: &BreakdownValue| cell(value, metric, unit);
+    // Buckets of time say it themselves.
+    let sort = if time_width(breakdown).is_some() { BreakdownMetric::Hits } else { breakdown.sort };
     let cells: Vec<Option<String>> = breakdown.values.iter().map(cell).collect();
-    let is_wanted =
-        breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == breakdown.sort || !SELDOM.contains(&metric));
+    let is_wanted = breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == sort || !SELDOM.contains(&metric));
     (is_wanted && (!breakdown.asks_all || cells.iter().any(Option::is_some)))
         .then(|| MetricText { metric, cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect() })
 }
