@@ -77,7 +77,14 @@ test('the axis begins at 0 unless there are values below, and has room for all',
 test('ticks are round in the unit', () => {
   expect(labels(lens('error_rate', null, [0.07]))).toEqual(['0 %', '2 %', '4 %', '6 %'])
   expect(labels(lens('p95', 'seconds', [0.9]))).toEqual(['0', '200 ms', '400 ms', '600 ms', '800 ms'])
-  expect(labels(lens('bytes', null, [5 * 1024 ** 2]))).toEqual(['0', '1 MiB', '2 MiB', '3 MiB', '4 MiB', '5 MiB'])
+  expect(labels(lens('bytes', null, [5 * 1024 ** 2]))).toEqual([
+    '0',
+    '1 MiB',
+    '2 MiB',
+    '3 MiB',
+    '4 MiB',
+    '5 MiB',
+  ])
   expect(labels(lens('max', 'integer', [-30, 50]))).toEqual(['-20', '0', '20', '40'])
   expect(labels(lens('clients', null, [48000]))).toEqual(['0', '10k', '20k', '30k', '40k'])
 })
