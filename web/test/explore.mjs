@@ -154,6 +154,56 @@ const firstMetrics = (page) =>
 /** The tool shows the newest answer: an older one is paler while it stays. */
 const answered = (page) => page.locator('[data-testid=tool][aria-busy=false]').waitFor()
 
+/** The line over the bars is that of the view. */
+const lined = async (page, name) => {
+  await settled(page)
+  await page.locator('[data-testid=lens-note][aria-busy=false]', { hasText: name }).waitFor()
+}
+
+/** What a button or link of the export menu gives. */
+async function taken(page, find) {
+  await page.locator('summary', { hasText: 'Export' }).click()
+  const [download] = await Promise.all([page.waitForEvent('download'), find.click()])
+  return readFileSync(await download.path())
+}
+
+/** The line over the bars as its CSV has it, a row for each bar. */
+async function lineOf(page) {
+  const [head, ...lines] = (await taken(page, at(page, 'lens-csv'))).toString().trimEnd().split('\r\n')
+  const rows = lines.map((line) => line.split(','))
+  return {
+    head: head.split(','),
+    bars: rows.map(([time, seconds, hits, value, error, exact]) => ({
+      from: Date.parse(time) / 1000,
+      seconds: Number(seconds),
+      hits: Number(hits),
+      value: value === '' ? null : Number(value),
+      error: Number(error),
+      exact: exact === 'true',
+    })),
+  }
+}
+
+/** Each bar of the line has what is counted here of the lines in it, within its error; without lines it has nothing. */
+function expectLine({ bars }, meets, span, of) {
+  const sound = select(rows, (row) => !row.rejected && meets(row), span)
+  assert.ok(bars.length > 20, `${bars.length} bars`)
+  assert.equal(
+    bars.reduce((sum, { hits }) => sum + hits, 0),
+    sound.length,
+  )
+  for (const { from, seconds, hits, value, error, exact } of bars) {
+    const inside = sound.filter(({ time }) => time >= from && time < from + seconds)
+    const counted = inside.length === 0 ? null : of(inside)
+    const about = `${value} at ${new Date(from * 1000).toISOString()}, counted here ${counted}`
+    assert.ok(exact && hits === inside.length, about)
+    if (counted === null || value === null) assert.equal(value, counted, about)
+    else assert.ok(Math.abs(value - counted) <= error * counted + 1e-6, about)
+  }
+}
+
+const errorRate = (inside) => inside.filter(({ status }) => status >= 500).length / inside.length
+
 const sortedBy = (page, name) =>
   at(page, 'metrics').locator('th[aria-sort=descending]', { hasText: name }).waitFor()
 
@@ -1001,17 +1051,122 @@ const steps = {
     await clearView(page)
   },
 
+  async 'a line over the bars: each has its error rate, quantile, bytes and clients, in any view'(page) {
+    await at(page, 'lens').selectOption('error_rate')
+    await lined(page, 'error rate')
+    const line = await lineOf(page)
+    assert.deepEqual(line.head, ['time', 'seconds', 'hits', 'error rate', 'error', 'exact'])
+    expectLine(line, anyRow, {}, errorRate)
+    assert.match(page.url(), /lens=error_rate/)
+    await accessible(page)
+    await shoot(page, 'lens-errors', { large: true })
+
+    // By keyboard: the words of a bar, and the table, have the value.
+    const worst = line.bars.reduce((a, b) => ((b.value ?? 0) > (a.value ?? 0) ? b : a))
+    await at(page, 'histogram').focus()
+    await page.keyboard.press('Home')
+    for (let bar = line.bars.indexOf(worst); bar > 0; bar--) await page.keyboard.press('ArrowRight')
+    const said = `error rate ${(100 * worst.value).toFixed(1)} %`
+    await page.locator('[aria-live=polite]', { hasText: said }).first().waitFor({ state: 'attached' })
+    await page.keyboard.press('t')
+    await at(page, 'buckets').getByRole('columnheader', { name: 'error rate' }).waitFor()
+    const cells = at(page, 'buckets').locator('tbody tr', { hasText: `${(100 * worst.value).toFixed(1)} %` })
+    assert.ok((await cells.count()) > 0)
+    await page.keyboard.press('t')
+
+    await at(page, 'lens').selectOption('p95')
+    await lined(page, 'p95 of request_time')
+    const p95 = (inside) => quantiles(inside.map(({ request_time }) => request_time)).p95
+    const quantile = await lineOf(page)
+    assert.ok(quantile.bars[0].error > 0 && quantile.bars[0].error < 0.05)
+    assert.match(await at(page, 'lens-note').textContent(), /right axis, ± 1\.6 %/)
+    expectLine(quantile, anyRow, {}, p95)
+    await drag(page, 0.3, 0.5)
+    await settled(page)
+    await lined(page, 'p95')
+    const span = await spanOf(page)
+    expectLine(await lineOf(page), anyRow, span, p95)
+    await type(page, 'path = /checkout')
+    await lined(page, 'p95')
+    expectLine(await lineOf(page), checkout, {}, p95)
+    await at(page, 'lens-measure').selectOption('bytes')
+    await lined(page, 'p95 of bytes')
+    assert.match(page.url(), /lens=p95&lensof=bytes/)
+    await page.reload()
+    await lined(page, 'p95 of bytes')
+    await shoot(page, 'lens-bytes')
+
+    await clearView(page)
+    await page.keyboard.press('Escape')
+    await settled(page)
+    await at(page, 'lens').selectOption('clients')
+    await lined(page, 'clients')
+    expectLine(await lineOf(page), anyRow, {}, (inside) => new Set(inside.map(({ client }) => client)).size)
+    await at(page, 'lens').selectOption('bytes')
+    await lined(page, 'bytes')
+    const sizes = (inside) => inside.map(({ bytes }) => bytes).filter((bytes) => bytes !== null)
+    const sum = (inside) => (sizes(inside).length ? sizes(inside).reduce((a, b) => a + b, 0) : null)
+    expectLine(await lineOf(page), anyRow, {}, sum)
+    const svg = (await taken(page, page.getByRole('button', { name: 'SVG', exact: true }))).toString()
+    assert.match(svg, /— bytes, right axis/)
+    await page.setViewportSize({ width: 320, height: 640 })
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320)
+    await page.setViewportSize(laptop)
+    await at(page, 'lens').selectOption('')
+    await at(page, 'lens-note').waitFor({ state: 'detached' })
+    assert.doesNotMatch(page.url(), /lens=/)
+    await clearView(page)
+  },
+
+  async 'bars by the logarithm of what they count: the words have the true numbers'(page) {
+    await at(page, 'histogram').focus()
+    await page.keyboard.press('Home')
+    const words = () => page.locator('.readout .pointed').textContent()
+    const before = await words()
+    await page.keyboard.press('y')
+    await page.locator('[data-testid=log-scale][aria-pressed=true]').waitFor()
+    assert.equal(await words(), before)
+    assert.match(page.url(), /scale=log/)
+    assert.match(await page.locator('#histogram-title').textContent(), /log scale/)
+    await accessible(page)
+    await shoot(page, 'log-scale', { large: true })
+    const svg = (await taken(page, page.getByRole('button', { name: 'SVG', exact: true }))).toString()
+    assert.match(svg, />log<\/text>/)
+    await page.reload()
+    await page.locator('[data-testid=log-scale][aria-pressed=true]').click()
+    await page.locator('[data-testid=log-scale][aria-pressed=false]').waitFor()
+    assert.doesNotMatch(page.url(), /scale=log/)
+    await clearView(page)
+  },
+
+  async 'the table of metrics can be taken away'(page) {
+    await page.keyboard.press('m')
+    await answered(page)
+    const shown = await firstMetrics(page)
+    const [head, first] = (await taken(page, at(page, 'metrics-csv'))).toString().split('\r\n')
+    const names = head.split(',')
+    const cell = (name) => first.split(',')[names.indexOf(name)]
+    assert.equal(cell('path'), shown.Path)
+    assert.equal(Number(cell('hits')), digits(shown.hits))
+    assert.ok(
+      ['measure', 'measure_error', 'clients_error', 'exact'].every((name) => names.includes(name)),
+      head,
+    )
+    assert.equal(cell('exact'), 'true')
+    const json = JSON.parse(await taken(page, at(page, 'metrics-json')))
+    assert.equal(json.values[0].value, shown.Path)
+    assert.ok(json.exact && json.measure_error > 0 && json.values[0].trend.length > 0)
+    await page.locator('summary', { hasText: 'Export' }).click()
+    await shoot(page, 'export-metrics')
+    await page.locator('summary', { hasText: 'Export' }).press('Escape')
+    await page.keyboard.press('m')
+    await clearView(page)
+  },
+
   async 'everything can be taken away'(page) {
     await type(page, 'status = 500')
     await expectMatching(page, error500)
-    const take = async (role, name) => {
-      await page.locator('summary', { hasText: 'Export' }).click()
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole(role, { name, exact: true }).click(),
-      ])
-      return readFileSync(await download.path())
-    }
+    const take = (role, name) => taken(page, page.getByRole(role, { name, exact: true }))
     const wanted = matching(error500)
     assert.equal((await take('link', 'NDJSON')).toString().trimEnd().split('\n').length, wanted)
     assert.ok((await take('link', 'CSV')).toString().split(/\r?\n/).length > wanted)

@@ -95,6 +95,25 @@ async function answers(change) {
   write(20)
 }
 
+/** The table of the bars has the clients of each as they are counted here. */
+async function expectClients() {
+  const seconds = Number(await at(page, 'histogram').getAttribute('data-bucket-seconds'))
+  const clients = new Map()
+  for (const { time, client } of select(rows, (row) => !row.rejected)) {
+    const bucket = Math.floor(time / seconds)
+    clients.set(bucket, (clients.get(bucket) ?? new Set()).add(client))
+  }
+  const counted = [...clients].sort(([a], [b]) => a - b).map(([, all]) => String(all.size))
+  await page.waitForFunction(
+    (counted) => {
+      const rows = [...document.querySelectorAll('[data-testid=buckets] tbody tr')]
+      return rows.map((row) => row.cells[2].textContent.replace(/\D/g, '')).join() === counted
+    },
+    counted.join(),
+    { timeout: chromium.patienceMs },
+  )
+}
+
 async function selectSpan() {
   await page.getByRole('button', { name: 'Select span' }).waitFor()
   const box = await at(page, 'histogram').locator('.u-over').boundingBox()
@@ -134,6 +153,19 @@ const steps = {
     await page.keyboard.press('u')
     await settled(page)
     await expectWritten()
+  },
+
+  async 'the line over its bars moves on with them'() {
+    await toBars()
+    await at(page, 'lens').selectOption('clients')
+    await at(page, 'histogram').press('t')
+    await expectClients()
+    write(500)
+    await expectWritten()
+    await expectClients()
+    await shoot('line-1280-light')
+    await at(page, 'histogram').press('t')
+    await at(page, 'lens').selectOption('')
   },
 
   async 'what is not exact says so, and why; people, bots and those nobody knows add up'() {

@@ -493,11 +493,23 @@ impl Snapshot {
         self.segments.iter().filter_map(|segment| segment.times).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    pub(crate) fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
+    /// Times of all rows, as far as a view has them.
+    fn times_in(&self, view: &View) -> Option<(u64, u64)> {
         let (first, last) = self.times()?;
         let first = view.from_us.map_or(first, |from| first.max(crate::segment::biased(from)));
         let last = view.to_us.map_or(last, |to| last.min(crate::segment::biased(to.saturating_sub(1))));
-        (first <= last).then(|| Axis::new(first, last, buckets.clamp(1, crate::limits::BUCKETS_MAX)))
+        (first <= last).then_some((first, last))
+    }
+
+    pub(crate) fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
+        let (first, last) = self.times_in(view)?;
+        Some(Axis::new(first, last, buckets.clamp(1, crate::limits::BUCKETS_MAX)))
+    }
+
+    /// The axis of a view with buckets of this width, or of a multiple where there are too many.
+    pub(crate) fn axis_of_width(&self, view: &View, width_seconds: i64) -> Option<Axis> {
+        let (first, last) = self.times_in(view)?;
+        Some(Axis::of_width(first, last, width_seconds, crate::limits::BUCKETS_MAX))
     }
 }
 

@@ -66,7 +66,10 @@ mod urls;
 mod values;
 mod view;
 
-pub use breakdown::{Breakdown, BreakdownError, BreakdownMeasure, BreakdownMetric, BreakdownValue, BreakdownWanted, MetricSet};
+pub use breakdown::{
+    Breakdown, BreakdownError, BreakdownMeasure, BreakdownMetric, BreakdownValue, BreakdownWanted, BucketWidth, MetricSet,
+    OverTimeWanted,
+};
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding, UnknownField};
 pub use facets::Facet;

@@ -175,6 +175,10 @@ pub const BREAKDOWN_RANKED_MAX: usize = 1_000;
 /// Values whose metrics an answer has at most.
 pub const BREAKDOWN_VALUES_MAX: usize = 100;
 
+/// Passes over the rows for metrics over time at most; where there is no room for more numbers or
+/// clients in as many, quantiles are rougher, and clients are estimated.
+pub const OVER_TIME_PASSES_MAX: usize = 8;
+
 /// Memory of values over time, where unusual spans are looked for; they take that of rates, which
 /// are not asked at the same time.
 pub const UNUSUAL_BYTES_MAX: u64 = 16 << 20;

@@ -48,12 +48,27 @@ impl Axis {
     /// The finest axis from the first to the last time (as in segments) with at most `buckets_max`
     /// buckets, give or take the alignment.
     pub(crate) fn new(first: u64, last: u64, buckets_max: usize) -> Self {
+        let wider = std::iter::successors(WIDTHS_SECONDS.last().copied(), |width| width.checked_mul(2));
+        Self::finest((first, last), WIDTHS_SECONDS.into_iter().chain(wider), buckets_max)
+    }
+
+    /// The same with buckets of this width, or of the least doubling that is not too fine.
+    pub(crate) fn of_width(first: u64, last: u64, width_seconds: i64, buckets_max: usize) -> Self {
+        Self::finest((first, last), std::iter::successors(Some(width_seconds.max(1)), |width| width.checked_mul(2)), buckets_max)
+    }
+
+    fn finest((first, last): (u64, u64), mut widths: impl Iterator<Item = i64>, buckets_max: usize) -> Self {
         let (first, last) = (unbiased(first).div_euclid(1_000_000), unbiased(last).div_euclid(1_000_000));
         let fits = |width: &i64| last.div_euclid(*width) - first.div_euclid(*width) <= buckets_max.max(1).cast_signed() as i64;
-        let wider = std::iter::successors(WIDTHS_SECONDS.last().copied(), |width| width.checked_mul(2));
-        let width_seconds = WIDTHS_SECONDS.into_iter().chain(wider).find(fits).unwrap_or(i64::MAX);
+        let width_seconds = widths.find(fits).unwrap_or(i64::MAX);
         let number = |seconds: i64| seconds.div_euclid(width_seconds);
         Self { first: number(first), width_seconds, buckets: (number(last) - number(first) + 1).unsigned_abs() as usize }
+    }
+
+    /// Bucket of a time in Unix seconds: below 0, or beyond the last one, where it is not on the
+    /// axis.
+    pub(crate) fn bucket(&self, seconds: i64) -> i64 {
+        seconds.div_euclid(self.width_seconds).saturating_sub(self.first)
     }
 
     /// True if an axis of at most so many buckets may be so, which was read from a file.

@@ -39,11 +39,12 @@ class BreakdownTool {
       .filter(({ kind, unit }) => kind === 'number' && unit !== 'time')
       .map(({ name }) => name),
   ])
-  /** Named in the question, so that it is what the columns are about. */
-  measure = $derived(
-    store.place.metrics.measure ??
-      (store.table === null ? (durations.find((field) => this.measures.includes(field)) ?? null) : null),
+  /** How long requests took, where lines say it. */
+  duration = $derived(
+    store.table === null ? (durations.find((field) => this.measures.includes(field)) ?? null) : null,
   )
+  /** Named in the question, so that it is what the columns are about. */
+  measure = $derived(store.place.metrics.measure ?? this.duration)
 
   /** The server refuses metrics that the rows can't have. */
   has = $derived.by<Record<Needed, boolean>>(() => {

@@ -7,6 +7,8 @@ const view: Place = {
   span: { from: 1735689600, to: 1735693200.5 },
   terms: ['path ~ "^/a b+&c=%20"', 'not bot', 'agent contains "#;\\"é"'],
   stack: 'method',
+  lens: { metric: 'p95', measure: 'took & b' },
+  isLog: true,
   logZone: true,
   tool: 'compare',
   other: { from: -5, to: 1735693200 },
@@ -45,7 +47,7 @@ test('a span that is none is no span', () => {
 })
 
 test('what nobody could have chosen is left out', () => {
-  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&of=path&a=/a&field=<i>&sort=trend&measure=&order=bytes&mark=<b>&mark=1.2`
+  const hash = `#s=a&f=&f=%20&stack=<b>&lens=eval&lensof=<i>&scale=cubic&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2&of=path&a=/a&field=<i>&sort=trend&measure=&order=bytes&mark=<b>&mark=1.2`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
   expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
 })

@@ -4,6 +4,7 @@ import { unarranged, type Arrangement } from './arrange'
 import { unique } from './filter'
 import type { Span } from './histogram'
 import { isPlace, marksMax } from './marked'
+import { lensNamed, noLens, type Lens } from './lens'
 import { metricsNamed, sortNamed } from './metrics'
 import { roles, type Role } from './roles'
 import type { Metric, RowOrder, SortMetric } from './viewapi'
@@ -47,6 +48,10 @@ export interface Place {
   terms: string[]
   /** Field that the histogram is stacked by. */
   stack: string
+  /** The metric that is drawn over the bars. */
+  lens: Lens
+  /** Bars are as high as the logarithm of what they count. */
+  isLog: boolean
   /** Times by the log's own clock instead of UTC. */
   logZone: boolean
   tool: Tool | null
@@ -70,6 +75,8 @@ export const nowhere: Place = {
   span: null,
   terms: [],
   stack: 'class',
+  lens: noLens,
+  isLog: false,
   logZone: false,
   tool: null,
   other: null,
@@ -104,6 +111,8 @@ export function readHash(hash: string): Place {
         .filter((term) => term !== ''),
     ).slice(0, termsMax),
     stack: readName(fields.get('stack')) ?? nowhere.stack,
+    lens: { metric: lensNamed(fields.get('lens')), measure: readName(fields.get('lensof')) },
+    isLog: fields.get('scale') === 'log',
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
     other: readSpan(fields.get('ofrom'), fields.get('oto')),
@@ -182,6 +191,9 @@ export function writeHash(place: Place): string {
     ['to', span?.to ?? null],
     ...place.terms.map((term): [string, string] => ['f', term]),
     ['stack', place.stack === nowhere.stack ? null : place.stack],
+    ['lens', place.lens.metric],
+    ['lensof', place.lens.measure],
+    ['scale', place.isLog ? 'log' : null],
     ['zone', place.logZone ? 'log' : null],
     ['tool', place.tool],
     ['ofrom', other?.from ?? null],

@@ -174,3 +174,25 @@ test('words for times', () => {
   const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
   expect(h.binTitle(bins, 0, 0)).toBe('01 Jan 2025 00:00 – 00:01, 14 requests, 2xx 10, 3xx 1, 5xx 3')
 })
+
+test('on a logarithmic scale a bar is as high as the logarithm of all, and its parts share it as they share the hits', () => {
+  const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
+  const tops = h.logStack(bins)
+  const top = tops[4] ?? []
+  expect(top[0]).toBeCloseTo(Math.log10(15))
+  expect(top[1]).toBe(0)
+  expect(top[2]).toBeCloseTo(Math.log10(23))
+  // 3 of 14 are errors, which stand on the baseline.
+  expect((tops[0]?.[0] ?? 0) / (top[0] ?? 1)).toBeCloseTo(3 / 14)
+})
+
+test('ticks of a logarithmic scale are the counts at their heights, and do not run into each other', () => {
+  expect(h.logTicks(0, 160)).toEqual([0])
+  expect(h.logTicks(7, 160)).toEqual([0, 1, 3])
+  expect(h.logTicks(100_000, 160)).toEqual([0, 10, 100, 1000, 10_000, 100_000])
+  expect(h.logTicks(100_000, 320)).toContain(1)
+  const ticks = h.hitTicks(h.logHeight(2500), 160, true)
+  expect(ticks.map(({ label }) => label)).toContain('1,000')
+  expect(ticks.every(({ at }) => at <= h.logHeight(2500))).toBe(true)
+  expect(h.hitTicks(90, 160, false).map(({ at }) => at)).toEqual([0, 50])
+})

@@ -81,6 +81,19 @@ export function stack(bins: Bins): number[][] {
   return bins.hits.map((hits) => hits.map((hit, bin) => (sum[bin] = (sum[bin] ?? 0) + hit)))
 }
 
+/**
+ * The same where a bar is as high as the logarithm of all that it counts: its parts share that height as they share
+ * the hits, so that a part of the height is not the logarithm of the part.
+ */
+export function logStack(bins: Bins): number[][] {
+  const all = bins.at.map((_, bin) => total(bins, bin))
+  const parts = all.map((hits) => (hits > 0 ? logHeight(hits) / hits : 0))
+  return stack(bins).map((tops) => tops.map((top, bin) => top * (parts[bin] ?? 0)))
+}
+
+/** The height of a bar on a logarithmic scale; one hit can be seen, and none has no height. */
+export const logHeight = (hits: number) => Math.log10(1 + hits)
+
 export function total(bins: Bins, bin: number): number {
   return bins.hits.reduce((sum, hits) => sum + (hits[bin] ?? 0), 0)
 }
@@ -265,13 +278,45 @@ export const shifted = ({ from, to }: Span, seconds: number): Span => ({
   to: to + seconds,
 })
 
+/** A value of a y axis, at its height. */
+export interface ValueTick {
+  at: number
+  label: string
+}
+
+/** The least round number that is not below. */
+export function stepAtLeast(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least))
+  return [1, 2, 5, 10].map((m) => m * power).find((step) => step >= least) ?? 10 * power
+}
+
 /** Round values up to the largest, few: the y axis. */
 export function countTicks(max: number, height: number): number[] {
   if (max <= 0) return [0]
-  const least = max / Math.max(1, Math.floor(height / 40))
-  const power = 10 ** Math.floor(Math.log10(least))
-  const step = Math.max(1, [1, 2, 5, 10].map((m) => m * power).find((s) => s >= least) ?? 10 * power)
+  const step = Math.max(1, stepAtLeast(max / Math.max(1, Math.floor(height / 40))))
   return Array.from({ length: Math.floor(max / step) + 1 }, (_, index) => index * step)
+}
+
+/** Labels nearer to each other than this run into each other. */
+const logTickPx = 18
+
+/** Powers of ten up to the largest count, and where there is room what lies between them. */
+export function logTicks(max: number, height: number): number[] {
+  if (max <= 0) return [0]
+  const powers = Array.from({ length: Math.floor(Math.log10(max)) + 1 }, (_, power) => 10 ** power)
+  const px = (value: number) => (logHeight(value) / logHeight(max)) * height
+  const kept = [0]
+  for (const value of [...powers, ...powers.map((power) => 3 * power)]) {
+    if (value <= max && kept.every((other) => Math.abs(px(value) - px(other)) >= logTickPx)) kept.push(value)
+  }
+  return kept.sort((a, b) => a - b)
+}
+
+/** The y axis of bars whose highest is so high, on either scale. */
+export function hitTicks(highest: number, height: number, isLog: boolean): ValueTick[] {
+  if (!isLog) return countTicks(highest, height).map((value) => ({ at: value, label: short(value) }))
+  const most = Math.round(10 ** highest - 1)
+  return logTicks(most, height).map((value) => ({ at: logHeight(value), label: short(value) }))
 }
 
 /** `12k`, `1.5M`: the y axis has little room. */

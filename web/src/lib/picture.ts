@@ -19,7 +19,8 @@ class Pictures {
   }
 }
 
-function save(blob: Blob, extension: string): void {
+/** A file of the browser, named after the log. */
+export function save(blob: Blob, extension: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(blob)
   link.download = `${store.session?.name ?? 'rorqual'}.${extension}`

@@ -1,7 +1,8 @@
 /** The histogram on a canvas: uPlot set up for stacked bars of time. Knows pixels and colours, no store. */
 
 import uPlot from 'uplot'
-import { countTicks, short, timeTicks, type Bins, type Span } from './histogram'
+import { hitTicks, timeTicks, type Bins, type Span } from './histogram'
+import { lensExtent, lensTicks, lensTitle, type LensValues } from './lens'
 import type { Look } from './series'
 import { textured } from './texture'
 
@@ -10,6 +11,12 @@ export interface Scene {
   /** Heights to draw, as `stack` makes them, and how each part looks. */
   heights: number[][]
   looks: Look[]
+  /** Heights are logarithms. */
+  isLog: boolean
+  /** What is drawn over the bars, by an axis of its own; null where the answer is not there. */
+  lens: LensValues | null
+  /** That axis has its room, also before there is an answer. */
+  hasLens: boolean
   /** The part on the baseline must not vanish, however little it is. */
   alarm: boolean
   view: Span
@@ -39,6 +46,7 @@ function colours(host: HTMLElement, looks: Look[]) {
   const all = {
     parts: looks.map(({ colour }) => read(`--${colour}`)),
     ink: read('--ink-3'),
+    line: read('--ink'),
     ground: read('--ground'),
     rule: read('--rule'),
     strong: read('--rule-strong'),
@@ -52,8 +60,17 @@ const tight = uPlot.paths.bars?.({ size: [1, Infinity], align: 1 })
 const gapped = uPlot.paths.bars?.({ size: [1, Infinity], align: 1, gap: 1 })
 const gapFromPx = 5
 
-/** The width of the y axis: what the bars do not have. */
+/** The width of a y axis: what the bars do not have. */
 export const axisPx = 52
+
+/** The room above the bars where axes are named. */
+const namedPx = 24
+
+/** The room beside the bars: that of their axis, and that of a lens. */
+export const besidePx = (hasLens: boolean) => (hasLens ? 2 * axisPx : axisPx)
+
+/** The height of the bars' part, in pixels of the page. */
+const plotHeight = (u: uPlot) => u.bbox.height / devicePixelRatio || 160
 
 export class Plot {
   private readonly plot: uPlot
@@ -174,7 +191,7 @@ export class Plot {
     return {
       width: this.host.clientWidth || 300,
       height: this.host.clientHeight || 200,
-      padding: [8, 0, 0, 0],
+      padding: [this.scene.isLog || this.scene.hasLens ? namedPx : 8, 0, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -191,7 +208,8 @@ export class Plot {
       },
       scales: {
         x: { time: false, range: () => [this.scene.view.from, this.scene.view.to] },
-        y: { range: () => [0, Math.max(1, this.highest * 1.04)] },
+        y: { range: () => [0, Math.max(this.scene.isLog ? 0.3 : 1, this.highest * 1.04)] },
+        lens: { range: () => this.lensRange() },
       },
       axes: [
         {
@@ -212,9 +230,10 @@ export class Plot {
           stroke: () => this.paint.ink,
           grid: { stroke: () => this.paint.rule, width: 1 },
           ticks: { show: false },
-          splits: (u) => countTicks(this.highest, u.bbox.height / devicePixelRatio || 160),
-          values: (_, values) => values.map((value) => short(value)),
+          splits: (u) => this.hitTicks(u).map((tick) => tick.at),
+          values: (u) => this.hitTicks(u).map((tick) => tick.label),
         },
+        ...(this.scene.hasLens ? [this.lensAxis(font)] : []),
       ],
       series: [
         {},
@@ -228,11 +247,50 @@ export class Plot {
       ],
       hooks: {
         drawClear: [(u) => this.drawMissing(u)],
-        draw: [(u) => (this.drawFewErrors(u), this.drawMissingWords(u), this.placeOverlays())],
+        draw: [
+          (u) => {
+            this.drawFewErrors(u)
+            this.drawLens(u)
+            this.drawAxisNames(u)
+            this.drawMissingWords(u)
+            this.placeOverlays()
+          },
+        ],
         setCursor: [(u) => this.on.hover(this.binAt(u))],
         setSelect: [(u) => this.selected(u)],
       },
     }
+  }
+
+  private lensAxis(font: string): uPlot.Axis {
+    return {
+      scale: 'lens',
+      side: 1,
+      font,
+      size: axisPx,
+      gap: 4,
+      stroke: () => this.paint.ink,
+      grid: { show: false },
+      ticks: { show: false },
+      splits: (u) => this.lensTicks(u).map((tick) => tick.at),
+      values: (u) => this.lensTicks(u).map((tick) => tick.label),
+    }
+  }
+
+  private hitTicks(u: uPlot) {
+    return hitTicks(this.highest, plotHeight(u), this.scene.isLog)
+  }
+
+  private lensTicks(u: uPlot) {
+    const { lens } = this.scene
+    return lens === null ? [] : lensTicks(lens, plotHeight(u))
+  }
+
+  private lensRange(): [number, number] {
+    const { lens } = this.scene
+    if (lens === null) return [0, 1]
+    const [least, most] = lensExtent(lens)
+    return [least, most + (most - least) * 0.04]
   }
 
   private fill(u: uPlot, index: number): string | CanvasPattern {
@@ -248,7 +306,7 @@ export class Plot {
 
   private ticks(u: uPlot) {
     const { view, zone } = this.scene
-    const width = u.width - axisPx
+    const width = u.width - besidePx(this.scene.hasLens)
     // A label at the very end would be cut.
     const last = view.to - (20 * (view.to - view.from)) / width
     return timeTicks(view, width, zone).filter((tick) => tick.at <= last)
@@ -256,7 +314,7 @@ export class Plot {
 
   private binWidth(u: uPlot): number {
     const { bins, view } = this.scene
-    return ((u.width - axisPx) * bins.seconds) / (view.to - view.from)
+    return ((u.width - besidePx(this.scene.hasLens)) * bins.seconds) / (view.to - view.from)
   }
 
   private binAt(u: uPlot): number | null {
@@ -296,6 +354,52 @@ export class Plot {
       ctx.lineTo(x - bbox.height, bbox.top + bbox.height)
     }
     ctx.stroke()
+    ctx.restore()
+  }
+
+  /** A line through the middles of the bars, on a casing that parts it from them; a bar without a value breaks it. */
+  private drawLens(u: uPlot): void {
+    const { lens, bins } = this.scene
+    if (lens === null) return
+    const { ctx, bbox } = u
+    ctx.save()
+    ctx.beginPath()
+    ctx.rect(bbox.left, bbox.top - 4 * devicePixelRatio, bbox.width, bbox.height + 8 * devicePixelRatio)
+    ctx.clip()
+    ctx.lineJoin = ctx.lineCap = 'round'
+    ctx.beginPath()
+    lens.values.forEach((value, bin) => {
+      if (value === null) return
+      const x = u.valToPos((bins.at[bin] ?? 0) + bins.seconds / 2, 'x', true)
+      const y = u.valToPos(value, 'lens', true)
+      if ((lens.values[bin - 1] ?? null) === null) ctx.moveTo(x, y)
+      // A value between two gaps is a dot.
+      ctx.lineTo(x, y)
+    })
+    for (const [colour, width] of [
+      [this.paint.ground, 4.5],
+      [this.paint.line, 2],
+    ] as const) {
+      ctx.strokeStyle = colour
+      ctx.lineWidth = width * devicePixelRatio
+      ctx.stroke()
+    }
+    ctx.restore()
+  }
+
+  /** Above the axes, where nothing else is. */
+  private drawAxisNames(u: uPlot): void {
+    const { isLog, lens } = this.scene
+    const { ctx, bbox } = u
+    const px = devicePixelRatio
+    const y = bbox.top - 16 * px
+    ctx.save()
+    ctx.font = `${12 * px}px ${this.paint.sans}`
+    ctx.fillStyle = this.paint.ink
+    ctx.textBaseline = 'middle'
+    ctx.textAlign = 'right'
+    if (isLog) ctx.fillText('log', bbox.left - 8 * px, y)
+    if (lens) ctx.fillText(lensTitle(lens.metric), bbox.left + bbox.width + axisPx * px, y)
     ctx.restore()
   }
 

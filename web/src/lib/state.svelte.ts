@@ -233,6 +233,14 @@ class Store {
     this.change({ stack })
   }
 
+  setLens(lens: Partial<Place['lens']>): void {
+    this.change({ lens: { ...this.place.lens, ...lens } }, 'replace')
+  }
+
+  turnLog(): void {
+    this.change({ isLog: !this.place.isLog }, 'replace')
+  }
+
   turnZone(): void {
     this.change({ logZone: !this.place.logZone }, 'replace')
   }

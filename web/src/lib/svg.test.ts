@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { logStack } from './histogram'
+import type { LensValues } from './lens'
 import { histogramSvg } from './svg'
 
 const drawing = {
@@ -16,6 +18,8 @@ const drawing = {
     [1, 0],
     [4, 2],
   ],
+  isLog: false,
+  lens: null,
   colours: ['rgb(1, 2, 3)', 'rgb(4, 5, 6)'],
   view: { from: 0, to: 120 },
   zone: 0,
@@ -36,4 +40,29 @@ test('heights are to scale', () => {
     Number(m[1]),
   )
   expect(heights[1]).toBeCloseTo(1.5 * (heights[2] ?? 0), 1)
+})
+
+test('a lens is a line with an axis of its own, broken where a bar has no value', () => {
+  const lens: LensValues = {
+    metric: 'p95',
+    name: 'p95 of <took>',
+    unit: 'seconds',
+    values: [0.25, null, 0.5, 0.75],
+    error: 0,
+    precision: null,
+    exact: true,
+  }
+  const bins = { ...drawing.bins, at: [0, 30, 60, 90], seconds: 30, names: [], hits: [] }
+  const svg = histogramSvg({ ...drawing, bins, heights: [], lens })
+  const line = /<path d="(M[^"]*L[^"]*)" fill="none" stroke="black"/.exec(svg)?.[1] ?? ''
+  expect(line.match(/M/g)).toHaveLength(2)
+  expect(line.match(/L/g)).toHaveLength(1)
+  expect(svg).toContain('p95 of &#60;took&#62;, right axis')
+  expect(svg).toContain('>200 ms</text>')
+})
+
+test('a logarithmic axis is named, and has the counts themselves', () => {
+  const svg = histogramSvg({ ...drawing, heights: logStack(drawing.bins), isLog: true })
+  expect(svg).toContain('>log</text>')
+  expect(svg).toMatch(/<text [^>]*>1<\/text>/)
 })

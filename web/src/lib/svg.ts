@@ -1,11 +1,14 @@
 /** The histogram as SVG text: the same bars and ticks as on the screen, without a screen. */
 
-import { binTitle, countTicks, nameOf, short, timeTicks, type Bins, type Span } from './histogram'
+import { binTitle, hitTicks, nameOf, timeTicks, type Bins, type Span } from './histogram'
+import { lensExtent, lensSaid, lensTicks, type LensValues } from './lens'
 
 export interface Drawing {
   title: string
   bins: Bins
   heights: number[][]
+  isLog: boolean
+  lens: LensValues | null
   /** One colour for each part, from the baseline upwards. */
   colours: string[]
   view: Span
@@ -17,6 +20,9 @@ export interface Drawing {
 const width = 1200
 const height = 420
 const plot = { left: 64, right: 1180, top: 60, bottom: 370 }
+/** The room that the axis of a lens takes. */
+const lensAxis = 56
+const rightOf = ({ lens }: Drawing) => plot.right - (lens === null ? 0 : lensAxis)
 
 export const escaped = (text: string) =>
   text
@@ -33,6 +39,7 @@ export function histogramSvg(drawing: Drawing): string {
     ...legend(drawing),
     ...axes(drawing),
     ...bars(drawing),
+    ...line(drawing),
     '</svg>',
     '',
   ].join('\n')
@@ -51,15 +58,17 @@ function legend({ bins, colours }: Drawing): string[] {
 const highest = ({ heights }: Drawing) => Math.max(1, ...(heights[heights.length - 1] ?? []))
 
 function axes(drawing: Drawing): string[] {
-  const { view, zone, ink } = drawing
+  const { view, zone, ink, isLog } = drawing
   const most = highest(drawing)
+  const right = rightOf(drawing)
   const y = (value: number) => plot.bottom - (value / most) * (plot.bottom - plot.top)
-  const x = placed(view)
-  const lines = countTicks(most, plot.bottom - plot.top).map(
-    (value) =>
-      `<path d="M${plot.left} ${round(y(value))}H${plot.right}" stroke="${ink}" stroke-opacity="0.15"/><text x="${plot.left - 8}" y="${round(y(value) + 4)}" text-anchor="end">${short(value)}</text>`,
+  const x = placed(drawing)
+  const lines = hitTicks(most, plot.bottom - plot.top, isLog).map(
+    ({ at, label }) =>
+      `<path d="M${plot.left} ${round(y(at))}H${right}" stroke="${ink}" stroke-opacity="0.15"/><text x="${plot.left - 8}" y="${round(y(at) + 4)}" text-anchor="end">${label}</text>`,
   )
-  const labels = timeTicks(view, plot.right - plot.left, zone).map(
+  if (isLog) lines.push(`<text x="${plot.left - 8}" y="${plot.bottom + 34}" text-anchor="end">log</text>`)
+  const labels = timeTicks(view, right - plot.left, zone).map(
     ({ at, label, above }) =>
       `<text x="${round(x(at))}" y="${plot.bottom + 18}">${label}</text><text x="${round(x(at))}" y="${plot.bottom + 34}" opacity="0.7">${above}</text>`,
   )
@@ -67,13 +76,13 @@ function axes(drawing: Drawing): string[] {
 }
 
 function bars(drawing: Drawing): string[] {
-  const { bins, heights, colours, view, zone } = drawing
+  const { bins, heights, colours, zone, lens } = drawing
   const most = highest(drawing)
-  const x = placed(view)
+  const x = placed(drawing)
   const scale = (plot.bottom - plot.top) / most
   return bins.at.flatMap((at, bin) => {
     const left = Math.max(plot.left, x(at))
-    const right = Math.min(plot.right, x(at + bins.seconds))
+    const right = Math.min(rightOf(drawing), x(at + bins.seconds))
     const parts = heights.flatMap((tops, part) => {
       const below = part === 0 ? 0 : (heights[part - 1]?.[bin] ?? 0)
       const tall = ((tops[bin] ?? 0) - below) * scale
@@ -83,11 +92,37 @@ function bars(drawing: Drawing): string[] {
     })
     return parts.length === 0
       ? []
-      : [`<g><title>${escaped(binTitle(bins, bin, zone))}</title>${parts.join('')}</g>`]
+      : [`<g><title>${escaped(binTitle(bins, bin, zone) + lensSaid(lens, bin))}</title>${parts.join('')}</g>`]
   })
 }
 
-const placed = (view: Span) => (time: number) =>
-  plot.left + ((time - view.from) / (view.to - view.from)) * (plot.right - plot.left)
+/** The lens, with its axis; a bar without a value breaks it. */
+function line(drawing: Drawing): string[] {
+  const { bins, lens, ink, ground, view } = drawing
+  if (lens === null) return []
+  const [least, most] = lensExtent(lens)
+  const x = placed(drawing)
+  const y = (value: number) => plot.bottom - ((value - least) / (most - least)) * (plot.bottom - plot.top)
+  const right = rightOf(drawing)
+  const labels = lensTicks(lens, plot.bottom - plot.top).map(
+    ({ at, label }) => `<text x="${right + 8}" y="${round(y(at) + 4)}">${escaped(label)}</text>`,
+  )
+  const name = `<text x="${plot.right}" y="45" text-anchor="end">— ${escaped(lens.name)}, right axis</text>`
+  const points = lens.values.flatMap((value, bin) => {
+    const at = (bins.at[bin] ?? 0) + bins.seconds / 2
+    if (value === null || at < view.from || at > view.to) return []
+    const isFirst = (lens.values[bin - 1] ?? null) === null
+    return [`${isFirst ? 'M' : 'L'}${round(x(at))} ${round(y(value))}${isFirst ? 'h0.01' : ''}`]
+  })
+  const path = (stroke: string, wide: number) =>
+    `<path d="${points.join('')}" fill="none" stroke="${stroke}" stroke-width="${wide}" stroke-linejoin="round" stroke-linecap="round"/>`
+  return [...labels, name, path(ground, 5), path(ink, 2)]
+}
+
+const placed = (drawing: Drawing) => {
+  const { view } = drawing
+  return (time: number) =>
+    plot.left + ((time - view.from) / (view.to - view.from)) * (rightOf(drawing) - plot.left)
+}
 
 const round = (value: number) => Number(value.toFixed(2))

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { nowhere } from './hash'
-import { command, markdown, quoted, request } from './takeaway'
-import type { View } from './viewapi'
+import type { LensValues } from './lens'
+import { breakdownCsv, breakdownJson, command, lensCsv, markdown, quoted, request } from './takeaway'
+import type { Breakdown, BreakdownValue, View } from './viewapi'
 
 const everything = { from: null, to: null, where: '' }
 
@@ -60,4 +61,83 @@ test('text of the log stays in its cell', () => {
     '',
     'http://127.0.0.1:1/#s=1',
   ])
+})
+
+const value: BreakdownValue = {
+  value: '=cmd|"x"',
+  filter: 'path = "=cmd"',
+  hits: 12,
+  share: 0.5,
+  errors: 3,
+  error_rate: 0.25,
+  refused: null,
+  bytes: '9007199254740993',
+  p50: null,
+  p95: 1.2,
+  p99: null,
+  max: -3,
+  total: '-9007199254740993',
+  clients: null,
+  first: null,
+  last: null,
+  trend: [1, 2],
+}
+const answer: Breakdown = {
+  seconds: 0.01,
+  exact: false,
+  field: 'path',
+  sort: 'hits',
+  rows: 24,
+  distinct: 2,
+  distinct_error: 0,
+  ranked: null,
+  measure: { field: 'request_time', unit: 'seconds' },
+  measure_error: 0.015625,
+  clients_error: 0,
+  has_status: true,
+  has_bytes: true,
+  has_clients: true,
+  from: 1738310400,
+  bucket_seconds: 60,
+  values: [value],
+  others: 12,
+}
+
+test('the table of metrics as CSV has its shown columns, its errors, and no formulas', () => {
+  const shown = ['hits', 'errors', 'p95', 'max', 'bytes', 'total', 'clients', 'trend'] as const
+  expect(breakdownCsv(answer, [...shown]).split('\r\n')).toEqual([
+    'path,share,hits,errors,p95,max,bytes,total,clients,measure,measure_error,clients_error,exact',
+    `"'=cmd|""x""",0.5,12,3,1.2,-3,9007199254740993,-9007199254740993,,request_time,0.015625,0,false`,
+    '',
+  ])
+})
+
+test('as JSON it is the answer, with all that it says of itself', () => {
+  expect(JSON.parse(breakdownJson(answer))).toEqual(answer)
+})
+
+test('the line over the bars as CSV: a row for each bar, empty where it has no value', () => {
+  const lens: LensValues = {
+    metric: 'p95',
+    name: 'p95 of request_time',
+    unit: 'seconds',
+    values: [0.25, null],
+    error: 0.015625,
+    precision: '± 1.6 %',
+    exact: true,
+  }
+  const bins = {
+    seconds: 60,
+    at: [1738310400, 1738310460],
+    names: ['5xx', '2xx'],
+    hits: [
+      [1, 0],
+      [2, 0],
+    ],
+  }
+  expect(lensCsv(lens, bins)).toBe(
+    'time,seconds,hits,p95 of request_time,error,exact\r\n' +
+      '2025-01-31T08:00:00Z,60,3,0.25,0.015625,true\r\n' +
+      '2025-01-31T08:01:00Z,60,0,,0.015625,true\r\n',
+  )
 })

@@ -2,8 +2,10 @@
 
 import { bytes, count, share } from './format'
 import type { Metrics, Tool } from './hash'
-import { moment, type Span } from './histogram'
-import type { Selection, View } from './viewapi'
+import { moment, total, type Bins, type Span } from './histogram'
+import type { LensValues } from './lens'
+import { isSortable } from './metrics'
+import type { Breakdown, Metric, Selection, View } from './viewapi'
 
 /** A word of a shell, whatever is in it. */
 export const quoted = (word: string) =>
@@ -87,4 +89,54 @@ export function markdown(
         ),
     ])
   return [...lines.map((line) => [line]), ...tables, [address]].map((part) => part.join('\n')).join('\n\n')
+}
+
+type CsvCell = string | number | boolean | null
+
+/**
+ * A cell of CSV. A text that a spreadsheet would take for a formula is led by an apostrophe, as in the server's CSV;
+ * digits with a sign are a number that no double is.
+ */
+function csvCell(value: CsvCell): string {
+  if (value === null) return ''
+  if (typeof value !== 'string') return String(value)
+  const isFormula = /^[=+\-@\t\r]/.test(value) && !/^-?(\d+|inf)$/.test(value)
+  const text = isFormula ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+const csv = (rows: CsvCell[][]) => rows.map((row) => `${row.map(csvCell).join(',')}\r\n`).join('')
+
+/** The table of metrics: a row for each value, and how far its numbers can be believed. */
+export function breakdownCsv(answer: Breakdown, shown: Metric[]): string {
+  const metrics = shown.filter(isSortable)
+  const { exact, measure, measure_error, clients_error } = answer
+  const head = [answer.field, 'share', ...metrics, 'measure', 'measure_error', 'clients_error', 'exact']
+  const rows = answer.values.map((row) => [
+    row.value,
+    row.share,
+    ...metrics.map((name) => row[name]),
+    measure?.field ?? null,
+    measure_error,
+    clients_error,
+    exact !== false,
+  ])
+  return csv([head, ...rows])
+}
+
+/** The same as the server answered, with all that it says of its exactness. */
+export const breakdownJson = (answer: Breakdown) => `${JSON.stringify(answer, null, 2)}\n`
+
+/** The lens: a row for each bar, with what it counts. */
+export function lensCsv(lens: LensValues, bins: Bins): string {
+  const head = ['time', 'seconds', 'hits', lens.name, 'error', 'exact']
+  const rows = bins.at.map((at, bin) => [
+    instant(at),
+    bins.seconds,
+    total(bins, bin),
+    lens.values[bin] ?? null,
+    lens.error,
+    lens.exact,
+  ])
+  return csv([head, ...rows])
 }

@@ -268,6 +268,8 @@ export interface Breakdown extends Marked {
   measure: { field: string; unit: string } | null
   /** A part of a quantile; a text where it is no finite number. */
   measure_error: number | string
+  /** A part of a number of clients, two standard deviations; 0 where all are exact. */
+  clients_error: number
   has_status: boolean
   has_bytes: boolean
   has_clients: boolean
@@ -285,6 +287,29 @@ export interface BreakdownQuestion extends Selection {
   show: Metric[]
   measure: string | null
   limit: number
+}
+
+/** Metrics of buckets of time; a list has a number for each, null where it has none. */
+export interface TimeSeries extends Marked {
+  seconds: number
+  /** Of the view. */
+  rows: number
+  measure: { field: string; unit: string } | null
+  /** A part of a quantile; a text where it is no finite number. */
+  measure_error: number | string
+  /** A part of a number of clients, two standard deviations; 0 where all are exact. */
+  clients_error: number
+  /** Start of the first bucket; null where no row has a time. */
+  from: number | null
+  bucket_seconds: number | null
+  buckets: number
+  metrics: Partial<Record<SortMetric, (number | string | null)[]>>
+}
+
+export interface TimeSeriesQuestion extends Selection {
+  show: SortMetric[]
+  measure: string | null
+  bucket_seconds: number
 }
 
 /** A filter or a span of time that a typed text may mean, with its rows. */
@@ -362,6 +387,8 @@ export const viewApi = {
   ) => ask<Rates>(id, 'rates', question, signal),
   breakdown: (id: string, question: BreakdownQuestion, signal: AbortSignal) =>
     ask<Breakdown>(id, 'breakdown', question, signal),
+  timeseries: (id: string, question: TimeSeriesQuestion, signal: AbortSignal) =>
+    ask<TimeSeries>(id, 'timeseries', question, signal),
   /** As another page, so that views and suggestions end only their own kind. */
   suggest: (id: string, question: Selection & { text: string; zone_seconds: number }, signal: AbortSignal) =>
     ask<Suggestions>(id, 'suggest', { ...question, page: `${page}-suggest`, turn: ++turn }, signal),

@@ -37,8 +37,9 @@ pub(crate) struct LogsArgs {
     ///
     /// The page holds its styles and its script, fetches nothing, and shows text of the log as text
     /// only. It appears whole or not at all. An existing file is replaced only with --force.
-    /// Nothing else is printed, unless --json is given. With --findings the page has them.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["explain", "compare", "rates", "by"])]
+    /// Nothing else is printed, unless --json is given. With --findings the page has them, and with
+    /// --by the table of metrics.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["explain", "compare", "rates"])]
     pub(crate) html: Option<PathBuf>,
     /// Template of the page (Jinja's language); its variable `report` is the object that --json
     /// prints

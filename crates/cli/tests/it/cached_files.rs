@@ -95,6 +95,7 @@ impl Opened {
             self.ask("rows", &json!({"where": "status = 304", "from_end": true, "limit": 5})),
             self.ask("rates", &json!({})),
             self.ask("breakdown", &json!({"field": "path", "sort": "clients"})),
+            self.ask("timeseries", &json!({"buckets": 50})),
         ];
         asked.iter_mut().filter(|answer| answer["seconds"].is_number()).for_each(|answer| drop(answer["seconds"].take()));
         // Names of rows are those of one reading.

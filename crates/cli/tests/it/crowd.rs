@@ -59,8 +59,8 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
 }
 
 /// Kinds of questions, of which the first ones are about rows and are asked by POST.
-const KINDS: usize = 11;
-const ABOUT_ROWS: usize = 8;
+const KINDS: usize = 12;
+const ABOUT_ROWS: usize = 9;
 
 /// Question of one client to the session `id`: mostly one with the largest answers.
 fn question(id: &str, number: usize) -> (&'static str, String, String) {
@@ -75,8 +75,9 @@ fn question(id: &str, number: usize) -> (&'static str, String, String) {
         5 => ("breakdown", json!({"where": filter, "field": "path", "limit": 100})),
         6 => ("rows", json!({"where": filter, "limit": 100})),
         7 => ("rows", json!({"where": filter, "limit": 100, "sort": {"field": "path", "descending": true}})),
-        8 => ("export?format=ndjson", Value::Null),
-        9 => ("report.html", Value::Null),
+        8 => ("timeseries", json!({"where": filter, "buckets": 2_000, "measure": "bytes"})),
+        9 => ("export?format=ndjson", Value::Null),
+        10 => ("report.html", Value::Null),
         _ => ("", Value::Null),
     };
     let target = format!("/api/sessions/{id}/{what}");

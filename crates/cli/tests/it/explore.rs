@@ -5,7 +5,7 @@ use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;
 use rorqual_testkit::paths::on_every_path;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -364,6 +364,69 @@ fn metrics_by_a_field_are_those_of_a_count() {
     assert!(first.contains("900") && first.contains('█') && !shown.text().contains("error_rate"), "{}", shown.text());
 }
 
+#[test]
+fn metrics_by_time_are_those_of_a_count() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let document =
+        asked(&["--by", "time", "--top", "40", "--show", "hits,errors,refused,clients", "--where", "status != 304"], &file);
+    let answer = &document["answer"];
+    let from = answer["from"].as_i64().expect("a time");
+    let width = answer["bucket_seconds"].as_i64().expect("a width");
+    let values = answer["values"].as_array().expect("values");
+    assert!(values.len() <= 41 && values.len() > 10, "{}", values.len());
+    let mut counted = vec![(0, 0, 0, BTreeSet::new()); values.len()];
+    for line in lines.iter().filter(|line| line.status != 304) {
+        let sums =
+            &mut counted[usize::try_from((START + line.second - from).div_euclid(width)).expect("it is not before the first")];
+        sums.0 += 1;
+        sums.1 += u64::from(line.status >= 500);
+        sums.2 += u64::from(line.status / 100 == 4);
+        sums.3.insert(&line.client);
+    }
+    for (value, (hits, errors, refused, clients)) in values.iter().zip(&counted) {
+        let found = json!([value["hits"], value["errors"], value["refused"], value["clients"]]);
+        assert_eq!(found, json!([hits, errors, refused, clients.len()]), "{value}");
+    }
+    let first = jiff::Timestamp::from_second(from).expect("a time").to_string();
+    assert_eq!(values[0]["value"], first);
+    let shown = rorqual(&["logs", "--by", "time", "--show", "hits,error_rate", &file]).run().exits(0);
+    assert!(shown.text().contains(" a row") && shown.text().contains("error_rate"), "{}", shown.text());
+}
+
+#[test]
+fn the_page_has_the_metrics_that_are_asked_for() {
+    let (folder, lines) = (TestFolder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let page = folder.text("page.html");
+    let args = ["logs", "--by", "path", "--show", "hits,refused,clients,trend", "--sort", "refused", "--html", &page];
+    let ran = rorqual(&args).arg(&file).run().exits(0);
+    assert_eq!(ran.text(), "", "nothing else is printed");
+    let text = std::fs::read_to_string(&page).expect("the page");
+    let table = text.split_once("Metrics by <bdi>path</bdi>").expect("its heading").1;
+    let table = table.split_once("</section>").expect("its end").0;
+    let first = table.split("<tr>").nth(2).expect("a row");
+    assert!(first.contains("&#x2f;.env") && first.contains(">900<") && first.contains("<path d=\"M"), "{first}");
+    let cells = first.matches("<td data-n=").count();
+    assert_eq!((cells, table.matches("<tr>").count()), (3, 7), "{table}");
+    assert!(table.contains("aria-sort=\"descending\">refused") && !text.contains("<h2 id=\"unusual\">"));
+    // The rest of the page is there, too.
+    assert!(text.contains("id=\"timeline\"") && text.contains("id=\"panel-path\""));
+
+    let page = folder.text("time.html");
+    drop(rorqual(&["logs", "--by", "time", "--show", "hits,errors", "--html", &page]).arg(&file).run().exits(0));
+    let text = std::fs::read_to_string(&page).expect("the page");
+    assert!(text.contains("2025-01-31T03:00:00Z</bdi>"));
+
+    let orders = folder.file("orders.csv", "city,amount\nOslo,5\n<b>,7\nOslo,30\n");
+    let page = folder.text("orders.html");
+    let args = ["logs", "--by", "city", "--measure", "amount", "--show", "hits,max", "--html", &page];
+    drop(rorqual(&args).arg(&orders).run().exits(0));
+    let text = std::fs::read_to_string(&page).expect("the page");
+    let table = text.split_once("Metrics by <bdi>city</bdi>").expect("its heading").1;
+    assert!(table.contains("Oslo</bdi>") && table.contains("&lt;b&gt;") && !table.contains("<b>") && table.contains(">30<"));
+}
+
 /// The parts of an answer that do not depend on the threads. The variation of a value is measured
 /// over runs of rows as threads took them, so the order of several values of the same rows, and
 /// their G, may differ; the rows, and the values that they have, may not.
@@ -436,11 +499,12 @@ fn what_can_not_be_asked_is_told() {
         (&["--rates", "--html", "page.html"], &["--html", "cannot be used with"]),
         (&["--findings", "--rates"], &["cannot be used with"]),
         (&["--findings", "--by", "path"], &["cannot be used with"]),
-        (&["--by", "path", "--html", "page.html"], &["--html", "cannot be used with"]),
         (&["--rates", "--by", "path"], &["--by path: rates are by client or by net"]),
         (&["--show", "hits"], &["--by"]),
         (&["--by", "path", "--show", "hits,p96"], &["'p96'", "p95"]),
         (&["--by", "path", "--sort", "trend"], &["'trend'"]),
+        (&["--by", "time", "--sort", "errors"], &["--sort: buckets of time are in the order of time"]),
+        (&["--by", "time", "--show", "trend"], &["--show and --sort: these rows have no trend"]),
         (&["--by", "clint"], &["--by: there is no field 'clint' with values (did you mean 'client'?)"]),
         (&["--by", "pfad"], &["--by: there is no field 'pfad'", "path"]),
         (&["--by", "path", "--sort", "p95"], &["--show and --sort: these rows have no p95; they have hits, errors"]),

@@ -14,12 +14,13 @@ const MEMORY: u64 = 96 * MIB;
 
 const LOG_BYTES: u64 = 512 * MIB;
 
-const QUESTIONS: [&[&str]; 5] = [
+const QUESTIONS: [&[&str]; 6] = [
     &["--explain", "2025-01-10..2025-01-12"],
     &["--compare", "2025-01-10..2025-01-20", "2025-01-20.."],
     &["--rates", "--limit-per-minute", "30"],
     &["--findings"],
     &["--by", "path", "--sort", "clients"],
+    &["--by", "time", "--top", "1000", "--show", "errors,p95,clients", "--measure", "bytes"],
 ];
 
 /// Log of `bytes`; `line` makes each line from its number.

@@ -447,3 +447,54 @@ fn rows_are_sorted_by_a_column_and_what_has_no_order_is_told() {
         assert!(error["message"].as_str().is_some_and(|message| message.contains(named)), "{error}");
     }
 }
+
+#[test]
+fn a_time_series_has_a_number_for_each_bucket_and_what_it_can_not_have_is_told() {
+    let server = Server::start(&[]);
+    let line = |second: u32, client: &str, status: u16, bytes: &str| {
+        format!("{client} - - [02/Jan/2025:00:00:{second:02} +0000] \"GET / HTTP/1.1\" {status} {bytes} \"-\" \"agent\"\n")
+    };
+    let body = [
+        line(1, "10.0.0.1", 200, "7"),
+        line(4, "10.0.0.2", 500, "9"),
+        line(4, "10.0.0.2", 404, "-"),
+        line(21, "10.0.0.1", 503, "-"),
+    ];
+    let id = session(&server, body.concat().as_bytes());
+    let asked = |body: Value| {
+        let answer = question(&server, &id, "timeseries", &body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    };
+    let all = asked(json!({"bucket_seconds": 10}));
+    let start = 1_735_776_000;
+    let shown = |name: &str| all[name].clone();
+    assert_eq!(json!([shown("from"), shown("bucket_seconds"), shown("buckets"), shown("rows")]), json!([start, 10, 3, 4]));
+    let metrics = json!({
+        "hits": [3, 0, 1], "errors": [1, null, 1], "error_rate": [1.0 / 3.0, null, 1.0], "refused": [1, null, 0], "bytes": [16, null, null],
+        "clients": [2, null, 1], "first": [start + 1, null, start + 21], "last": [start + 4, null, start + 21],
+    });
+    let as_float = |value: &Value| value.as_array().expect("a list").iter().map(Value::as_f64).collect::<Vec<_>>();
+    for (name, expected) in metrics.as_object().expect("lists") {
+        assert_eq!(as_float(&all["metrics"][name]), as_float(expected), "{name}");
+    }
+    assert_eq!(all["metrics"].as_object().expect("lists").len(), 8, "{all}");
+    assert_eq!(json!([all["exact"], all["clients_error"], all["measure"]]), json!([true, 0.0, null]));
+    let errors = asked(json!({"show": ["errors"], "where": "status >= 500", "to": start + 20, "bucket_seconds": 5}));
+    assert_eq!(errors["metrics"], json!({"hits": [1, 0, 0, 0], "errors": [1, null, null, null]}));
+    let sizes = asked(json!({"show": ["p50"], "measure": "bytes", "bucket_seconds": 60}));
+    assert_eq!(sizes["metrics"]["p50"], json!([7.0]), "{sizes}");
+    let empty = asked(json!({"from": 5, "to": 6}));
+    assert_eq!(json!([empty["from"], empty["buckets"], empty["metrics"]["hits"]]), json!([null, 0, []]));
+    for (body, named) in [
+        (json!({"bucket_seconds": 0}), "\"bucket_seconds\": a bucket has at least 1 second"),
+        (json!({"bucket_seconds": 5, "buckets": 5}), "exclude each other"),
+        (json!({"show": ["trend"]}), "these rows have no trend; they have hits, errors"),
+        (json!({"show": ["p95"]}), "no p95"),
+        (json!({"show": ["p96"]}), "'p96'"),
+        (json!({"show": ["p95"], "measure": "agent"}), "'agent' of numbers"),
+    ] {
+        let error = question(&server, &id, "timeseries", &body).refused(400, "bad_request");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(named)), "{error}");
+    }
+}

@@ -118,7 +118,7 @@ impl BreakdownMetric {
         let none = (f64::NEG_INFINITY, 0);
         let Some(unit) = unit.filter(|_| self.is_of_measure()) else {
             return match self {
-                Clients => sums.clients().map_or(none, |clients| (clients as f64, 0)),
+                Clients => sums.clients().map_or(none, |(clients, _)| (clients as f64, 0)),
                 First => sums.times.map_or(none, |(first, _)| (0.0, first)),
                 Last => sums.times.map_or(none, |(_, last)| (0.0, last)),
                 _ => none,
@@ -148,6 +148,12 @@ impl MetricSet {
     #[must_use]
     pub const fn with(self, metric: BreakdownMetric) -> Self {
         Self(self.0 | 1 << metric as u16)
+    }
+
+    /// The same without one.
+    #[must_use]
+    pub const fn without(self, metric: BreakdownMetric) -> Self {
+        Self(self.0 & !(1 << metric as u16))
     }
 
     /// True if it has the metric.

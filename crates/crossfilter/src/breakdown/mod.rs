@@ -1,15 +1,16 @@
-//! Metrics of a field's values: the rows of a view by value, with their errors, durations, sizes,
-//! clients and course over time.
+//! Metrics of a field's values, or of buckets of time: the rows of a view by value, with their
+//! errors, durations, sizes, clients and course over time.
 
 mod metric;
+mod over_time;
 mod question;
 mod ranking;
 mod sums;
 
 pub use metric::{BreakdownMetric, MetricSet};
+pub use over_time::{BucketWidth, OverTimeWanted};
 pub use question::{BreakdownError, BreakdownWanted};
 
-use crate::candidates::CandidateField;
 use crate::columns::CLIENT;
 use crate::counted::CountedViews;
 use crate::page::{OwnValue, finite_or_text};
@@ -18,7 +19,7 @@ use crate::segment::unbiased;
 use crate::store::RowStore;
 use crate::timeline::Axis;
 use crate::view::{PanelWanted, View, ViewError};
-use question::ResolvedBreakdown;
+use question::{ResolvedBreakdown, ResolvedMetrics};
 use ranking::{BreakdownPasses, RankedValues, TREND_BUCKETS_MAX, best};
 use rorqual_accesslog::filter::{Filter, NumberTest};
 use rorqual_accesslog::report::Distinct;
@@ -47,8 +48,8 @@ pub struct Breakdown {
     pub distinct: u64,
     /// Part of it by which it may be wrong, where some values have no place of their own.
     pub distinct_error: f64,
-    /// True if every number is exact but the quantiles, every value was known, and values were
-    /// ranked by exact numbers but for `rank_error`.
+    /// True if every number is exact but the quantiles and, by `clients_error`, the clients, every
+    /// value was known, and values were ranked by exact numbers but for `rank_error`.
     pub exact: bool,
     /// Values that were ranked, those with most rows; `None` where all were.
     pub ranked: Option<u64>,
@@ -62,6 +63,9 @@ pub struct Breakdown {
     /// case.
     #[serde(serialize_with = "finite_or_text")]
     pub measure_error: f64,
+    /// Part by which a number of clients may be wrong, two standard deviations; 0 where all are
+    /// exact.
+    pub clients_error: f64,
     /// True if the rows have statuses.
     pub has_status: bool,
     /// True if the rows have sizes of responses.
@@ -133,6 +137,31 @@ pub struct BreakdownValue {
     pub trend: Option<Vec<u64>>,
 }
 
+impl BreakdownValue {
+    /// A metric as a number; absent where there is none, and the trend, which is many.
+    #[must_use]
+    pub fn number(&self, metric: BreakdownMetric) -> OwnValue {
+        let whole = |number: Option<u64>| number.map_or(OwnValue::Absent, OwnValue::Natural);
+        let float = |number: Option<f64>| number.map_or(OwnValue::Absent, OwnValue::Float);
+        match metric {
+            BreakdownMetric::Hits => OwnValue::Natural(self.hits),
+            BreakdownMetric::Errors => whole(self.errors),
+            BreakdownMetric::ErrorRate => float(self.error_rate),
+            BreakdownMetric::Refused => whole(self.refused),
+            BreakdownMetric::Bytes => whole(self.bytes),
+            BreakdownMetric::P50 => float(self.p50),
+            BreakdownMetric::P95 => float(self.p95),
+            BreakdownMetric::P99 => float(self.p99),
+            BreakdownMetric::Max => self.max.clone().unwrap_or(OwnValue::Absent),
+            BreakdownMetric::Total => float(self.total),
+            BreakdownMetric::Clients => whole(self.clients),
+            BreakdownMetric::First => float(self.first),
+            BreakdownMetric::Last => float(self.last),
+            BreakdownMetric::Trend => OwnValue::Absent,
+        }
+    }
+}
+
 fn finite_or_text_or_null<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) => finite_or_text(number, serializer),
@@ -165,13 +194,13 @@ impl RowStore {
         let asking = ViewQuestion::new(self, view, &View::default(), control)?;
         let axis = snapshot
             .axis(view, question.trend_buckets.min(TREND_BUCKETS_MAX))
-            .filter(|_| question.show.contains(BreakdownMetric::Trend));
+            .filter(|_| question.metrics.show.contains(BreakdownMetric::Trend));
         let passes = BreakdownPasses { asking: &asking, snapshot: &snapshot, question: &question, axis };
         let mut ranked = passes.ranked(&counted, failed.as_deref())?;
-        let mut found = passes.sums(&ranked.codes, question.show)?;
+        let mut found = passes.sums(&ranked.codes, question.metrics.show)?;
         if question.sort.is_quantile() {
             // These are finer than those that the values were ranked by.
-            let unit = question.measure.map(|(_, unit)| unit);
+            let unit = question.metrics.unit();
             let finer = best(&ranked.codes, &found.sums, |sums| question.sort.key(sums, unit));
             found.reorder(&ranked.codes, &finer);
             ranked.codes = finer;
@@ -188,89 +217,113 @@ impl RowStore {
         found: &CountedValues,
         (counted, axis): (&CountedViews, Option<Axis>),
     ) -> Breakdown {
-        let ResolvedBreakdown { field, sort, show, has, asks_all, measure, .. } = question;
-        let schema = self.schema();
+        let ResolvedBreakdown { field, sort, metrics, .. } = question;
         let rows = counted.sums.all.hits;
         let nothing_listed = PanelWanted { search: None, offset: 0, limit: 0 };
         let distinct = match field.column() {
             Some(column) => self.page_of(counted, column, &nothing_listed).distinct,
             None => Distinct { distinct: ranked.distinct, exact: true, error: 0.0 },
         };
-        let unit = measure.map(|(_, unit)| unit);
-        let value = |(code, sums): (&u32, &ValueSums)| self.breakdown_value(field, *code, sums, rows, (*show, unit));
+        let value = |(code, sums): (&u32, &ValueSums)| BreakdownValue {
+            value: self.value_text(field, *code),
+            filter: self.schema().written(&field.test(*code).filter(self)),
+            ..value_of(sums, rows, metrics)
+        };
         let values: Vec<BreakdownValue> = ranked.codes.iter().zip(&found.sums).map(value).collect();
         let listed: u64 = values.iter().map(|value| value.hits).sum();
-        let named = |(column, unit): &(NumberColumn, NumberUnit)| BreakdownMeasure {
-            field: schema.number_name(*column),
-            unit: unit.name(),
-        };
         Breakdown {
-            field: field.name(&schema),
+            field: field.name(&self.schema()),
             sort: *sort,
-            asked: *show,
-            asks_all: *asks_all,
             rows,
             distinct: distinct.distinct,
             distinct_error: distinct.error,
             exact: ranked.unknown == 0 && ranked.exact && found.exact,
             ranked: ranked.only,
             rank_error: ranked.error,
-            measure: measure.as_ref().map(named),
-            measure_error: found.quantile_error(unit),
-            has_status: has.contains(BreakdownMetric::Errors),
-            has_bytes: has.contains(BreakdownMetric::Bytes),
-            has_clients: has.contains(BreakdownMetric::Clients),
+            measure_error: found.quantile_error(metrics.unit()),
+            clients_error: found.clients_error(),
             from: axis.map(|axis| axis.start(0)),
             bucket_seconds: axis.map(|axis| axis.width_seconds),
             buckets: axis.map(|axis| axis.buckets),
             values,
             others: rows.saturating_sub(listed),
+            ..self.empty_breakdown(metrics)
+        }
+    }
+
+    /// An answer about the metrics that are there, without values.
+    fn empty_breakdown(&self, metrics: &ResolvedMetrics) -> Breakdown {
+        let schema = self.schema();
+        let named = |(column, unit): (NumberColumn, NumberUnit)| BreakdownMeasure {
+            field: schema.number_name(column),
+            unit: unit.name(),
+        };
+        Breakdown {
+            field: String::new(),
+            sort: BreakdownMetric::Hits,
+            asked: metrics.show,
+            asks_all: metrics.asks_all,
+            rows: 0,
+            distinct: 0,
+            distinct_error: 0.0,
+            exact: true,
+            ranked: None,
+            rank_error: None,
+            measure: metrics.measure.map(named),
+            measure_error: 0.0,
+            clients_error: 0.0,
+            has_status: metrics.has.contains(BreakdownMetric::Errors),
+            has_bytes: metrics.has.contains(BreakdownMetric::Bytes),
+            has_clients: metrics.has.contains(BreakdownMetric::Clients),
+            from: None,
+            bucket_seconds: None,
+            buckets: None,
+            values: Vec::new(),
+            others: 0,
         }
     }
 
     /// True if texts that the answer tells apart were cut, and may be several.
     fn is_cut(&self, question: &ResolvedBreakdown) -> bool {
         let of_field = question.field.text_source().map(|(index, _)| index);
-        let of_clients = question.show.contains(BreakdownMetric::Clients).then_some(CLIENT);
-        of_field.into_iter().chain(of_clients).any(|index| self.dictionaries[index].lock().has_cut())
+        let is_cut = |index: usize| self.dictionaries[index].lock().has_cut();
+        of_field.is_some_and(is_cut) || self.has_cut_clients(question.metrics.show)
     }
 
-    fn breakdown_value(
-        &self,
-        field: &CandidateField,
-        code: u32,
-        sums: &ValueSums,
-        rows: u64,
-        (show, unit): (MetricSet, Option<NumberUnit>),
-    ) -> BreakdownValue {
-        let shown = |metric: BreakdownMetric| show.contains(metric);
-        let of_status = |metric: BreakdownMetric| shown(metric) && sums.answered > 0;
-        let hits = sums.hits;
-        let quantiles = unit.and_then(|unit| sums.spread.quantiles(unit)).map(|(quantiles, _)| quantiles);
-        let quantile = |metric: BreakdownMetric| quantiles.filter(|_| shown(metric)).map(|all| metric.of_quantiles(&all));
-        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
-        let times = sums.times.map(|(first, last)| (seconds(first), seconds(last)));
-        BreakdownValue {
-            value: self.value_text(field, code),
-            filter: self.schema().written(&field.test(code).filter(self)),
-            hits,
-            share: hits as f64 / rows.max(1) as f64,
-            errors: of_status(BreakdownMetric::Errors).then_some(sums.errors),
-            error_rate: of_status(BreakdownMetric::ErrorRate).then(|| sums.errors as f64 / hits.max(1) as f64),
-            refused: of_status(BreakdownMetric::Refused).then_some(sums.refused),
-            bytes: sums.bytes.filter(|_| shown(BreakdownMetric::Bytes)),
-            p50: quantile(BreakdownMetric::P50),
-            p95: quantile(BreakdownMetric::P95),
-            p99: quantile(BreakdownMetric::P99),
-            max: unit
-                .zip(sums.extent)
-                .filter(|_| shown(BreakdownMetric::Max))
-                .map(|(unit, (_, most))| OwnValue::number(unit, Some(most))),
-            total: unit.zip(sums.extent).filter(|_| shown(BreakdownMetric::Total)).and_then(|(unit, _)| sums.total.value(unit)),
-            clients: sums.clients().filter(|_| shown(BreakdownMetric::Clients)),
-            first: times.filter(|_| shown(BreakdownMetric::First)).map(|(first, _)| first),
-            last: times.filter(|_| shown(BreakdownMetric::Last)).map(|(_, last)| last),
-            trend: (shown(BreakdownMetric::Trend) && !sums.trend.is_empty()).then(|| sums.trend.clone()),
-        }
+    /// True if clients are counted whose texts were cut.
+    fn has_cut_clients(&self, show: MetricSet) -> bool {
+        show.contains(BreakdownMetric::Clients) && self.dictionaries[CLIENT].lock().has_cut()
+    }
+}
+
+/// A value with the metrics that are shown, of so many rows of the view; without its name.
+fn value_of(sums: &ValueSums, rows: u64, metrics: &ResolvedMetrics) -> BreakdownValue {
+    let (show, unit) = (metrics.show, metrics.unit());
+    let shown = |metric: BreakdownMetric| show.contains(metric);
+    let of_status = |metric: BreakdownMetric| shown(metric) && sums.answered > 0;
+    let hits = sums.hits;
+    let quantiles = unit.and_then(|unit| sums.spread.quantiles(unit)).map(|(quantiles, _)| quantiles);
+    let quantile = |metric: BreakdownMetric| quantiles.filter(|_| shown(metric)).map(|all| metric.of_quantiles(&all));
+    let seconds = |time: u64| unbiased(time) as f64 / 1e6;
+    let times = sums.times.map(|(first, last)| (seconds(first), seconds(last)));
+    let most = unit.zip(sums.extent).filter(|_| shown(BreakdownMetric::Max));
+    BreakdownValue {
+        value: String::new(),
+        filter: String::new(),
+        hits,
+        share: hits as f64 / rows.max(1) as f64,
+        errors: of_status(BreakdownMetric::Errors).then_some(sums.errors),
+        error_rate: of_status(BreakdownMetric::ErrorRate).then(|| sums.errors as f64 / hits.max(1) as f64),
+        refused: of_status(BreakdownMetric::Refused).then_some(sums.refused),
+        bytes: sums.bytes.filter(|_| shown(BreakdownMetric::Bytes)),
+        p50: quantile(BreakdownMetric::P50),
+        p95: quantile(BreakdownMetric::P95),
+        p99: quantile(BreakdownMetric::P99),
+        max: most.map(|(unit, (_, most))| OwnValue::number(unit, Some(most))),
+        total: unit.zip(sums.extent).filter(|_| shown(BreakdownMetric::Total)).and_then(|(unit, _)| sums.total.value(unit)),
+        clients: sums.clients().filter(|_| shown(BreakdownMetric::Clients)).map(|(clients, _)| clients),
+        first: times.filter(|_| shown(BreakdownMetric::First)).map(|(first, _)| first),
+        last: times.filter(|_| shown(BreakdownMetric::Last)).map(|(_, last)| last),
+        trend: (shown(BreakdownMetric::Trend) && !sums.trend.is_empty()).then(|| sums.trend.clone()),
     }
 }

@@ -40,6 +40,8 @@ pub enum BreakdownError {
     Measure(String, Vec<String>),
     /// The rows have no such metric; those that they have.
     Metric(BreakdownMetric, MetricSet),
+    /// Buckets of time are in no order but their own.
+    Order(BreakdownMetric),
 }
 
 impl fmt::Display for BreakdownError {
@@ -59,6 +61,7 @@ impl fmt::Display for BreakdownError {
             Self::Metric(metric, has) => {
                 write!(f, "these rows have no {}; they have {}", metric.name(), known(&has.names()))
             }
+            Self::Order(metric) => write!(f, "buckets of time are in the order of time, and in none by {}", metric.name()),
         }
     }
 }
@@ -74,14 +77,47 @@ fn near(name: &str, names: &[String]) -> String {
 pub(super) struct ResolvedBreakdown {
     pub(super) field: CandidateField,
     pub(super) sort: BreakdownMetric,
+    pub(super) metrics: ResolvedMetrics,
+    pub(super) limit: usize,
+    pub(super) trend_buckets: usize,
+}
+
+/// The metrics of a question, with the columns that they are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResolvedMetrics {
     pub(super) show: MetricSet,
     /// Metrics that the rows of the store have.
     pub(super) has: MetricSet,
     pub(super) asks_all: bool,
     /// Numbers that quantiles are of, and their unit.
     pub(super) measure: Option<(NumberColumn, NumberUnit)>,
-    pub(super) limit: usize,
-    pub(super) trend_buckets: usize,
+}
+
+impl ResolvedMetrics {
+    /// Metrics of rows that have these; `all` are the counts of all rows.
+    pub(super) fn new(
+        show: Option<MetricSet>,
+        measure_name: Option<&str>,
+        schema: &Schema,
+        snapshot: &Snapshot,
+        all: &CountedViews,
+    ) -> Result<Self, BreakdownError> {
+        let measure = measure(measure_name, schema, all)?;
+        let has = metrics_of(all, measure.is_some(), snapshot.times().is_some());
+        Ok(Self { show: show.unwrap_or(has), has, asks_all: show.is_none(), measure })
+    }
+
+    /// Refuses metrics that the rows do not have.
+    pub(super) fn checked(self) -> Result<Self, BreakdownError> {
+        match self.show.metrics().find(|metric| !self.has.contains(*metric)) {
+            Some(metric) => Err(BreakdownError::Metric(metric, self.has)),
+            None => Ok(self),
+        }
+    }
+
+    pub(super) fn unit(&self) -> Option<NumberUnit> {
+        self.measure.map(|(_, unit)| unit)
+    }
 }
 
 impl RowStore {
@@ -104,22 +140,15 @@ impl RowStore {
                 columns().map(|column| field_name(column, &schema)).collect(),
             ));
         };
-        let measure = measure(wanted.measure.as_deref(), &schema, all)?;
-        let has = metrics_of(all, measure.is_some(), snapshot.times().is_some());
-        let show = wanted.show.unwrap_or(has).with(wanted.sort);
-        match show.metrics().find(|metric| !has.contains(*metric)) {
-            Some(metric) => Err(BreakdownError::Metric(metric, has)),
-            None => Ok(ResolvedBreakdown {
-                field: self.field(column),
-                sort: wanted.sort,
-                show,
-                has,
-                asks_all: wanted.show.is_none(),
-                measure,
-                limit: wanted.limit.min(BREAKDOWN_VALUES_MAX),
-                trend_buckets: wanted.trend_buckets,
-            }),
-        }
+        let metrics = ResolvedMetrics::new(wanted.show, wanted.measure.as_deref(), &schema, snapshot, all)?;
+        let metrics = ResolvedMetrics { show: metrics.show.with(wanted.sort), ..metrics }.checked()?;
+        Ok(ResolvedBreakdown {
+            field: self.field(column),
+            sort: wanted.sort,
+            metrics,
+            limit: wanted.limit.min(BREAKDOWN_VALUES_MAX),
+            trend_buckets: wanted.trend_buckets,
+        })
     }
 }
 

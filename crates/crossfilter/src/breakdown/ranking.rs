@@ -2,7 +2,7 @@
 
 use super::metric::{BreakdownMetric, MetricSet};
 use super::question::ResolvedBreakdown;
-use super::sums::{CountedValues, SumsSettings, ValueSums, count};
+use super::sums::{CountedValues, RowGroups, SumsSettings, ValueSums, count};
 use crate::candidates::CandidateField;
 use crate::columns::{CLIENT, STATUS, number_source};
 use crate::counted::CountedViews;
@@ -78,19 +78,19 @@ impl BreakdownPasses<'_> {
     /// Sums of values, of these metrics.
     pub(super) fn sums(&self, codes: &[u32], metrics: MetricSet) -> Result<CountedValues, ViewError> {
         let settings = self.settings(codes.len(), metrics);
-        count(self.asking, self.snapshot, &self.question.field, codes, &settings)
+        count(self.asking, self.snapshot, &RowGroups::of_values(&self.question.field, codes), &settings)
     }
 
     /// The values that come first.
     pub(super) fn ranked(&self, counted: &CountedViews, failed: Option<&CountedViews>) -> Result<RankedValues, ViewError> {
-        let ResolvedBreakdown { field, sort, limit, measure, .. } = self.question;
+        let ResolvedBreakdown { field, sort, limit, metrics, .. } = self.question;
         let most = if sort.is_counted() { *limit } else { self.ranked_max().max(*limit) };
         let mut ranked = self.asking.store.by_counts(field, counted, failed, *sort, most);
         if sort.is_counted() {
             return Ok(ranked);
         }
         ranked.only = (ranked.distinct > ranked.codes.len() as u64).then_some(ranked.codes.len() as u64);
-        let unit = measure.map(|(_, unit)| unit);
+        let unit = metrics.unit();
         // Quantiles of many values are rough: the best are told apart once more.
         let twice = [RANKED_TWICE * *limit, *limit];
         let rounds = if sort.is_quantile() { &twice[..] } else { &twice[1..] };
@@ -129,7 +129,7 @@ impl BreakdownPasses<'_> {
         let words = store.client_words();
         let has_room = values * words * size_of::<u64>() <= store.breakdown_bytes() / CLIENTS_PART;
         let spread_bytes = store.breakdown_bytes() / SPREADS_PART / values.max(1);
-        let measure = self.question.measure.filter(|_| has(BreakdownMetric::is_of_measure));
+        let measure = self.question.metrics.measure.filter(|_| has(BreakdownMetric::is_of_measure));
         SumsSettings {
             statuses: has(|metric| metric.statuses().is_some()),
             bytes: wants(BreakdownMetric::Bytes),
@@ -138,6 +138,7 @@ impl BreakdownPasses<'_> {
             times: wants(BreakdownMetric::First) || wants(BreakdownMetric::Last),
             axis: self.axis.filter(|_| wants(BreakdownMetric::Trend)),
             client_words: words * usize::from(wants(BreakdownMetric::Clients) && has_room),
+            clients_hashed: false,
             clients_missing: wants(BreakdownMetric::Clients) && !has_room,
             buckets_max: (spread_bytes / BUCKET_BYTES).clamp(BUCKETS_MIN, BUCKETS_MAX),
         }
@@ -193,12 +194,12 @@ impl RowStore {
 
     /// Memory of the sums of a question; they take that of rates, which are not asked at the same
     /// time.
-    fn breakdown_bytes(&self) -> usize {
+    pub(super) fn breakdown_bytes(&self) -> usize {
         self.rates_bytes().max(RATES_BYTES_MIN) as usize
     }
 
     /// Words of a set of all clients.
-    fn client_words(&self) -> usize {
+    pub(super) fn client_words(&self) -> usize {
         self.codes_of(CLIENT).div_ceil(64)
     }
 }

@@ -1,4 +1,4 @@
-//! One pass over the rows of a view, with sums for each of some values.
+//! One pass over the rows of a view, with sums for each of some values or buckets of time.
 
 use crate::candidates::CandidateField;
 use crate::codes::{ColumnCode, with_codes};
@@ -7,11 +7,13 @@ use crate::dictionary::OTHERS;
 use crate::number_spread::NumberSpread;
 use crate::numbers::CodedNumbers;
 use crate::question::ViewQuestion;
-use crate::segment::Segment;
+use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
-use crate::timeline::{Axis, BucketRun, each_stretch};
+use crate::timeline::{Axis, BucketRun, NO_BUCKET, each_stretch};
 use crate::view::ViewError;
+use foldhash::fast::FixedState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, integer_of};
+use std::hash::BuildHasher;
 use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -33,6 +35,8 @@ pub(super) struct SumsSettings {
     pub(super) axis: Option<Axis>,
     /// Words of a set of clients; 0 where they are not counted.
     pub(super) client_words: usize,
+    /// True if these are too few for a bit of each client, whose number is estimated then.
+    pub(super) clients_hashed: bool,
     /// True if there is no memory for clients, which are wanted.
     pub(super) clients_missing: bool,
     /// Buckets of a value's numbers at most.
@@ -58,8 +62,7 @@ pub(super) struct ValueSums {
     pub(super) times: Option<(u64, u64)>,
     /// Rows by bucket.
     pub(super) trend: Vec<u64>,
-    /// Set of client codes.
-    clients: Vec<u64>,
+    clients: ClientSet,
     /// True if a row has a client without a code.
     has_unknown_client: bool,
 }
@@ -114,7 +117,7 @@ impl NumberTotal {
 
 /// Sums of all values that were asked for.
 pub(super) struct CountedValues {
-    /// In the order of the codes.
+    /// In the order of the codes, or of time.
     pub(super) sums: Vec<ValueSums>,
     /// True if no client is missing.
     pub(super) exact: bool,
@@ -125,6 +128,11 @@ impl CountedValues {
     pub(super) fn quantile_error(&self, unit: Option<NumberUnit>) -> f64 {
         let errors = self.sums.iter().filter_map(|sums| sums.spread.quantiles(unit?)).map(|(_, error)| error);
         errors.fold(0.0, f64::max)
+    }
+
+    /// Part of a number of clients by which one of these may be wrong.
+    pub(super) fn clients_error(&self) -> f64 {
+        self.sums.iter().filter_map(ValueSums::clients).map(|(_, error)| error).fold(0.0, f64::max)
     }
 
     /// Puts the sums, which are in the order of the first codes, into that of the others.
@@ -150,33 +158,59 @@ struct RowBuffers {
 /// A row of no value that is counted.
 const NO_VALUE: u32 = u32::MAX;
 
-/// Sums of the values with these codes, over the rows asked about. Threads share the sums of a
-/// value, so that their number shows in no answer, and takes no memory.
+/// Rows that are summed together.
+pub(super) enum RowGroups<'a> {
+    /// Rows of each of some values: their codes in ascending order, each with its place.
+    Values { field: &'a CandidateField, slots: Vec<(u32, u32)> },
+    /// Rows of each of some buckets of time.
+    Buckets { axis: Axis, range: Range<usize> },
+}
+
+impl<'a> RowGroups<'a> {
+    /// The rows of the values with these codes.
+    pub(super) fn of_values(field: &'a CandidateField, codes: &[u32]) -> Self {
+        let mut slots: Vec<(u32, u32)> = codes.iter().copied().zip(0..).collect();
+        slots.sort_unstable();
+        Self::Values { field, slots }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Values { slots, .. } => slots.len(),
+            Self::Buckets { range, .. } => range.len(),
+        }
+    }
+
+    /// False if none of the segment's rows is in a group, as its times tell.
+    fn may_have(&self, segment: &Segment) -> bool {
+        let Self::Buckets { axis, range } = self else { return true };
+        let bucket = |time: u64| axis.bucket(unbiased(time).div_euclid(1_000_000));
+        let (start, end) = (range.start.cast_signed() as i64, range.end.cast_signed() as i64);
+        segment.times.is_some_and(|(first, last)| bucket(first) < end && bucket(last) >= start)
+    }
+}
+
+/// Sums of these groups, over the rows asked about. Threads share the sums of a group, so that
+/// their number shows in no answer, and takes no memory.
 pub(super) fn count(
     question: &ViewQuestion<'_>,
     snapshot: &Snapshot,
-    field: &CandidateField,
-    codes: &[u32],
+    groups: &RowGroups<'_>,
     settings: &SumsSettings,
 ) -> Result<CountedValues, ViewError> {
     let store = question.store;
-    let mut slots: Vec<(u32, u32)> = codes.iter().copied().zip(0..).collect();
-    slots.sort_unstable();
-    let slot = |global: u32| {
-        let found = slots.binary_search_by_key(&field.value(global), |(code, _)| *code);
-        found.map_or(NO_VALUE, |at| slots[at].1)
-    };
     let groups_start = if settings.client_words > 0 { store.dictionaries[CLIENT].lock().groups_start() } else { 0 };
-    let empty = || Mutex::new(ValueSums { clients: vec![0; settings.client_words], ..ValueSums::default() });
-    let sums: Vec<Mutex<ValueSums>> = codes.iter().map(|_| empty()).collect();
+    let clients = || ClientSet { words: vec![0; settings.client_words], is_hashed: settings.clients_hashed };
+    let empty = || Mutex::new(ValueSums { clients: clients(), ..ValueSums::default() });
+    let sums: Vec<Mutex<ValueSums>> = (0..groups.len()).map(|_| empty()).collect();
     question.pass(
-        snapshot.segments.iter().enumerate(),
+        snapshot.segments.iter().enumerate().filter(|(_, segment)| groups.may_have(segment)),
         RowBuffers::default,
-        |asked| !codes.is_empty() && !asked.inside.is_none(),
+        |asked| groups.len() > 0 && !asked.inside.is_none(),
         |buffers, segment, asked| {
             buffers.rows.clear();
             asked.inside.list(&mut buffers.rows);
-            if buffers.group(store, segment, field, (codes.len(), &slot))? {
+            if buffers.group(store, segment, groups)? {
                 buffers.add(store, segment, settings, (&sums, groups_start))?;
             }
             Ok(())
@@ -189,38 +223,66 @@ pub(super) fn count(
 }
 
 impl RowBuffers {
-    /// Lists the rows of each value; false where there are none.
-    fn group(
+    /// Lists the rows of each group; false where there are none.
+    fn group(&mut self, store: &RowStore, segment: &Segment, groups: &RowGroups<'_>) -> io::Result<bool> {
+        match groups {
+            RowGroups::Values { field, slots } => self.find_values(store, segment, field, slots)?,
+            RowGroups::Buckets { axis, range } => self.find_buckets(store, segment, axis, range)?,
+        }
+        let Self { rows, by_value, starts, slots, .. } = self;
+        let has_group = |slot: &u32| *slot != NO_VALUE;
+        starts.clear();
+        starts.resize(groups.len() + 1, 0);
+        slots.iter().copied().filter(has_group).for_each(|slot| starts[slot as usize + 1] += 1);
+        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+        by_value.clear();
+        by_value.resize(starts[groups.len()], 0);
+        let mut next = starts.clone();
+        for (row, slot) in rows.iter().zip(slots.iter()).filter(|(_, slot)| has_group(slot)) {
+            by_value[next[*slot as usize]] = *row;
+            next[*slot as usize] += 1;
+        }
+        Ok(!by_value.is_empty())
+    }
+
+    /// The place of each row's value.
+    fn find_values(
         &mut self,
         store: &RowStore,
         segment: &Segment,
         field: &CandidateField,
-        (values, slot): (usize, &impl Fn(u32) -> u32),
-    ) -> io::Result<bool> {
+        places: &[(u32, u32)],
+    ) -> io::Result<()> {
         let column = store.coded(segment, field.index)?;
-        let local: Vec<u32> = column.globals.iter().map(|global| slot(*global)).collect();
-        if local.iter().all(|slot| *slot == NO_VALUE) {
-            return Ok(false);
-        }
-        let Self { rows, by_value, starts, slots, .. } = self;
+        let slot = |global: &u32| {
+            let found = places.binary_search_by_key(&field.value(*global), |(code, _)| *code);
+            found.map_or(NO_VALUE, |at| places[at].1)
+        };
+        let local: Vec<u32> = column.globals.iter().map(slot).collect();
+        let Self { rows, slots, .. } = self;
         slots.clear();
+        if local.iter().all(|slot| *slot == NO_VALUE) {
+            return Ok(());
+        }
         with_codes!(
             &column.codes,
             constant => slots.resize(rows.len(), local[constant.index()]),
             codes => slots.extend(rows.iter().map(|row| local[codes[usize::from(*row)].index()]))
         );
-        starts.clear();
-        starts.resize(values + 1, 0);
-        slots.iter().filter(|slot| **slot != NO_VALUE).for_each(|slot| starts[*slot as usize + 1] += 1);
-        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-        by_value.clear();
-        by_value.resize(starts[values], 0);
-        let mut next = starts.clone();
-        for (row, slot) in rows.iter().zip(slots.iter()).filter(|(_, slot)| **slot != NO_VALUE) {
-            by_value[next[*slot as usize]] = *row;
-            next[*slot as usize] += 1;
+        Ok(())
+    }
+
+    /// The place of each row's bucket of time.
+    fn find_buckets(&mut self, store: &RowStore, segment: &Segment, axis: &Axis, range: &Range<usize>) -> io::Result<()> {
+        let times = segment.numbers(TIME, store.spill.as_ref())?;
+        let Self { rows, slots, runs, .. } = self;
+        axis.place(&times, rows, runs);
+        slots.clear();
+        for run in runs {
+            let is_in = run.bucket != NO_BUCKET && range.contains(&(run.bucket as usize));
+            slots.resize(run.end, if is_in { run.bucket - range.start as u32 } else { NO_VALUE });
         }
-        Ok(!by_value.is_empty())
+        Ok(())
     }
 
     /// Values with rows in the segment, each with these.
@@ -280,10 +342,11 @@ fn widened(range: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64,
 }
 
 impl ValueSums {
-    /// Number of client addresses; `None` where they were not counted, or not all are known.
-    pub(super) fn clients(&self) -> Option<u64> {
-        let is_counted = !self.clients.is_empty() && !self.has_unknown_client;
-        is_counted.then(|| self.clients.iter().map(|word| u64::from(word.count_ones())).sum())
+    /// Number of client addresses, and the part by which it may be wrong; `None` where they were
+    /// not counted, or not all are known.
+    pub(super) fn clients(&self) -> Option<(u64, f64)> {
+        let (clients, error) = self.clients.count().filter(|_| !self.has_unknown_client)?;
+        Some((clients.min(self.hits), error))
     }
 
     fn add_status(&mut self, status: u32) {
@@ -312,13 +375,51 @@ impl ValueSums {
     }
 
     fn add_client(&mut self, client: u32, groups_start: u32) {
-        let (word, bit) = (client as usize / 64, 1 << (client % 64));
-        match self.clients.get_mut(word) {
-            Some(word) if client > OTHERS && client < groups_start => *word |= bit,
-            // A row without a client has none.
-            _ if client < OTHERS => {}
-            _ => self.has_unknown_client = true,
+        if client > OTHERS && client < groups_start {
+            self.has_unknown_client |= !self.clients.add(client);
+        } else if client >= OTHERS {
+            self.has_unknown_client = true;
         }
+    }
+}
+
+/// Set of client codes: a bit of each, or of the clients that share it.
+#[derive(Debug, Default)]
+struct ClientSet {
+    words: Vec<u64>,
+    is_hashed: bool,
+}
+
+/// The same for all processes.
+const CLIENT_HASH: FixedState = FixedState::with_seed(0);
+
+impl ClientSet {
+    fn bits(&self) -> u64 {
+        64 * self.words.len() as u64
+    }
+
+    /// False if there is no bit for the client.
+    fn add(&mut self, client: u32) -> bool {
+        let hashed = || ((u128::from(CLIENT_HASH.hash_one(client)) * u128::from(self.bits())) >> 64) as usize;
+        let bit = if self.is_hashed { hashed() } else { client as usize };
+        let word = self.words.get_mut(bit / 64);
+        word.map(|word| *word |= 1 << (bit % 64)).is_some()
+    }
+
+    /// Number of clients, and the part by which it may be wrong, two standard deviations; `None`
+    /// where there is no set, or all bits are taken.
+    ///
+    /// Of shared bits it is an estimate from those that nobody took (Whang, Vander-Zanden and
+    /// Taylor, "A Linear-Time Probabilistic Counting Algorithm", 1990).
+    fn count(&self) -> Option<(u64, f64)> {
+        let taken: u64 = self.words.iter().map(|word| u64::from(word.count_ones())).sum();
+        if !self.is_hashed || taken == 0 {
+            return (!self.words.is_empty()).then_some((taken, 0.0));
+        }
+        let bits = self.bits() as f64;
+        let load = -((bits - taken as f64) / bits).ln();
+        let deviation = (load.exp() - load - 1.0).max(0.0).sqrt() / (load * bits.sqrt());
+        load.is_finite().then(|| ((load * bits).round() as u64, 2.0 * deviation))
     }
 }
 
@@ -331,6 +432,28 @@ mod tests {
         let mut total = NumberTotal::default();
         numbers.iter().for_each(|number| total.add(NumberUnit::Float, float_step(*number)));
         total.value(NumberUnit::Float)
+    }
+
+    #[test]
+    fn clients_that_share_bits_are_estimated_within_the_error() {
+        let mut beyond = 0;
+        for clients in [1, 50, 1_000, 20_000, 60_000] {
+            let mut set = ClientSet { words: vec![0; 160], is_hashed: true };
+            assert!((0..clients).all(|client| set.add(client * 7 + 3)));
+            let (found, error) = set.count().expect("not all bits are taken");
+            let is_beside = (found as f64 - f64::from(clients)).abs() > error * f64::from(clients) + 0.5;
+            beyond += u64::from(is_beside);
+            assert!(error < 0.25, "{found} of {clients} within {error}");
+        }
+        // Two standard deviations are one in twenty.
+        assert!(beyond <= 1, "{beyond} of 5 are beyond the error");
+        let mut full = ClientSet { words: vec![0; 1], is_hashed: true };
+        (0..5_000).for_each(|client| assert!(full.add(client)));
+        assert_eq!(full.count(), None);
+        let mut exact = ClientSet { words: vec![0; 2], is_hashed: false };
+        assert!([3, 90, 90].into_iter().all(|client| exact.add(client)));
+        assert!(!exact.add(128));
+        assert_eq!(exact.count(), Some((2, 0.0)));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::log::{Plain, Random, Setup, State, text_of};
 use crate::naive::value;
 use rorqual_crossfilter::{
-    Breakdown, BreakdownError, BreakdownMetric, BreakdownValue, BreakdownWanted, MetricSet, OwnValue, RowStore, View, ViewError,
+    Breakdown, BreakdownError, BreakdownMetric, BreakdownValue, BreakdownWanted, BucketWidth, MetricSet, OverTimeWanted,
+    OwnValue, RowStore, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,14 +56,7 @@ fn by_hand(rows: &[&Plain], field: &str) -> BTreeMap<String, ByHand> {
         if value.is_empty() {
             continue;
         }
-        let sums = found.entry(value).or_default();
-        sums.hits += 1;
-        sums.errors += u64::from(row.status >= 500);
-        sums.refused += u64::from((400..500).contains(&row.status));
-        sums.bytes = sums.bytes.map_or(row.size(), |bytes| Some(bytes + row.size().unwrap_or(0)));
-        sums.times_us.extend(row.request_time_us);
-        sums.clients.extend(Some(row.client.clone()).filter(|client| !client.is_empty()));
-        sums.seconds.push(row.unix());
+        found.entry(value).or_default().add(row);
     }
     found.values_mut().for_each(|sums| sums.times_us.sort_unstable());
     found
@@ -73,6 +67,19 @@ fn of_field(row: &Plain, field: &str) -> String {
 }
 
 impl ByHand {
+    fn add(&mut self, row: &Plain) {
+        self.hits += 1;
+        if row.rejected() {
+            return;
+        }
+        self.errors += u64::from(row.status >= 500);
+        self.refused += u64::from((400..500).contains(&row.status));
+        self.bytes = self.bytes.map_or(row.size(), |bytes| Some(bytes + row.size().unwrap_or(0)));
+        self.times_us.extend(row.request_time_us);
+        self.clients.extend(Some(row.client.clone()).filter(|client| !client.is_empty()));
+        self.seconds.push(row.unix());
+    }
+
     fn quantile(&self, percent: usize) -> Option<f64> {
         let rank = (self.times_us.len() * percent).div_ceil(100);
         Some(*self.times_us.get(rank.checked_sub(1)?)? as f64 / 1e6)
@@ -133,6 +140,19 @@ fn is_quantile(metric: BreakdownMetric) -> bool {
     matches!(metric, BreakdownMetric::P50 | BreakdownMetric::P95 | BreakdownMetric::P99)
 }
 
+/// A metric is as it is by hand, but for the error that the answer tells.
+fn is_near(breakdown: &Breakdown, metric: BreakdownMetric, found: Option<f64>, expected: Option<f64>) -> bool {
+    let error = match metric {
+        _ if is_quantile(metric) => breakdown.measure_error,
+        BreakdownMetric::Clients => breakdown.clients_error,
+        _ => 1e-12,
+    };
+    match (found, expected) {
+        (Some(found), Some(expected)) => (found - expected).abs() <= error * expected.abs() + 1e-9,
+        (found, expected) => found == expected,
+    }
+}
+
 /// Every value has the metrics that it has by hand.
 fn check_values(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>) {
     assert_eq!((breakdown.distinct, breakdown.distinct_error), (hand.len() as u64, 0.0));
@@ -141,12 +161,12 @@ fn check_values(breakdown: &Breakdown, hand: &BTreeMap<String, ByHand>) {
         let by_hand = &hand[&value.value];
         for metric in BreakdownMetric::ALL.into_iter().filter(|metric| *metric != BreakdownMetric::Trend) {
             let (found, expected) = (number_of(value, metric), by_hand.number(metric));
-            let error = if is_quantile(metric) { breakdown.measure_error } else { 1e-12 };
-            let is_near = match (found, expected) {
-                (Some(found), Some(expected)) => (found - expected).abs() <= error * expected.abs() + 1e-9,
-                (found, expected) => found == expected,
-            };
-            assert!(is_near, "{} of {}: {found:?}, by hand {expected:?}", metric.name(), value.value);
+            assert!(
+                is_near(breakdown, metric, found, expected),
+                "{} of {}: {found:?}, by hand {expected:?}",
+                metric.name(),
+                value.value
+            );
         }
         let (from, width) = breakdown.from.zip(breakdown.bucket_seconds).expect("rows have times");
         let mut trend = vec![0; breakdown.buckets.expect("rows have times")];
@@ -291,4 +311,163 @@ fn clients_without_a_place_are_not_counted_as_if_they_had_one() {
     for value in &breakdown.values {
         assert_eq!((value.clients, value.hits), (None, hand[&value.value].hits), "{value:?}");
     }
+}
+
+fn over_time(store: &RowStore, view: &View, width: BucketWidth, show: Option<&[BreakdownMetric]>) -> Breakdown {
+    let show = show.map(|metrics| metrics.iter().copied().collect::<MetricSet>());
+    let wanted = OverTimeWanted { width, show, measure: None };
+    store.over_time(view, &wanted, &Control::default()).unwrap_or_else(|error| panic!("{wanted:?}: {error}"))
+}
+
+/// The rows with a time by the start of their bucket.
+fn by_bucket(rows: &[&Plain], width: i64) -> BTreeMap<i64, ByHand> {
+    let mut found: BTreeMap<i64, ByHand> = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.rejected()) {
+        found.entry(row.unix().div_euclid(width) * width).or_default().add(row);
+    }
+    found.values_mut().for_each(|sums| sums.times_us.sort_unstable());
+    found
+}
+
+/// Every bucket has the metrics that it has by hand, and one without rows has none.
+fn check_buckets(breakdown: &Breakdown, rows: &[&Plain]) {
+    let timed = rows.iter().filter(|row| !row.rejected()).count() as u64;
+    assert_eq!((breakdown.rows, breakdown.others), (rows.len() as u64, rows.len() as u64 - timed));
+    let Some((from, width)) = breakdown.from.zip(breakdown.bucket_seconds) else {
+        return assert_eq!((breakdown.values.len(), timed), (0, 0));
+    };
+    let hand = by_bucket(rows, width);
+    assert_eq!(breakdown.distinct, hand.len() as u64);
+    assert_eq!(breakdown.buckets, Some(breakdown.values.len()));
+    let shown = BreakdownMetric::ALL.into_iter().filter(|metric| breakdown.asked.contains(*metric));
+    let shown: Vec<BreakdownMetric> = shown.collect();
+    for (bucket, value) in (0..).zip(&breakdown.values) {
+        let by_hand = hand.get(&(from + bucket * width));
+        for metric in &shown {
+            let found = number_of(value, *metric);
+            let expected = by_hand.and_then(|by_hand| by_hand.number(*metric));
+            let expected = if *metric == BreakdownMetric::Hits { expected.or(Some(0.0)) } else { expected };
+            assert!(
+                is_near(breakdown, *metric, found, expected),
+                "{} of {}: {found:?}, by hand {expected:?}",
+                metric.name(),
+                value.value
+            );
+        }
+    }
+    assert_eq!(breakdown.values.iter().map(|value| value.hits).sum::<u64>(), timed);
+}
+
+#[test]
+fn metrics_over_time_are_those_of_a_count() {
+    let rows = rows();
+    let text = text_of(&rows);
+    let setups = [
+        Setup { segment_rows: 1_000, ..Setup::default() },
+        Setup { threads: 2, segment_rows: 700, ..Setup::default() },
+        Setup { threads: 2, segment_rows: 700, memory_bytes: 4 << 20, spill_bytes: Some(1 << 30) },
+    ];
+    let start = rows[0].unix();
+    let spans = [None, Some((start + 20_000, start + 47_123)), Some((start - 100, start + 1)), Some((start - 100, start - 50))];
+    for setup in setups {
+        let store = setup.record(text.clone());
+        for filter in ["", "status = 500", "path = /nowhere"] {
+            for span in spans {
+                let us = |seconds: i64| seconds * 1_000_000;
+                let filter_of = store.schema().filter(filter).expect("a filter");
+                let view = View { from_us: span.map(|span| us(span.0)), to_us: span.map(|span| us(span.1)), filter: filter_of };
+                let is_meant = |row: &&Plain| {
+                    let is_in = span.is_none_or(|(from, to)| !row.rejected() && (from..to).contains(&row.unix()));
+                    is_in && (filter.is_empty() || filter == "status = 500" && !row.rejected() && row.status == 500)
+                };
+                let meant: Vec<&Plain> = rows.iter().filter(is_meant).collect();
+                for width in
+                    [BucketWidth::Most(50), BucketWidth::Most(2_000), BucketWidth::Seconds(3_600), BucketWidth::Seconds(70)]
+                {
+                    let breakdown = over_time(&store, &view, width, None);
+                    assert!(breakdown.exact && breakdown.measure_error < 0.13, "{width:?}: {}", breakdown.measure_error);
+                    check_buckets(&breakdown, &meant);
+                    if let (BucketWidth::Seconds(seconds), Some(found)) = (width, breakdown.bucket_seconds) {
+                        assert_eq!(found, seconds, "{width:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn buckets_of_time_are_those_of_the_histogram() {
+    let store = Setup { segment_rows: 1_000, ..Setup::default() }.record(text_of(&rows()));
+    for buckets in [1, 24, 400, 2_000] {
+        let parts = ViewParts { buckets, ..ViewParts::default() };
+        let viewed = store.view(&View::default(), &parts, &Control::default()).expect("nobody cancels");
+        let histogram = viewed.histogram.expect("rows have times");
+        let breakdown = over_time(&store, &View::default(), BucketWidth::Most(buckets), Some(&[BreakdownMetric::Errors]));
+        let (from, width) = (breakdown.from.expect("times"), breakdown.bucket_seconds.expect("times"));
+        assert_eq!(width, histogram.bucket_seconds);
+        let starts = (0..).zip(&breakdown.values).filter(|(_, value)| value.hits > 0).map(|(bucket, _)| from + bucket * width);
+        assert_eq!(starts.collect::<Vec<_>>(), histogram.at);
+        let hits = (0..histogram.at.len()).map(|bucket| histogram.series.iter().map(|series| series.hits[bucket]).sum());
+        assert_eq!(
+            breakdown.values.iter().map(|value| value.hits).filter(|hits| *hits > 0).collect::<Vec<u64>>(),
+            hits.collect::<Vec<u64>>()
+        );
+    }
+    // More buckets than an answer has are joined.
+    let seconds = over_time(&store, &View::default(), BucketWidth::Seconds(1), None);
+    assert!(seconds.bucket_seconds.is_some_and(|width| width.count_ones() == 1 && width > 1), "{:?}", seconds.bucket_seconds);
+    assert!(seconds.values.len() <= 2_001 && seconds.values.len() > 1_000, "{}", seconds.values.len());
+}
+
+#[test]
+fn many_clients_over_time_are_estimated_within_the_error_that_is_told() {
+    let mut rows = wide_rows();
+    rows.iter_mut()
+        .enumerate()
+        .for_each(|(index, row)| row.client = format!("10.{}.{}.{}", index % 4, index / 4 % 250, index / 1_000));
+    let meant: Vec<&Plain> = rows.iter().collect();
+    let mut answers = Vec::new();
+    for threads in [1, 3] {
+        let store = Setup { threads, segment_rows: 1_000, ..Setup::default() }.record(text_of(&rows));
+        let exact = over_time(&store, &View::default(), BucketWidth::Most(60), Some(&[BreakdownMetric::Clients]));
+        assert_eq!(exact.clients_error, 0.0, "there is a bit for each client of 60 buckets");
+        check_buckets(&exact, &meant);
+        let rough = over_time(&store, &View::default(), BucketWidth::Most(2_000), None);
+        assert!(rough.exact && rough.clients_error > 0.0 && rough.clients_error < 0.5, "{}", rough.clients_error);
+        // The error is two standard deviations: one in twenty buckets may be beside it.
+        let hand = by_bucket(&meant, rough.bucket_seconds.expect("times"));
+        let counted = hand.values().map(|by_hand| by_hand.clients.len() as f64);
+        let found = rough.values.iter().filter_map(|value| value.clients);
+        let beside =
+            found.zip(counted).filter(|(found, counted)| (*found as f64 - counted).abs() > rough.clients_error * counted + 0.5);
+        assert!(beside.count() <= hand.len() / 20, "too many buckets are beside the error {}", rough.clients_error);
+        answers.push(rough.values);
+    }
+    assert_eq!(answers[0], answers[1], "the number of threads does not show");
+}
+
+#[test]
+fn dropped_rows_mark_metrics_over_time() {
+    let store = Setup { memory_bytes: 1 << 20, segment_rows: 1_000, ..Setup::default() }.record(text_of(&wide_rows()));
+    assert!(store.rows_dropped() > 0);
+    assert!(!over_time(&store, &View::default(), BucketWidth::Most(50), None).exact);
+}
+
+#[test]
+fn metrics_that_buckets_can_not_have_are_refused() {
+    let store = Setup::default().record(text_of(&rows()));
+    let asked = |show: &[BreakdownMetric], measure: Option<&str>| {
+        let show = Some(show.iter().copied().collect());
+        let wanted = OverTimeWanted { width: BucketWidth::Most(10), show, measure: measure.map(str::to_owned) };
+        store.over_time(&View::default(), &wanted, &Control::default())
+    };
+    let refused = |answer: Result<Breakdown, ViewError>| match answer {
+        Err(ViewError::Unanswerable(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(asked(&[BreakdownMetric::Trend], None)).contains("no trend; they have hits, errors"));
+    assert!(refused(asked(&[BreakdownMetric::P95], Some("path"))).contains("no field 'path' of numbers"));
+    let bytes = asked(&[BreakdownMetric::Max], Some("bytes")).expect("sizes are numbers");
+    assert_eq!(bytes.measure.map(|measure| measure.field.into_owned()), Some("bytes".to_owned()));
 }

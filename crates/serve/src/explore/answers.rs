@@ -5,11 +5,12 @@ use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, Breakdown, ClientRate, Compared, ComparedRow, Explained, Facet, Finding, NumberSummary, OwnValue, PageRow,
-    RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField, UnusualSpans, ViewResult,
+    Amounts, Breakdown, BreakdownMeasure, BreakdownMetric, BreakdownValue, ClientRate, Compared, ComparedRow, Explained, Facet,
+    Finding, MetricSet, NumberSummary, OwnValue, PageRow, RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField,
+    UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
 /// The schema's name; it changes when a field changes its meaning.
@@ -442,6 +443,67 @@ impl BreakdownAnswer {
     pub(crate) fn truncate(&mut self, values: usize) {
         let cut = self.answer.values.split_off(values.min(self.answer.values.len()));
         self.answer.others += cut.iter().map(|value| value.hits).sum::<u64>();
+    }
+}
+
+/// Metrics over time: of each a list with a number for each bucket, null where it has none.
+#[derive(Serialize)]
+pub(crate) struct TimeSeriesAnswer {
+    seconds: f64,
+    rows: u64,
+    exact: bool,
+    measure: Option<BreakdownMeasure>,
+    measure_error: OwnValue,
+    clients_error: f64,
+    has_status: bool,
+    has_bytes: bool,
+    has_clients: bool,
+    from: Option<i64>,
+    bucket_seconds: Option<i64>,
+    buckets: usize,
+    others: u64,
+    metrics: MetricLists,
+}
+
+/// Metrics of buckets, each by its name.
+struct MetricLists {
+    shown: MetricSet,
+    buckets: Vec<BreakdownValue>,
+}
+
+/// One of them.
+struct MetricList<'a>(BreakdownMetric, &'a [BreakdownValue]);
+
+impl Serialize for MetricLists {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.shown.metrics().map(|metric| (metric.name(), MetricList(metric, &self.buckets))))
+    }
+}
+
+impl Serialize for MetricList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|bucket| bucket.number(self.0).for_scripts()))
+    }
+}
+
+impl TimeSeriesAnswer {
+    pub(crate) fn new(answer: Breakdown, seconds: f64) -> Self {
+        Self {
+            seconds,
+            rows: answer.rows,
+            exact: answer.exact,
+            measure: answer.measure,
+            measure_error: OwnValue::Float(answer.measure_error),
+            clients_error: answer.clients_error,
+            has_status: answer.has_status,
+            has_bytes: answer.has_bytes,
+            has_clients: answer.has_clients,
+            from: answer.from,
+            bucket_seconds: answer.bucket_seconds,
+            buckets: answer.values.len(),
+            others: answer.others,
+            metrics: MetricLists { shown: answer.asked, buckets: answer.values },
+        }
     }
 }
 

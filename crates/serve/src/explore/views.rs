@@ -4,7 +4,7 @@
 use crate::admission::response_permits::Ticket;
 use crate::explore::answers::{
     AnswerWithHint, BreakdownAnswer, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, SortAnswer,
-    ViewAnswer,
+    TimeSeriesAnswer, ViewAnswer,
 };
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
@@ -21,8 +21,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, Facet, Limit, LineFormats, MetricSet, PanelWanted, RateGrouping, RateUnit, RowOrder,
-    RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, BucketWidth, Facet, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted,
+    RateGrouping, RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -464,23 +464,30 @@ struct BreakdownAsked {
     limit: Option<usize>,
 }
 
+/// The metric of that name.
+fn metric(name: &str) -> Result<BreakdownMetric, ApiError> {
+    BreakdownMetric::named(name).ok_or_else(|| {
+        let names = BreakdownMetric::ALL.map(BreakdownMetric::name).join(", ");
+        ApiError::bad_request(format!("there is no metric '{name}'; there are {names}"))
+    })
+}
+
+/// The metrics of these names.
+fn metrics(names: Option<Vec<String>>) -> Result<Option<MetricSet>, ApiError> {
+    names.map(|names| names.iter().map(|name| metric(name)).collect()).transpose()
+}
+
 /// Buckets of the trend of a value.
 const TREND_BUCKETS: usize = 40;
 
 pub(crate) async fn breakdown(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (BreakdownAsked, _) = body_json(&asker.holder, body).await?;
     let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
-    let metric = |name: &str| {
-        BreakdownMetric::named(name).ok_or_else(|| {
-            let names = BreakdownMetric::ALL.map(BreakdownMetric::name).join(", ");
-            ApiError::bad_request(format!("there is no metric '{name}'; there are {names}"))
-        })
-    };
     let sort = asked.sort.as_deref().map_or(Ok(BreakdownMetric::Hits), metric)?;
     if !sort.is_sortable() {
         return Err(ApiError::bad_request(format!("\"sort\": values have no order by '{}'", sort.name())));
     }
-    let show = asked.show.map(|names| names.iter().map(|name| metric(name)).collect::<Result<MetricSet, _>>()).transpose()?;
+    let show = metrics(asked.show)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(BREAKDOWN_VALUES_MAX);
     let wanted = BreakdownWanted { field: asked.field, sort, show, measure: asked.measure, limit, trend_buckets: TREND_BUCKETS };
     let hint = session.hint();
@@ -492,6 +499,52 @@ pub(crate) async fn breakdown(PathSession(session): PathSession, asker: Requeste
         let answer = BreakdownAnswer::new(answer, begun.elapsed().as_secs_f64());
         let mut value = AnswerWithHint { answer, hint };
         Ok(capped_json(&mut value, limit, |value, rows| value.answer.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimeSeriesAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
+    filter: String,
+    show: Option<Vec<String>>,
+    measure: Option<String>,
+    buckets: Option<usize>,
+    /// Width of a bucket, in place of the one that follows from their number.
+    bucket_seconds: Option<i64>,
+}
+
+impl TimeSeriesAsked {
+    fn width(&self) -> Result<BucketWidth, ApiError> {
+        let (default, most) = BUCKETS;
+        match (self.bucket_seconds, self.buckets) {
+            (Some(_), Some(_)) => Err(ApiError::bad_request("\"bucket_seconds\" and \"buckets\" exclude each other")),
+            (Some(seconds), None) if seconds < 1 => {
+                Err(ApiError::bad_request(format!("\"bucket_seconds\": a bucket has at least 1 second, and not {seconds}")))
+            }
+            (Some(seconds), None) => Ok(BucketWidth::Seconds(seconds)),
+            (None, buckets) => Ok(BucketWidth::Most(buckets.unwrap_or(default).clamp(1, most))),
+        }
+    }
+}
+
+pub(crate) async fn timeseries(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (TimeSeriesAsked, _) = body_json(&asker.holder, body).await?;
+    let width = asked.width()?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let wanted = OverTimeWanted { width, show: metrics(asked.show)?, measure: asked.measure };
+    let hint = session.hint();
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &RowStore, control: &Control| {
+        let begun = Instant::now();
+        store.refresh();
+        let (found, hint) = hint.beside(store.over_time(&look.view(&asked_of, store)?, &wanted, control)?, store);
+        let answer = TimeSeriesAnswer::new(found, begun.elapsed().as_secs_f64());
+        // A bucket less would be another course.
+        Ok(capped_json(&mut AnswerWithHint { answer, hint }, 1, |_, _| {}))
     };
     answer(&session, &asker, None, ask).await
 }

@@ -74,6 +74,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .post("/api/sessions/{id}/findings", views::findings)
         .post("/api/sessions/{id}/rates", views::rates)
         .post("/api/sessions/{id}/breakdown", views::breakdown)
+        .post("/api/sessions/{id}/timeseries", views::timeseries)
         .post("/api/sessions/{id}/suggest", suggest::suggest)
         .get("/api/sessions/{id}/rejects", views::rejects)
         .get("/api/sessions/{id}/export", exports::rows)

@@ -131,6 +131,7 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Rows", "post", "/api/sessions/{id}/rows", json!({"sort": {"field": "bytes", "descending": true}}).to_string()),
         ("Found", "post", "/api/sessions/{id}/find", json!({"match": "status = 500"}).to_string()),
         ("Breakdown", "post", "/api/sessions/{id}/breakdown", json!({"field": "path", "sort": "errors"}).to_string()),
+        ("TimeSeries", "post", "/api/sessions/{id}/timeseries", json!({"show": ["errors", "bytes", "clients"]}).to_string()),
         ("Suggestions", "post", "/api/sessions/{id}/suggest", json!({"text": "statos = 500"}).to_string()),
         ("Server", "get", "/api/server", String::new()),
         ("Vitals", "get", "/api/vitals", String::new()),

@@ -4,7 +4,7 @@ use super::report::SummaryReport;
 use super::{print_json, terminal};
 use crate::exit::ExitStatus;
 use crate::message;
-use crate::verbs::logs::{LogsAnswer, Question, SpanSeconds};
+use crate::verbs::logs::{HtmlPage, LogsAnswer, Question, SpanSeconds};
 use rorqual_crossfilter::{Breakdown, Compared, Explained, RowStore, View, ViewError};
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -35,10 +35,11 @@ pub(super) fn print(
     question: &Question,
     report: &SummaryReport,
     (store, view): (&RowStore, &View),
-    (json, top): (bool, usize),
+    (json, top): (bool, u16),
+    page: Option<HtmlPage>,
     control: &Control,
 ) -> Result<ExitStatus, ViewError> {
-    let answer = question.ask_within(view, store, top, control)?;
+    let answer = question.ask_within(view, store, usize::from(top), control)?;
     if !answer.exact() {
         message::note(&"some values had no room in --memory and were not looked at one by one; more --memory has room for them");
     }
@@ -63,8 +64,12 @@ pub(super) fn print(
             answer: shown,
         };
         print_json(&document, control)
+    } else if page.is_some() {
+        Ok(())
     } else {
         terminal::print_answer(report, question, &answer, control)
     };
-    Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
+    let exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
+    let (Some(page), LogsAnswer::Breakdown(breakdown)) = (page, &answer) else { return Ok(exit) };
+    Ok(exit.max(page.finish_table(report, Some(breakdown), top, control)))
 }

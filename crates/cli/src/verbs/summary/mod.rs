@@ -193,7 +193,7 @@ impl<'a> SummarizedFile<'a> {
         // Of a run that was stopped the rows so far are summarised; the next Ctrl-C ends the
         // process.
         let control = if control.stopped() { Control::default() } else { control.clone() };
-        let top = if asked.question.is_some() { 0 } else { usize::from(asked.top) };
+        let top = if asked.question.is_some() && asked.page.is_none() { 0 } else { usize::from(asked.top) };
         let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class, facets: false };
         let viewed = match store.view(&view, &wanted, &control) {
             Ok(viewed) => viewed,
@@ -213,7 +213,7 @@ impl<'a> SummarizedFile<'a> {
         }
         let SummaryQuestion { question, page, json, top, .. } = asked;
         if let Some(question) = question {
-            let answered = answer::print(&question, &report, (&store, &view), (json, usize::from(top)), &control);
+            let answered = answer::print(&question, &report, (&store, &view), (json, top), page, &control);
             return answered.map_or_else(|error| failed(&error, &control), |answered| exit.max(answered));
         }
         let printed = match &page {
@@ -222,7 +222,7 @@ impl<'a> SummarizedFile<'a> {
             None => terminal::print(&report, &control),
         };
         let exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
-        exit.max(page.map_or(ExitStatus::Done, |page| page.finish_table(&report, top, &control)))
+        exit.max(page.map_or(ExitStatus::Done, |page| page.finish_table(&report, None, top, &control)))
     }
 }
 

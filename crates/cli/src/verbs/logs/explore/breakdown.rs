@@ -15,30 +15,25 @@ const SELDOM: [BreakdownMetric; 4] =
 /// Columns of a value at least.
 const VALUE_WIDTH_MIN: usize = 20;
 
-/// A column of the table.
-struct TableColumn {
-    title: String,
-    cells: Vec<String>,
-    is_trend: bool,
+/// A metric of all values, as people read it.
+pub(in crate::verbs::logs) struct MetricText {
+    pub(in crate::verbs::logs) metric: BreakdownMetric,
+    pub(in crate::verbs::logs) cells: Vec<String>,
+}
+
+/// The metrics that are shown, in their order.
+pub(in crate::verbs::logs) fn metric_texts(breakdown: &Breakdown) -> Vec<MetricText> {
+    BreakdownMetric::ALL.into_iter().filter_map(|metric| column(breakdown, metric)).collect()
 }
 
 pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -> io::Result<()> {
-    let Breakdown { field, sort, rows, values, others, .. } = breakdown;
-    let distinct =
-        Distinct { distinct: breakdown.distinct, exact: breakdown.distinct_error == 0.0, error: breakdown.distinct_error };
-    let plural = if distinct.distinct == 1 { "value" } else { "values" };
-    writeln!(
-        out,
-        "\n{BOLD}{}{BOLD:#}  {DIM}{} {plural}, by {}{DIM:#}",
-        shown(field, VALUE_WIDTH_MAX),
-        about(distinct),
-        sort.name()
-    )?;
+    let Breakdown { rows, values, others, .. } = breakdown;
+    heading(out, breakdown)?;
     if values.is_empty() {
         return writeln!(out, "None of {} rows has a value.", thousands(*rows));
     }
-    let columns: Vec<TableColumn> = BreakdownMetric::ALL.into_iter().filter_map(|metric| column(breakdown, metric)).collect();
-    let widths: Vec<usize> = columns.iter().map(TableColumn::width).collect();
+    let columns = metric_texts(breakdown);
+    let widths: Vec<usize> = columns.iter().map(MetricText::width).collect();
     let used: usize = widths.iter().map(|width| width + 2).sum();
     let room = width.saturating_sub(used + 1);
     // The bars say what the numbers say, and are the first to make room for values.
@@ -46,7 +41,7 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     let value_width = (room - bar_width).max(VALUE_WIDTH_MIN);
     write!(out, "{DIM}{:bar_width$}", "")?;
     for (column, width) in columns.iter().zip(&widths) {
-        write!(out, "  {:>width$}", column.title)?;
+        write!(out, "  {:>width$}", column.metric.name())?;
     }
     writeln!(out, "{DIM:#}")?;
     for (at, value) in values.iter().enumerate() {
@@ -59,7 +54,8 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
         writeln!(out, "  {}", shown(&value.value, value_width))?;
     }
     if *others > 0 {
-        writeln!(out, "{DIM}{} of {} rows have other values, or none.{DIM:#}", thousands(*others), thousands(*rows))?;
+        let lack = if time_width(breakdown).is_some() { "no time" } else { "other values, or none" };
+        writeln!(out, "{DIM}{} of {} rows have {lack}.{DIM:#}", thousands(*others), thousands(*rows))?;
     }
     if let Some(ranked) = breakdown.ranked {
         writeln!(out, "{DIM}Ranked: the {} values with most rows.{DIM:#}", thousands(ranked))?;
@@ -70,18 +66,39 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     notes(out, breakdown, &columns)
 }
 
+/// Width of a bucket, where these are of time.
+fn time_width(breakdown: &Breakdown) -> Option<i64> {
+    breakdown.bucket_seconds.filter(|_| breakdown.sort == BreakdownMetric::First && breakdown.field == "time")
+}
+
+/// The field, its values and their order.
+fn heading(out: &mut impl Write, breakdown: &Breakdown) -> io::Result<()> {
+    let Breakdown { field, sort, distinct, distinct_error: error, .. } = breakdown;
+    if let Some(width) = time_width(breakdown) {
+        return writeln!(out, "\n{BOLD}time{BOLD:#}  {DIM}UTC, {} a row{DIM:#}", show_width(width));
+    }
+    let plural = if *distinct == 1 { "value" } else { "values" };
+    let distinct = about(Distinct { distinct: *distinct, exact: *error == 0.0, error: *error });
+    writeln!(out, "\n{BOLD}{}{BOLD:#}  {DIM}{distinct} {plural}, by {}{DIM:#}", shown(field, VALUE_WIDTH_MAX), sort.name())
+}
+
 /// Columns of a bar, and of the name of the field.
 const BAR_WIDTH: usize = 12;
 const VALUE_WIDTH_MAX: usize = 60;
 
-impl TableColumn {
+impl MetricText {
+    pub(in crate::verbs::logs) fn is_trend(&self) -> bool {
+        self.metric == BreakdownMetric::Trend
+    }
+
     fn width(&self) -> usize {
-        self.cells.iter().chain([&self.title]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        let title = self.metric.name().len();
+        self.cells.iter().map(|cell| cell.chars().count()).fold(title, usize::max)
     }
 }
 
 /// The source of the numbers, and the axis of the trends.
-fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[TableColumn]) -> io::Result<()> {
+fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[MetricText]) -> io::Result<()> {
     let has = |is_so: fn(&BreakdownValue) -> bool| breakdown.values.iter().any(is_so);
     let has_quantiles = has(|value| value.p50.or(value.p95).or(value.p99).is_some());
     let is_measured = has_quantiles || has(|value| value.max.is_some() || value.total.is_some());
@@ -89,7 +106,10 @@ fn notes(out: &mut impl Write, breakdown: &Breakdown, columns: &[TableColumn]) -
         let within = if has_quantiles { format!(", quantiles within {}", part(breakdown.measure_error)) } else { String::new() };
         writeln!(out, "{DIM}Numbers are of {}{within}.{DIM:#}", shown(&measure.field, VALUE_WIDTH_MAX))?;
     }
-    match breakdown.from.zip(breakdown.bucket_seconds).filter(|_| columns.iter().any(|column| column.is_trend)) {
+    if breakdown.clients_error > 0.0 {
+        writeln!(out, "{DIM}Clients are estimated, within {} (two standard deviations).{DIM:#}", part(breakdown.clients_error))?;
+    }
+    match breakdown.from.zip(breakdown.bucket_seconds).filter(|_| columns.iter().any(MetricText::is_trend)) {
         Some((from, width)) => {
             writeln!(out, "{DIM}Trends begin {} UTC, {} a column.{DIM:#}", format(from, TIME_FORMAT), show_width(width))
         }
@@ -106,17 +126,15 @@ const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 
 /// The column of a metric; of one that is not named, `None` where no value has it, or where it is
 /// seldom wanted.
-fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<TableColumn> {
+fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<MetricText> {
     let unit = breakdown.measure.as_ref().map_or("", |measure| measure.unit);
     let cell = |value: &BreakdownValue| cell(value, metric, unit);
+    // Buckets of time say it themselves.
+    let sort = if time_width(breakdown).is_some() { BreakdownMetric::Hits } else { breakdown.sort };
     let cells: Vec<Option<String>> = breakdown.values.iter().map(cell).collect();
-    let is_wanted =
-        breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == breakdown.sort || !SELDOM.contains(&metric));
-    (is_wanted && (!breakdown.asks_all || cells.iter().any(Option::is_some))).then(|| TableColumn {
-        title: metric.name().to_owned(),
-        cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect(),
-        is_trend: metric == BreakdownMetric::Trend,
-    })
+    let is_wanted = breakdown.asked.contains(metric) && (!breakdown.asks_all || metric == sort || !SELDOM.contains(&metric));
+    (is_wanted && (!breakdown.asks_all || cells.iter().any(Option::is_some)))
+        .then(|| MetricText { metric, cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect() })
 }
 
 fn cell(value: &BreakdownValue, metric: BreakdownMetric, unit: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Questions about the lines of a log: their rows are kept while they are read, and asked when all
 //! are there.
 
-mod breakdown;
+pub(super) mod breakdown;
 mod json;
 mod question;
 mod terminal;
@@ -165,8 +165,8 @@ impl RowsQuestion {
             None => terminal::print(&report, &self.question, &answer, top, &control),
         };
         let exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
-        let (Some(page), LogsAnswer::Findings(found)) = (page, &answer) else { return exit };
-        exit.max(page.finish_findings(&report, &week, found, args.top, &control, settings.memory_bytes))
+        let Some(page) = page else { return exit };
+        exit.max(page.finish_answer((&report, &week), &answer, args.top, &control, settings.memory_bytes))
     }
 }
 
@@ -176,6 +176,7 @@ pub(crate) fn unanswerable(error: &BreakdownError) -> String {
         BreakdownError::Field(..) => "--by",
         BreakdownError::Measure(..) => "--measure",
         BreakdownError::Metric(..) => "--show and --sort",
+        BreakdownError::Order(..) => "--sort",
     };
     format!("{flag}: {error}")
 }

@@ -5,8 +5,8 @@ use crate::args::ExploreArgs;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    Breakdown, BreakdownMetric, BreakdownWanted, Compared, Explained, Limit, RateGrouping, RateUnit, Rates, RowStore, Stack,
-    UnusualSpans, View, ViewError, ViewParts,
+    Breakdown, BreakdownError, BreakdownMetric, BreakdownWanted, BucketWidth, Compared, Explained, Limit, OverTimeWanted,
+    RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -122,6 +122,14 @@ impl Question {
                 store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
             }
             Self::Rates { by, limits } => store.rates(within, *by, top, limits, control).map(LogsAnswer::Rates),
+            Self::Breakdown(wanted) if is_of_time(wanted, store) => {
+                if wanted.sort != BreakdownMetric::Hits {
+                    return Err(ViewError::Unanswerable(BreakdownError::Order(wanted.sort)));
+                }
+                let BreakdownWanted { show, measure, .. } = wanted.clone();
+                let wanted = OverTimeWanted { width: BucketWidth::Most(top), show, measure };
+                store.over_time(within, &wanted, control).map(LogsAnswer::Breakdown)
+            }
             Self::Breakdown(wanted) => {
                 let wanted = BreakdownWanted { limit: top, ..wanted.clone() };
                 store.breakdown(within, &wanted, control).map(LogsAnswer::Breakdown)
@@ -220,6 +228,14 @@ fn timed(span: SpanFilter, within: &View) -> View {
     let from_us = span.since_us.unwrap_or(i64::MIN).max(within.from_us.unwrap_or(i64::MIN));
     let to_us = [span.until_us, within.to_us].into_iter().flatten().min();
     View { from_us: Some(from_us), to_us, filter: within.filter.clone() }
+}
+
+/// True if metrics over time are asked for: `time`, or the table's column of times, unless a column
+/// of texts has that name.
+fn is_of_time(wanted: &BreakdownWanted, store: &RowStore) -> bool {
+    let schema = store.schema();
+    let is_named = |name: &str| wanted.field.eq_ignore_ascii_case(name);
+    (is_named("time") || schema.time().is_some_and(is_named)) && schema.text(&wanted.field).is_none()
 }
 
 /// Buckets of the trend of a value.

@@ -1,13 +1,15 @@
 //! Input of a template.
 
+use super::breakdown::BreakdownTable;
 use super::limits::SOURCES_MAX;
 use super::timeline::TimelinePlot;
 use super::week::WeekPlot;
+use crate::verbs::logs::LogsAnswer;
 use crate::verbs::summary::SummaryReport;
 use jiff::Timestamp;
 use rorqual_accesslog::aggregate::Analysis;
 use rorqual_accesslog::report::{LogReport, Percentiles};
-use rorqual_crossfilter::{UnusualSpan, UnusualSpans};
+use rorqual_crossfilter::{Breakdown, UnusualSpan, UnusualSpans};
 use rorqual_serve::ShownView;
 use serde::Serialize;
 
@@ -21,6 +23,8 @@ pub(super) struct Context<'a> {
     timeline: Option<TimelinePlot>,
     /// Unusual spans of time; `None` where nobody asked for them.
     findings: Option<FindingsPlot<'a>>,
+    /// Metrics of the values of a field; `None` where nobody asked for them.
+    breakdown: Option<BreakdownTable<'a>>,
     week: Option<WeekPlot>,
     /// Choice of the rows, where it is not all of them.
     view: Option<ChosenRows<'a>>,
@@ -40,6 +44,7 @@ pub(super) struct TableContext<'a> {
     table: &'a SummaryReport,
     top: u16,
     timeline: Option<TimelinePlot>,
+    breakdown: Option<BreakdownTable<'a>>,
     view: Option<ChosenRows<'a>>,
     made: i64,
     version: &'static str,
@@ -68,10 +73,15 @@ impl<'a> TableContext<'a> {
             table,
             top,
             timeline: table.time_histogram().as_ref().and_then(TimelinePlot::new),
+            breakdown: None,
             view: chosen.filter(is_part).or_else(of_filter),
             made: Timestamp::now().as_second(),
             version: env!("CARGO_PKG_VERSION"),
         }
+    }
+
+    pub(super) fn with_breakdown(self, breakdown: Option<&'a Breakdown>) -> Self {
+        Self { breakdown: breakdown.map(BreakdownTable::new), ..self }
     }
 }
 
@@ -159,9 +169,14 @@ impl<'a> Context<'a> {
         Self { view: is_part.then_some(chosen), ..Self::of(&view.report, WeekPlot::of_view(view), top) }
     }
 
-    pub(super) fn with_findings(report: &'a LogReport, week: &[Vec<u64>], found: &'a UnusualSpans, top: u16) -> Self {
+    /// The page with the unusual spans, or the metrics, that were asked for.
+    pub(super) fn with_answer(report: &'a LogReport, week: &[Vec<u64>], answer: &'a LogsAnswer, top: u16) -> Self {
         let plain = Self::of(report, WeekPlot::of_hours(report, week), top);
-        Self { findings: Some(FindingsPlot::new(found, plain.timeline.as_ref())), ..plain }
+        match answer {
+            LogsAnswer::Findings(found) => Self { findings: Some(FindingsPlot::new(found, plain.timeline.as_ref())), ..plain },
+            LogsAnswer::Breakdown(breakdown) => Self { breakdown: Some(BreakdownTable::new(breakdown)), ..plain },
+            LogsAnswer::Explain(_) | LogsAnswer::Compare(_) | LogsAnswer::Rates(_) => plain,
+        }
     }
 
     fn of(report: &'a LogReport, week: Option<WeekPlot>, top: u16) -> Self {
@@ -176,6 +191,7 @@ impl<'a> Context<'a> {
             top,
             timeline: report.histogram.as_ref().and_then(TimelinePlot::new),
             findings: None,
+            breakdown: None,
             week,
             view: None,
             spreads: spreads.into_iter().flatten().collect(),

@@ -21,9 +21,12 @@ const PAGE_BYTES: u64 = 10 << 20;
 /// 12 tables and status.
 const ROW_BYTES: u64 = 13 * (1_024 + 1_024);
 
+/// Memory of a row of the table of metrics: its text and trend, and 13 cells with their objects.
+const METRICS_ROW_BYTES: u64 = 8 * 1_024;
+
 /// Most memory that a page takes with so many rows a table.
 pub(crate) fn page_bytes(top: u16) -> u64 {
-    PAGE_BYTES + u64::from(top) * ROW_BYTES
+    PAGE_BYTES + u64::from(top) * (ROW_BYTES + METRICS_ROW_BYTES)
 }
 
 /// Memory of one value, or of a column of numbers, on the page of a table: its text, and its object
@@ -32,5 +35,5 @@ const VALUE_BYTES: u64 = 2 * 1_024;
 
 /// Most memory of the page of a table with so many columns, with so many values of each of texts.
 pub(crate) fn table_page_bytes(top: u16, texts: usize, numbers: usize) -> u64 {
-    PAGE_BYTES + (u64::from(top) * texts as u64 + numbers as u64) * VALUE_BYTES
+    PAGE_BYTES + (u64::from(top) * texts as u64 + numbers as u64) * VALUE_BYTES + u64::from(top) * METRICS_ROW_BYTES
 }

@@ -1,6 +1,7 @@
 //! `rorqual logs --html`: the report as one page that needs nothing beside it.
 
 mod axis;
+mod breakdown;
 mod context;
 mod functions;
 mod limits;
@@ -9,12 +10,13 @@ mod week;
 
 use crate::exit::ExitStatus;
 use crate::message;
+use crate::verbs::logs::LogsAnswer;
 use crate::verbs::summary::SummaryReport;
 use crate::watchdog::MemoryWatchdog;
 use context::{Context, TableContext};
 use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::report::LogReport;
-use rorqual_crossfilter::UnusualSpans;
+use rorqual_crossfilter::Breakdown;
 use rorqual_pipe::gather::{self, Gather};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::whole_file::{OutputPath, PendingFile, folder_of};
@@ -76,8 +78,14 @@ impl HtmlPage {
     }
 
     /// Writes the page of a table.
-    pub(crate) fn finish_table(self, report: &SummaryReport, top: u16, control: &Control) -> ExitStatus {
-        let context = value_of(TableContext::new(report, top, None));
+    pub(crate) fn finish_table(
+        self,
+        report: &SummaryReport,
+        breakdown: Option<&Breakdown>,
+        top: u16,
+        control: &Control,
+    ) -> ExitStatus {
+        let context = value_of(TableContext::new(report, top, None).with_breakdown(breakdown));
         let page = PageInput { context, rows: None, control: control.clone() };
         self.write(&page, &BufferPool::new(BLOCK_BYTES, PAGE_BUFFERS))
     }
@@ -100,19 +108,18 @@ impl HtmlPage {
         self.write(&PageInput { context, rows: None, control }, analyzer.pool())
     }
 
-    /// Writes the page of a log whose rows were kept: with its unusual spans, and the requests of
-    /// its `week`.
-    pub(crate) fn finish_findings(
+    /// Writes the page of a log whose rows were kept: with the answer about them, where it has a
+    /// place on the page, and the requests of its week.
+    pub(crate) fn finish_answer(
         self,
-        report: &LogReport,
-        week: &[Vec<u64>],
-        found: &UnusualSpans,
+        (report, week): (&LogReport, &[Vec<u64>]),
+        answer: &LogsAnswer,
         top: u16,
         control: &Control,
         memory_bytes: u64,
     ) -> ExitStatus {
         let _guard = self.given.as_deref().map(|path| guard(path, memory_bytes));
-        let context = value_of(Context::with_findings(report, week, found, top));
+        let context = value_of(Context::with_answer(report, week, answer, top));
         let page = PageInput { context, rows: None, control: control.clone() };
         self.write(&page, &BufferPool::new(BLOCK_BYTES, PAGE_BUFFERS))
     }
