@@ -578,7 +578,9 @@ const steps = {
       assert.ok(Math.abs(bars.width - cells.width) <= 1, `${width}: ${bars.width} and ${cells.width} wide`)
       // Above each other is the same time.
       const time = (text) => text.trim().split(',')[0]
-      for (const part of [0.021, 0.3333, 0.5, 0.74, 0.981]) {
+      for (const hour of [7, 112, 168, 248, 329]) {
+        // Half an hour after the edge of any bar.
+        const part = (hour + 0.5) / (14 * 24)
         await at(page, 'histogram').scrollIntoViewIfNeeded()
         const over = await at(page, 'histogram').locator('.u-over').boundingBox()
         await page.mouse.move(over.x + over.width * part, over.y + over.height / 2)

@@ -140,9 +140,9 @@ impl RowStore {
         self.explain_except(view, against, &[], control)
     }
 
-    /// As [`explain`](Self::explain), without values of the fields that `except` names, as
-    /// programs name them: the fields that chose the rows would be the strongest finding and say
-    /// nothing.
+    /// Explains the rows of `view` as [`explain`](Self::explain) does, without values of the fields
+    /// that `except` names, as programs name them: a field that chose the rows would be the first
+    /// finding, and all others its companions.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
