@@ -7,10 +7,13 @@ class TimeAxis {
   span = $state.raw<Span | null>(null)
   /** The width of a bar. */
   seconds = $state(60)
+  /** Nothing has arrived yet after this time; null when all is there. */
+  missingFrom = $state<number | null>(null)
 
-  take(span: Span, seconds: number): void {
+  take(span: Span, seconds: number, missingFrom: number | null): void {
     if (!sameSpan(this.span, span)) this.span = span
     this.seconds = seconds
+    this.missingFrom = missingFrom
   }
 }
 
