@@ -642,6 +642,12 @@ const steps = {
       .locator('tr', { has: page.getByText('/checkout', { exact: true }) })
       .locator('td')
       .allTextContents()
+    const tables = at(page, 'paired').getByRole('table')
+    const more = at(page, 'paired').getByRole('button', { name: /^All \d+ columns/ })
+    if (await more.count()) await more.click()
+    const titles = await tables.evaluateAll((all) => all.map((table) => table.getAttribute('aria-label')))
+    assert.ok(titles.includes('Upstream time') && titles.includes('Response size'), titles.join())
+    assert.ok(!titles.includes('Request time'), titles.join())
     const isIn = new Set(inside)
     const outside = rows.filter((row) => !isIn.has(row))
     const share = (all) => `${((100 * all.filter(checkout).length) / all.length).toFixed(1)} %`

@@ -24,9 +24,11 @@ test('outside is what all have more, and shares are of either side', () => {
   ])
 })
 
-test('the column that differs most comes first', () => {
+test('the column that differs most comes first, without the one that was chosen by', () => {
   const fields = pairedShares(comparison).columns.map(({ field }) => field)
   expect(fields).toEqual(['path', 'status', 'method'])
+  const others = pairedShares(comparison, 'path').columns.map(({ field }) => field)
+  expect(others).toEqual(['status', 'method'])
 })
 
 test('an order by the difference from all is that by the difference from the rest', () => {
