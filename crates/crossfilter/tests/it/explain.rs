@@ -297,7 +297,7 @@ fn fields_that_chose_the_rows_are_left_out() {
         (explained.findings[0].conditions.clone(), said.concat(), explained.tried)
     };
     let (conditions, _, tried) = first(&[]);
-    assert_eq!(conditions, ["request_time >= 10"]);
+    assert!(conditions[0].starts_with("request_time >= "), "{conditions:?}");
     let (conditions, said, tried_without) = first(&["request_time"]);
     assert_eq!(conditions, ["path = /path/2"]);
     assert!(!said.iter().any(|condition| condition.contains("request_time")), "{said:?}");
