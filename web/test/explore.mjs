@@ -213,6 +213,48 @@ const spanOf = (page) =>
     return { from: Number(fields.get('from')), to: Number(fields.get('to')) }
   })
 
+/** Where a part of the width of the heatmap and one of its steps are on the screen; steps by their least time. */
+async function heatPoint(page, part, step) {
+  const cells = panel(page, 'latency')
+  const labels = await cells.locator('.labels li').allTextContents()
+  const box = await at(page, 'latency').locator('canvas').boundingBox()
+  const row = labels.indexOf(step)
+  assert.ok(row >= 0, `${step} is none of ${labels}`)
+  return { x: box.x + box.width * part, y: box.y + ((row + 0.5) * box.height) / labels.length }
+}
+
+/** Draws a box over cells: between parts of the width, and from one step to another. */
+async function drawBox(page, [from, low], [to, high]) {
+  await at(page, 'latency').scrollIntoViewIfNeeded()
+  const [a, b] = [await heatPoint(page, from, low), await heatPoint(page, to, high)]
+  await page.mouse.move(a.x, a.y)
+  await page.mouse.down()
+  await page.mouse.move(b.x, b.y, { steps: 4 })
+  await page.mouse.up()
+}
+
+/** The box of the address, and the rows in it. */
+async function boxOf(page) {
+  const fields = Object.fromEntries(
+    await page.evaluate(() => [...new URLSearchParams(location.hash.slice(1)).entries()]),
+  )
+  assert.equal(fields.ofield, 'request_time')
+  const span = { from: Number(fields.ofrom), to: Number(fields.oto) }
+  const [min, max] = [Number(fields.omin ?? -Infinity), Number(fields.omax ?? Infinity)]
+  const meets = (row) => row.request_time !== null && row.request_time >= min && row.request_time < max
+  return { span, min, max, meets, inside: select(rows, meets, span) }
+}
+
+/** Both answers about the box are there. */
+async function boxExplained(page, inside) {
+  const text = `inside, ${inside.toLocaleString('en')} line`
+  await page.waitForFunction(
+    (text) => document.querySelector('[data-testid=paired] .key')?.textContent.includes(text),
+    text,
+  )
+  await answered(page)
+}
+
 const steps = {
   async 'the empty page explains itself'(page) {
     await clear(page)
@@ -572,6 +614,220 @@ const steps = {
     await settled(page)
     assert.ok(digits(await at(page, 'matching').textContent()) > 0)
     await clearView(page)
+  },
+
+  async 'the heatmap has the axis of the bars, in any width'(page) {
+    for (const width of [380, 720, 1280, 1600]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.waitForTimeout(300)
+      const [bars, cells] = await Promise.all([
+        at(page, 'histogram').locator('.u-over').boundingBox(),
+        at(page, 'latency').locator('canvas').boundingBox(),
+      ])
+      assert.ok(Math.abs(bars.x - cells.x) <= 1, `${width}: left at ${bars.x} and ${cells.x}`)
+      assert.ok(Math.abs(bars.width - cells.width) <= 1, `${width}: ${bars.width} and ${cells.width} wide`)
+      // Above each other is the same time.
+      const time = (text) => text.trim().split(',')[0]
+      for (const hour of [7, 112, 168, 248, 329]) {
+        // Half an hour after the edge of any bar.
+        const part = (hour + 0.5) / (14 * 24)
+        await at(page, 'histogram').scrollIntoViewIfNeeded()
+        const over = await at(page, 'histogram').locator('.u-over').boundingBox()
+        await page.mouse.move(over.x + over.width * part, over.y + over.height / 2)
+        await page.locator('[data-testid=readout].pointed').waitFor()
+        const barTime = time(await at(page, 'readout').textContent())
+        await at(page, 'latency').scrollIntoViewIfNeeded()
+        const canvas = await at(page, 'latency').locator('canvas').boundingBox()
+        await page.mouse.move(canvas.x + canvas.width * part, canvas.y + canvas.height / 2)
+        await panel(page, 'latency').locator('.readout.pointed').waitFor()
+        const cellTime = time(await panel(page, 'latency').locator('.readout').textContent())
+        assert.equal(cellTime, barTime, `at ${part} of ${width} px`)
+      }
+    }
+    await page.setViewportSize(laptop)
+    await page.mouse.move(0, 0)
+    assert.match(await at(page, 'scale-latency').textContent(), /1 .*[\d,]+ requests, logarithmic/)
+  },
+
+  async 'a single slow request is seen in either theme'(page) {
+    const canvas = at(page, 'latency').locator('canvas')
+    await canvas.scrollIntoViewIfNeeded()
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme })
+      await page.waitForTimeout(300)
+      const low = await canvas.evaluate((canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+        const colours = new Set()
+        for (let i = 0; i < data.length; i += 4)
+          if (data[i + 3] === 255) colours.add(`${data[i]}, ${data[i + 1]}, ${data[i + 2]}`)
+        const probe = document.createElement('i')
+        document.body.append(probe)
+        probe.style.color = 'var(--heat-0)'
+        const colour = getComputedStyle(probe).color
+        probe.remove()
+        return { has: colours.has(colour.slice(4, -1)), count: colours.size }
+      })
+      assert.ok(low.has, `the weakest colour is not drawn in ${colorScheme}`)
+      assert.ok(low.count > 5, `${low.count} colours in ${colorScheme}`)
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+  },
+
+  async 'a box on the heatmap is explained, with every column inside and outside'(page) {
+    await clearView(page)
+    await drawBox(page, [0.371, '2 s'], [0.407, '5 s'])
+    const { span, min, max, inside, meets } = await boxOf(page)
+    assert.deepEqual([min, max], [2, Infinity])
+    assert.ok(inside.length > 20, `${inside.length} rows`)
+    await boxExplained(page, inside.length)
+    const key = await at(page, 'paired').locator('.key').textContent()
+    assert.equal(digits(key.split('outside')[1]), lineCount - inside.length)
+    assert.match(await page.locator('[data-testid=tool] h2').textContent(), /request time 2 s and more/)
+    // The time that chose them is no finding, and what was slow is.
+    const findings = await at(page, 'findings').textContent()
+    assert.match(findings, /\/checkout|500/)
+    assert.doesNotMatch(findings, /request time|request_time/)
+    const path = at(page, 'paired').getByRole('table', { name: 'Path' })
+    const shares = await path
+      .locator('tr', { has: page.getByText('/checkout', { exact: true }) })
+      .locator('td')
+      .allTextContents()
+    const tables = at(page, 'paired').getByRole('table')
+    const more = at(page, 'paired').getByRole('button', { name: /^All \d+ columns/ })
+    if (await more.count()) await more.click()
+    const titles = await tables.evaluateAll((all) => all.map((table) => table.getAttribute('aria-label')))
+    assert.ok(titles.includes('Upstream time') && titles.includes('Response size'), titles.join())
+    assert.ok(!titles.includes('Request time'), titles.join())
+    const isIn = new Set(inside)
+    const outside = rows.filter((row) => !isIn.has(row))
+    const share = (all) => `${((100 * all.filter(checkout).length) / all.length).toFixed(1)} %`
+    assert.deepEqual(
+      shares.map((text) => text.trim().replace('100 %', '100.0 %')),
+      [share(inside), share(outside)],
+    )
+    await at(page, 'box').waitFor()
+    await accessible(page)
+    await shoot(page, 'box', { about: 'panel-latency', large: true, full: true })
+    const link = page.url()
+    // A press on a value filters, and the box is then of what is left.
+    await path.getByRole('button', { name: '/checkout' }).click()
+    await expectMatching(page, checkout)
+    await boxExplained(page, inside.filter(checkout).length)
+    await page.keyboard.press('u')
+    await expectMatching(page, anyRow)
+    await boxExplained(page, inside.length)
+    // A link shows the same, and so do Back and Forward.
+    await page.goto('about:blank')
+    await page.goto(link)
+    await boxExplained(page, inside.length)
+    await at(page, 'box').waitFor()
+    await page.getByRole('button', { name: 'Zoom to its time' }).click()
+    await expectMatching(page, anyRow, span)
+    await boxExplained(page, inside.length)
+    const zoomed = digits((await at(page, 'paired').locator('.key').textContent()).split('outside')[1])
+    assert.equal(zoomed, matching(anyRow, span) - inside.length)
+    await page.goBack()
+    await expectMatching(page, anyRow)
+    await page.goForward()
+    await expectMatching(page, anyRow, span)
+    await page.getByRole('button', { name: 'Filter to the box' }).click()
+    await expectMatching(page, meets, span)
+    assert.deepEqual(await terms(page), ['request_time >= 2'])
+    assert.equal(await at(page, 'tool').count(), 0)
+    await page.goBack()
+    await at(page, 'box').waitFor()
+    await at(page, 'latency').focus()
+    await page.keyboard.press('Escape')
+    await page.waitForFunction(() => !/ofield/.test(location.hash))
+    assert.equal(await at(page, 'box').count(), 0)
+    await clearView(page)
+  },
+
+  async 'a box by keyboard is heard, dropped and explained'(page) {
+    const said = () => panel(page, 'latency').locator('[aria-live]').textContent()
+    await at(page, 'latency').focus()
+    await page.keyboard.press('End')
+    for (let i = 0; i < 30; i++) await page.keyboard.press('Shift+ArrowUp')
+    for (let i = 0; i < 4; i++) await page.keyboard.press('Shift+PageUp')
+    assert.match(await said(), /^\d\d Mar 2025 .* – .*, 0 s and more, [\d,]+ of [\d,]+ requests$/)
+    await page.keyboard.press('Escape')
+    assert.equal(await said(), 'Box dropped.')
+    await page.keyboard.press('Home')
+    for (let i = 0; i < 30; i++) await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Shift+End')
+    const words = await said()
+    const [part, all] = /, ([\d,]+) of ([\d,]+) requests$/.exec(words).slice(1).map(digits)
+    assert.equal(all, rows.filter((row) => row.request_time !== null).length)
+    await page.keyboard.press('Enter')
+    const { inside } = await boxOf(page)
+    assert.equal(inside.length, part)
+    await boxExplained(page, inside.length)
+    await accessible(page)
+    await page.keyboard.press('Escape')
+    await page.waitForFunction(() => !/tool=/.test(location.hash))
+    await clearView(page)
+  },
+
+  async 'a box without requests says so'(page) {
+    await drawBox(page, [0.6, '5 s'], [0.62, '5 s'])
+    assert.equal((await boxOf(page)).inside.length, 0)
+    await at(page, 'nothing').waitFor()
+    assert.match(await at(page, 'nothing').textContent(), /No request is in this box/)
+    assert.equal(await at(page, 'paired').count(), 0)
+    await accessible(page)
+    await shoot(page, 'box-empty', { about: 'tool' })
+    await page.getByRole('button', { name: /^Clear Esc/ }).click()
+    await page.waitForFunction(() => !/tool=/.test(location.hash))
+  },
+
+  async 'a finger draws a box, and reduced motion changes nothing of it'(page) {
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await at(page, 'latency').scrollIntoViewIfNeeded()
+    const [a, b] = [await heatPoint(page, 0.371, '2 s'), await heatPoint(page, 0.407, '5 s')]
+    const session = await page.context().newCDPSession(page)
+    const touch = (type, points) => session.send('Input.dispatchTouchEvent', { type, touchPoints: points })
+    await touch('touchStart', [a])
+    for (const part of [0.3, 0.6, 1])
+      await touch('touchMove', [
+        { x: a.x + (b.x - a.x) * part, y: a.y + (part === 0.3 ? 0 : (b.y - a.y) * part) },
+      ])
+    await touch('touchEnd', [])
+    await session.detach()
+    await page.waitForFunction(() => /ofield/.test(location.hash))
+    const { inside } = await boxOf(page)
+    assert.ok(inside.length > 20)
+    await boxExplained(page, inside.length)
+    await page.emulateMedia({ reducedMotion: null })
+    await clearView(page)
+  },
+
+  async 'a box stays while lines arrive, and has all of them in the end'(page) {
+    const before = page.url()
+    wire.rate = 400_000
+    await send(page, file)
+    await page.waitForFunction((before) => location.href !== before, before)
+    await page.waitForFunction(() =>
+      /so far/.test(document.querySelector('[data-testid=filter]')?.textContent ?? ''),
+    )
+    await at(page, 'latency').waitFor()
+    await at(page, 'latency').focus()
+    await page.keyboard.press('x')
+    for (const key of ['Home', 'Shift+ArrowUp', 'Shift+ArrowUp', 'Shift+PageDown', 'Shift+PageDown', 'Enter'])
+      await page.keyboard.press(key)
+    await page.waitForFunction(() => /ofield/.test(location.hash))
+    await at(page, 'paired').waitFor()
+    await accessible(page)
+    await shoot(page, 'box-arriving', { about: 'panel-latency' })
+    wire.mend()
+    await state(page, 'finished')
+    const { inside } = await boxOf(page)
+    await boxExplained(page, inside.length)
+    const id = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get('s'))
+    await page.goto(before)
+    await settled(page)
+    await page.evaluate((id) => fetch(`/api/sessions/${id}`, { method: 'DELETE' }), id)
+    await expectMatching(page, anyRow)
   },
 
   async 'the lines: scrolled to the end, opened, copied, pressed'(page) {

@@ -89,6 +89,24 @@ impl LogHistogram {
         })
     }
 
+    /// Numbers with which those buckets begin that have the numbers at so many in a hundred, in
+    /// ascending order; without the first bucket, from whose begin on all numbers are.
+    #[must_use]
+    pub fn bucket_starts(&self, percents: &[u64]) -> Vec<u64> {
+        let first = self.counts.iter().position(|count| *count > 0).unwrap_or_default();
+        let buckets = percents.iter().map(|percent| bucket(self.quantile(*percent as f64 / 100.0)));
+        let mut starts: Vec<u64> = buckets.filter(|bucket| *bucket > first).map(|bucket| largest(bucket - 1) + 1).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
+    /// Numbers from the one on with which a bucket begins.
+    #[must_use]
+    pub fn hits_from(&self, bucket_start: u64) -> u64 {
+        self.counts.iter().skip(bucket(bucket_start)).sum()
+    }
+
     /// The number that a share of `quantile` is not above, at most 1 % too high.
     fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));

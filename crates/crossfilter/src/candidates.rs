@@ -236,13 +236,15 @@ impl RowStore {
         (found, tried)
     }
 
-    /// Adds, of each of the schema's own columns of numbers, the least number that says most, where
-    /// at least `hits_min` of the rows asked about have as much; returns how many were looked at.
+    /// Adds, of each of the schema's own columns of numbers that is tried, the least number that
+    /// says most, where at least `hits_min` of the rows asked about have as much; returns how many
+    /// were looked at.
     pub(crate) fn own_thresholds(
         &self,
         inside: &CountedViews,
         all: &CountedViews,
         hits_min: u64,
+        is_tried: impl Fn(&str) -> bool,
         found: &mut Vec<CandidateValue>,
     ) -> usize {
         let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
@@ -251,7 +253,7 @@ impl RowStore {
         for (number, (own_in, own_all)) in inside.spreads.own.iter().zip(&all.spreads.own).enumerate() {
             let column = NumberColumn::own(number);
             let unit = self.schema().unit(column);
-            if unit == NumberUnit::Moment {
+            if unit == NumberUnit::Moment || !is_tried(&self.schema().number_name(column)) {
                 continue;
             }
             let (own_in, own_all) = own_in.alike(own_all);
@@ -407,6 +409,15 @@ impl CandidateTest {
             Self::Status(_) => STATUS,
             // Beyond all coded columns.
             Self::AtLeast(column, _) => usize::MAX - number_column(*column),
+        }
+    }
+
+    /// Name of the field that it tests, for programs.
+    pub(crate) fn field(&self, schema: &Schema) -> String {
+        match self {
+            Self::Code { column, .. } => field_name(Some(*column), schema),
+            Self::Status(_) => field_name(None, schema),
+            Self::AtLeast(column, _) => schema.number_name(*column).into_owned(),
         }
     }
 

@@ -8,7 +8,9 @@ use crate::number_spread::NumberSpread;
 use crate::panels::{amounts_of, shown};
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
+use crate::sums::Distributions;
 use crate::view::{STATUS_FIELD, STATUS_TITLE, Stack, View, ViewError, ViewParts, ViewResult};
+use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -73,13 +75,38 @@ impl RowStore {
         let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel = |column: &TextColumn| self.compared(&counted_a, &counted_b, *column, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
+        let measures = self.compared_measures(&counted_a, &counted_b, wanted.top);
         let numbers = self.compared_numbers(&counted_a, &counted_b, wanted.top);
         let schema = self.schema();
-        let panels = status.into_iter().chain(schema.panels().iter().map(panel)).chain(numbers);
+        let panels = status.into_iter().chain(schema.panels().iter().map(panel)).chain(measures).chain(numbers);
         let panels = panels.filter(|panel| !panel.rows.is_empty()).collect();
         let is_whole = |viewed: &ViewResult| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
         let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
+    }
+
+    /// Measures of access logs: the rows that have at least some number.
+    fn compared_measures(&self, a: &CountedViews, b: &CountedViews, top: usize) -> Vec<ComparedPanel> {
+        let columns = [(NumberColumn::REQUEST_TIME, 1e6), (NumberColumn::UPSTREAM_TIME, 1e6), (NumberColumn::BYTES, 1.0)];
+        let sides = measures(&a.spreads).into_iter().zip(measures(&b.spreads));
+        let panel = |((column, divisor), (of_a, of_b)): ((NumberColumn, f64), (&LogHistogram, &LogHistogram))| {
+            let mut both = of_a.clone();
+            both.take(of_b);
+            let row = |start: &u64| {
+                let hits = [of_a, of_b].map(|spread| spread.hits_from(*start));
+                at_least(*start as f64 / divisor, hits, [rows(a), rows(b)])
+            };
+            let listed = both.bucket_starts(&QUANTILES).iter().map(row).collect();
+            self.number_panel(column, listed, top)
+        };
+        columns.into_iter().zip(sides).map(panel).collect()
+    }
+
+    fn number_panel(&self, column: NumberColumn, mut rows: Vec<ComparedRow>, top: usize) -> ComparedPanel {
+        rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
+        rows.truncate(top);
+        let field = self.schema().number_name(column);
+        ComparedPanel { title: field.clone(), field, rows }
     }
 
     /// The schema's own columns of numbers: the rows that have at least some number.
@@ -92,23 +119,11 @@ impl RowStore {
             let mut both = own_a.clone();
             both.take(&own_b);
             let row = |threshold: &Threshold| {
-                let [hits_a, hits_b] = [&own_a, &own_b].map(|own| own.hits_from(threshold.value, unit));
-                let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
-                ComparedRow {
-                    value: format!(">= {}", threshold.value),
-                    hits_a,
-                    hits_b,
-                    bytes_a: 0,
-                    bytes_b: 0,
-                    share_difference: share(hits_b, rows(b)) - share(hits_a, rows(a)),
-                }
+                let hits = [&own_a, &own_b].map(|own| own.hits_from(threshold.value, unit));
+                at_least(threshold.value, hits, [rows(a), rows(b)])
             };
             let thresholds = if unit == NumberUnit::Moment { Vec::new() } else { both.nearest_thresholds(unit, &QUANTILES) };
-            let mut rows: Vec<ComparedRow> = thresholds.iter().map(row).collect();
-            rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
-            rows.truncate(top);
-            let field = schema.number_name(column);
-            ComparedPanel { title: field.clone(), field, rows }
+            self.number_panel(column, thresholds.iter().map(row).collect(), top)
         };
         a.spreads.own.iter().zip(&b.spreads.own).enumerate().map(panel).collect()
     }
@@ -139,6 +154,18 @@ fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPa
         .map(|status| sides.row(status, status.to_string()))
         .collect();
     ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
+}
+
+/// The measures of access logs.
+fn measures(spreads: &Distributions) -> [&LogHistogram; 3] {
+    [&spreads.request_time, &spreads.upstream_time, &spreads.bytes]
+}
+
+/// The rows of both views that have at least some number.
+fn at_least(value: f64, [hits_a, hits_b]: [u64; 2], [rows_a, rows_b]: [u64; 2]) -> ComparedRow {
+    let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
+    let share_difference = share(hits_b, rows_b) - share(hits_a, rows_a);
+    ComparedRow { value: format!(">= {value}"), hits_a, hits_b, bytes_a: 0, bytes_b: 0, share_difference }
 }
 
 fn rows(counted: &CountedViews) -> u64 {

@@ -137,25 +137,45 @@ impl RowStore {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn explain(&self, view: &View, against: &View, control: &Control) -> Result<Explained, ViewError> {
-        self.asked(|| self.explained(view, against, control))
+        self.explain_except(view, against, &[], control)
     }
 
-    fn explained(&self, view: &View, against: &View, control: &Control) -> Result<Explained, ViewError> {
+    /// Explains the rows of `view` as [`explain`](Self::explain) does, without values of the fields
+    /// that `except` names, as programs name them: a field that chose the rows would be the first
+    /// finding, and all others its companions.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn explain_except(
+        &self,
+        view: &View,
+        against: &View,
+        except: &[String],
+        control: &Control,
+    ) -> Result<Explained, ViewError> {
+        self.asked(|| self.explained(view, against, except, control))
+    }
+
+    fn explained(&self, view: &View, against: &View, except: &[String], control: &Control) -> Result<Explained, ViewError> {
+        let schema = self.schema();
+        let is_tried = |field: &str| !except.iter().any(|name| name == field);
         let (snapshot, base) = self.up_to_date(control)?;
         let inside = self.sums_in(&snapshot, &base, view, control)?;
         let all = self.sums_in(&snapshot, &base, against, control)?;
         let question = ViewQuestion::new(self, view, against, control)?;
-        let fields = self.fields();
-        let numbers = question.count(&snapshot, &thresholds(), false)?;
+        let fields: Vec<CandidateField> = self.fields().into_iter().filter(|field| is_tried(&field.name(&schema))).collect();
+        let thresholds: Vec<CandidateTest> = thresholds().into_iter().filter(|test| is_tried(&test.field(&schema))).collect();
+        let numbers = question.count(&snapshot, &thresholds, false)?;
         let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds(HITS_MIN));
-        tried += self.own_thresholds(&inside, &all, HITS_MIN, &mut singles);
+        tried += self.own_thresholds(&inside, &all, HITS_MIN, is_tried, &mut singles);
         singles.sort_by(CandidateValue::by_g);
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
-        let unknown = self.unknown_fields(&inside, &all);
+        let mut unknown = self.unknown_fields(&inside, &all);
+        unknown.retain(|unknown| is_tried(&unknown.field));
         let offers = question.offers(&snapshot, &paired, &fields, &all, tried)?;
         Ok(Explained {
             rows_in: paired.rows_in,

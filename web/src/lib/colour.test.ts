@@ -2,15 +2,18 @@
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { heatTokens, rampColour, shade, type Rgb as Channels } from './heat'
 
 type Rgb = [number, number, number]
 
 const css = readFileSync(new URL('../app.css', import.meta.url), 'utf8')
-const token = (name: string, theme: number): Rgb => {
+const channels = (name: string, theme: number): Channels => {
   const hex = new RegExp(`--${name}: light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(css)?.[theme + 1] ?? ''
   const value = Number.parseInt(hex.slice(1), 16)
-  return [value >> 16, (value >> 8) & 255, value & 255].map((c) => linear(c / 255)) as Rgb
+  return [value >> 16, (value >> 8) & 255, value & 255]
 }
+const seen = (colour: Channels) => colour.map((c) => linear(c / 255)) as Rgb
+const token = (name: string, theme: number): Rgb => seen(channels(name, theme))
 const linear = (c: number) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
 const light = ([r, g, b]: Rgb) => 0.2126 * r + 0.7152 * g + 0.0722 * b
 const contrast = (a: Rgb, b: Rgb) => {
@@ -61,10 +64,23 @@ describe.each([
     expect(contrast(token(ink, theme), token(ground, theme))).toBeGreaterThanOrEqual(4.5)
   })
 
+  test('a cell of one request is seen on the ground of the heatmap, and more are ever stronger', () => {
+    const ramp = heatTokens.map((name) => channels(name.slice(2), theme))
+    const ground = token('wash', theme)
+    const counts = [1, 2, 5, 10, 50, 100, 1000, 10_000]
+    const contrasts = counts.map((hits) =>
+      contrast(seen(rampColour(ramp, shade(hits, { least: 1, most: 10_000 }) ?? 0)), ground),
+    )
+    expect(contrasts[0]).toBeGreaterThanOrEqual(3)
+    contrasts.slice(1).forEach((value, index) => {
+      expect(value, `${counts[index + 1]} requests`).toBeGreaterThan(contrasts[index] ?? 0)
+    })
+  })
+
   // In the order they stand on each other: only neighbours must differ, the rest is told by the order.
   const stack = ['5xx', '4xx', 'other', '3xx', '2xx']
   test.each(Object.keys(eyes))('the classes that touch are told apart with %s', (eye) => {
-    const seen = stack.map((name) => see(eyes[eye] ?? [], token(`c-${name}`, theme)))
+    const looks = stack.map((name) => see(eyes[eye] ?? [], token(`c-${name}`, theme)))
     const touching = [
       [0, 1],
       [1, 2],
@@ -75,7 +91,7 @@ describe.each([
       [1, 4],
     ] as const
     for (const [a, b] of touching) {
-      const far = distance(seen[a] as Rgb, seen[b] as Rgb)
+      const far = distance(looks[a] as Rgb, looks[b] as Rgb)
       expect(far, `${stack[a]} and ${stack[b]} are ${far.toFixed(3)} apart`).toBeGreaterThan(0.07)
     }
   })

@@ -19,3 +19,8 @@ test('without a span the view against the rest of the log; everything against no
   expect(explained(view, null)).toEqual({ ...all, select: view })
   expect(explained(all, null)).toBeNull()
 })
+
+test('a box in the view is set against the rest of the view, whatever its bounds are', () => {
+  const box = { from: 120, to: 140, where: 'bot and request_time >= 2' }
+  expect(explained(view, box)).toEqual({ ...view, select: box })
+})

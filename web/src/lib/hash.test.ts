@@ -12,6 +12,7 @@ const view: Place = {
   logZone: true,
   tool: 'compare',
   other: { from: -5, to: 1735693200 },
+  box: { field: 'took & more', from: 0.5, to: null },
   pair: { field: 'user.full name', a: 'x & y', b: '' },
   rates: { by: 'net', limit: { per: 'second', requests: 20 } },
   metrics: { field: 'user.full name', sort: 'p95', show: ['hits', 'p95', 'trend'], measure: 'took & b' },
@@ -35,6 +36,21 @@ test('a place survives the address bar', () => {
   ]) {
     expect(readHash(writeHash(place))).toEqual(place)
   }
+})
+
+test('a box needs a span, a field and bounds in order', () => {
+  const box = (more: string) => readHash(`#s=a&tool=explain&ofrom=1&oto=2&${more}`).box
+  expect(box('ofield=request_time&omin=2')).toEqual({ field: 'request_time', from: 2, to: null })
+  expect(box('ofield=request_time&omin=0&omax=0.5')).toEqual({ field: 'request_time', from: 0, to: 0.5 })
+  for (const wrong of [
+    'omin=2',
+    'ofield=request_time',
+    'ofield=t&omin=2&omax=2',
+    'ofield=<b>&omin=1',
+    'ofield=t&omin=x',
+  ])
+    expect(box(wrong)).toBeNull()
+  expect(readHash('#s=a&ofield=t&omin=2').box).toBeNull()
 })
 
 test('what is as usual is not in it', () => {

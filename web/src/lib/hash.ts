@@ -1,6 +1,7 @@
 /** What the address bar holds: the session and the whole view of it, so that Back and a bookmark work. */
 
 import { unarranged, type Arrangement } from './arrange'
+import type { ValueBounds } from './box'
 import { unique } from './filter'
 import type { Span } from './histogram'
 import { isPlace, marksMax } from './marked'
@@ -57,6 +58,8 @@ export interface Place {
   tool: Tool | null
   /** The span that the tool sets against the view. */
   other: Span | null
+  /** Numbers of the rows of that span that are meant, where it was chosen on a heatmap. */
+  box: ValueBounds | null
   /** The values whose lines are compared, instead of spans. */
   pair: Pair | null
   rates: { by: 'client' | 'net'; limit: Limit | null }
@@ -80,6 +83,7 @@ export const nowhere: Place = {
   logZone: false,
   tool: null,
   other: null,
+  box: null,
   pair: null,
   rates: { by: 'client', limit: null },
   metrics: { field: null, sort: 'hits', show: null, measure: null },
@@ -100,6 +104,7 @@ export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
   const page = pages.find((page) => fields.has(page))
   if (page) return { ...nowhere, page }
+  const other = readSpan(fields.get('ofrom'), fields.get('oto'))
   return {
     page: null,
     session: fields.get('s') || null,
@@ -115,7 +120,8 @@ export function readHash(hash: string): Place {
     isLog: fields.get('scale') === 'log',
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
-    other: readSpan(fields.get('ofrom'), fields.get('oto')),
+    other,
+    box: other && readBounds(fields),
     pair: readPair(fields),
     rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
     metrics: readMetrics(fields),
@@ -137,6 +143,18 @@ const readName = (text: string | null) => /^[^<>\p{Cc}]{1,200}$/u.exec(text ?? '
 function readPair(fields: URLSearchParams): Pair | null {
   const [field, a, b] = [readName(fields.get('of')), fields.get('a'), fields.get('b')]
   return field === null || a === null || b === null ? null : { field, a, b }
+}
+
+function readBounds(fields: URLSearchParams): ValueBounds | null {
+  const field = readName(fields.get('ofield'))
+  const [from, to] = [readNumber(fields.get('omin')), readNumber(fields.get('omax'))]
+  if (field === null || (from === null && to === null)) return null
+  return from !== null && to !== null && from >= to ? null : { field, from, to }
+}
+
+function readNumber(text: string | null): number | null {
+  const number = Number(text || Number.NaN)
+  return Number.isFinite(number) ? number : null
 }
 
 function readMetrics(fields: URLSearchParams): Metrics {
@@ -183,7 +201,7 @@ export const readWay = (hash: string): Wish | null =>
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
-  const { span, other, pair, rates, metrics, columns, order } = place
+  const { span, other, box, pair, rates, metrics, columns, order } = place
   const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
     ['s', place.session],
@@ -198,6 +216,9 @@ export function writeHash(place: Place): string {
     ['tool', place.tool],
     ['ofrom', other?.from ?? null],
     ['oto', other?.to ?? null],
+    ['ofield', box?.field ?? null],
+    ['omin', box?.from ?? null],
+    ['omax', box?.to ?? null],
     ['of', pair?.field ?? null],
     ['a', pair?.a ?? null],
     ['b', pair?.b ?? null],

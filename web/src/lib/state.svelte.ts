@@ -18,8 +18,9 @@
 
 import { SvelteMap } from 'svelte/reactivity'
 import type { Arrangement } from './arrange'
+import { boundTerms, type ValueBounds } from './box'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
-import { setLogColumns, setTable, type TableColumn } from './fields'
+import { isNumeric, setLogColumns, setTable, type TableColumn } from './fields'
 import * as filter from './filter'
 import { nowhere, readHash, readWay, writeHash, type Page, type Pair, type Place, type Tool } from './hash'
 import { around, snap, wholeSpan, type Span } from './histogram'
@@ -247,7 +248,32 @@ class Store {
 
   /** Opens a tool, on a span where one is given; the one that is open closes. */
   use(tool: Tool | null, other: Span | null = null): void {
-    this.change({ tool, other, pair: null })
+    this.change({ tool, other, box: null, pair: null })
+  }
+
+  /** Explains a box of a heatmap. */
+  explainBox(span: Span, box: ValueBounds): void {
+    this.change({ tool: 'explain', other: span, box, pair: null })
+  }
+
+  /** Into the box that is explained, and nothing else. */
+  filterToBox(): void {
+    const { other, box, terms } = this.place
+    if (other === null || box === null) return
+    this.change({
+      span: other,
+      terms: filter.added(terms, boundTerms(box)),
+      tool: null,
+      other: null,
+      box: null,
+    })
+  }
+
+  /** A value of a comparison; one of a column of numbers is how many rows have at least so much. */
+  chooseCompared(field: string, value: string, negated: boolean): void {
+    if (!value.startsWith('>= ') || !isNumeric(field)) return this.choose(field, value, negated)
+    const text = `${filter.writtenField(field)} ${value}`
+    this.chooseText(negated ? filter.negate(text) : text)
   }
 
   /** Zooms to a span and what is beside it, and explains the span. */
@@ -258,12 +284,12 @@ class Store {
 
   /** Opens the comparison of the lines with one value of a field and those with another. */
   comparePair(pair: Pair): void {
-    this.change({ tool: 'compare', other: null, pair })
+    this.change({ tool: 'compare', other: null, box: null, pair })
   }
 
   /** The view and what it is compared with change places. */
   swap(span: Span, other: Span): void {
-    this.change({ span, other })
+    this.change({ span, other, box: null })
   }
 
   /** Columns pinned, hidden, opened, or of another role. */

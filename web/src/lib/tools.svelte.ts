@@ -1,6 +1,7 @@
 /** The tool that is open, and what the server answers it: asked anew with every change of the view. */
 
 import { ApiError } from './api'
+import { boundTerms } from './box'
 import { only, whereOf } from './filter'
 import { covers } from './histogram'
 import { clock, Latest } from './latest'
@@ -20,6 +21,12 @@ const settleMs = 60
 const againMs = 2000
 /** Findings are of the whole log: each time all of it is looked at. */
 const findingsAgainMs = 5000
+
+/** Values of each column whose shares inside and outside are shown. */
+const pairedRows = 5
+
+/** Some rows against the others of a selection. */
+type ExplainQuestion = Selection & { select: Selection }
 
 /** One tool's answer: of the newest question, with a word on why there is none. */
 export class Asked<Q, A> {
@@ -71,7 +78,7 @@ const everything: Selection = { from: null, to: null, where: '' }
  * What is explained: the span that was selected against the rest of the view; without one the view against the rest
  * of the log. Null where that is everything. A span that is not within the view is set against all times.
  */
-export function explained(view: Selection, selected: Selection | null) {
+export function explained(view: Selection, selected: Selection | null): ExplainQuestion | null {
   if (selected !== null) {
     const holds = covers(spanOf(view), spanOf(selected))
     return { ...(holds ? view : { ...everything, where: view.where }), select: selected }
@@ -82,9 +89,13 @@ export function explained(view: Selection, selected: Selection | null) {
 
 class Tools {
   explain = new Asked<
-    { session: string; question: Selection & { select: Selection; limit: number } },
+    { session: string; question: ExplainQuestion & { except: string[]; limit: number } },
     Explanation
   >(({ session, question }, signal) => viewApi.explain(session, question, signal))
+  /** The rows that are explained beside those that they are a part of. */
+  paired = new Asked<{ session: string; inside: Selection; all: Selection }, Comparison>(
+    ({ session, inside: a, all: b }, signal) => viewApi.compare(session, { a, b, top: pairedRows }, signal),
+  )
   findings = new Asked<{ session: string }, Findings>(
     ({ session }, signal) => viewApi.findings(session, signal),
     findingsAgainMs,
@@ -108,12 +119,19 @@ class Tools {
   )
 
   askExplain(): void {
-    const { session, other } = store.place
-    const selected = other && selectionOf(other, views.where)
+    const { session, other, box, terms } = store.place
+    const selected = other && selectionOf(other, box ? whereOf([...terms, ...boundTerms(box)]) : views.where)
     const question = explained(views.selection, selected)
-    this.explain.ask(
-      session !== null && question !== null ? { session, question: { ...question, limit: 20 } } : null,
-    )
+    if (session === null || question === null) {
+      this.explain.ask(null)
+      this.paired.ask(null)
+      return
+    }
+    // The numbers that a box was chosen by say nothing of it.
+    const except = box ? [box.field] : []
+    this.explain.ask({ session, question: { ...question, except, limit: 20 } })
+    const { select: inside, ...all } = question
+    this.paired.ask({ session, inside, all })
   }
 
   /** Of access logs, once there are lines. */

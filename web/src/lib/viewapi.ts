@@ -372,8 +372,11 @@ export const viewApi = {
   ) => ask<{ row: number | null }>(id, 'find', question, signal),
   compare: (id: string, question: { a: Selection; b: Selection; top: number }, signal: AbortSignal) =>
     ask<Comparison>(id, 'compare', question, signal),
-  explain: (id: string, question: Selection & { select: Selection; limit: number }, signal: AbortSignal) =>
-    ask<Explanation>(id, 'explain', question, signal),
+  explain: (
+    id: string,
+    question: Selection & { select: Selection; except: string[]; limit: number },
+    signal: AbortSignal,
+  ) => ask<Explanation>(id, 'explain', question, signal),
   findings: (id: string, signal: AbortSignal) => ask<Findings>(id, 'findings', {}, signal),
   rates: (
     id: string,

@@ -102,6 +102,13 @@ fn the_columns_of_a_table_are_counted_as_by_hand() {
     assert_eq!(page["rows"][0]["line"], json!(r#"{"ts":1769472005.0,"level":"info","took":0.625,"user.full name":"user 5"}"#));
     let explained = ask(&server, &id, "explain", &json!({"select": {"where": "took >= 100"}, "limit": 5})).json();
     assert_eq!(explained["inside"], json!(800));
+    assert!(explained["rows"].to_string().contains("took"), "{explained}");
+    let except = |field: &str| json!({"select": {"where": "took >= 100"}, "except": [field]});
+    let without = ask(&server, &id, "explain", &except("took")).json();
+    assert_eq!(without["inside"], json!(800));
+    assert!(!without["rows"].to_string().contains("took"), "{without}");
+    let unknown = ask(&server, &id, "explain", &except("tok")).refused(400, "bad_request");
+    assert!(unknown["message"].as_str().is_some_and(|message| message.contains("'tok'")), "{unknown}");
     let wrong = ask(&server, &id, "view", &json!({"where": "leve = info"})).refused(400, "bad_filter");
     assert!(wrong["message"].as_str().is_some_and(|message| message.contains("level")), "{wrong}");
     ask(&server, &id, "rates", &json!({})).refused(400, "bad_request");

@@ -274,6 +274,36 @@ fn a_view_that_is_wider_than_what_it_is_set_against() {
     assert_eq!((apart.rows_in, apart.findings.len()), (0, 0));
 }
 
+/// The field that chose the rows is in each finding's rows, and would have all others as mere
+/// companions.
+#[test]
+fn fields_that_chose_the_rows_are_left_out() {
+    let mut random = Random(17);
+    let mut rows = log(17, None);
+    for row in rows.iter_mut().filter(|row| row.path == "/path/2") {
+        if random.one_in(3) {
+            row.request_time_us = Some(20_000_000 + random.below(1_000_000));
+        }
+    }
+    let store = Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(&rows));
+    let slow =
+        View { filter: rorqual_accesslog::filter::Filter::parse("request_time >= 10").expect("a filter"), ..View::default() };
+    let first = |except: &[&str]| {
+        let except: Vec<String> = except.iter().map(|name| (*name).to_owned()).collect();
+        let explained = store.explain_except(&slow, &View::default(), &except, &Control::default()).expect("nobody cancels");
+        assert_eq!(explained.rows_in, rows.iter().filter(|row| row.request_time_us >= Some(10_000_000)).count() as u64);
+        let names = |finding: &Finding| [finding.conditions.clone(), finding.companions.clone()].concat();
+        let said: Vec<Vec<String>> = explained.findings.iter().map(names).collect();
+        (explained.findings[0].conditions.clone(), said.concat(), explained.tried)
+    };
+    let (conditions, _, tried) = first(&[]);
+    assert!(conditions[0].starts_with("request_time >= "), "{conditions:?}");
+    let (conditions, said, tried_without) = first(&["request_time"]);
+    assert_eq!(conditions, ["path = /path/2"]);
+    assert!(!said.iter().any(|condition| condition.contains("request_time")), "{said:?}");
+    assert!(tried_without < tried, "{tried_without} of {tried}");
+}
+
 #[test]
 fn findings_are_the_same_whichever_thread_took_which_rows() {
     let mut random = Random(71);

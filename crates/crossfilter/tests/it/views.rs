@@ -364,6 +364,31 @@ fn equal_differences_are_listed_by_their_texts() {
     assert_eq!(listed[0], listed[1]);
 }
 
+/// Each threshold is a filter with as many rows.
+#[test]
+fn measures_are_compared_by_how_many_rows_have_at_least_so_much() {
+    let has_times = |rows: &Vec<Plain>| rows.iter().any(|row| row.request_time_us.is_some());
+    let timed = (23..50).map(|seed| rows(seed, 5_000)).find(has_times).expect("half of the seeds");
+    let store = Setup::default().record(text_of(&timed));
+    let control = Control::default();
+    let view = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+    let sides = ["status = 200", "status != 200"];
+    let compared = store.compare(&view(sides[0]), &view(sides[1]), &ALL, &control).expect("nobody cancels");
+    for field in ["request_time", "upstream_time", "bytes"] {
+        let panel = compared.panels.iter().find(|panel| panel.field == field).expect("the panel");
+        assert!(!panel.rows.is_empty(), "{panel:?}");
+        for row in &panel.rows {
+            let counted = sides.map(|side| {
+                let with_least = view(&format!("{side} and {field} {}", row.value));
+                store.page(&with_least, 0, 0, None, &control).expect("nobody cancels").total
+            });
+            assert_eq!([row.hits_a, row.hits_b], counted, "{field} {row:?}");
+        }
+        let differences: Vec<f64> = panel.rows.iter().map(|row| -row.share_difference.abs()).collect();
+        assert!(differences.is_sorted(), "{panel:?}");
+    }
+}
+
 #[test]
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);

@@ -26,6 +26,7 @@ use rorqual_crossfilter::{
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -353,20 +354,35 @@ struct ExplainAsked {
     filter: String,
     /// The rows asked about.
     select: SpanQuery,
+    /// Fields whose values are not tried.
+    #[serde(default)]
+    except: Vec<String>,
     limit: Option<usize>,
+}
+
+/// Names of fields as the schema has them.
+fn excepted_fields(schema: &Schema, names: &[String]) -> Result<Vec<String>, ApiError> {
+    let known = |name: &String| {
+        let number = || schema.number(name).map(|column| schema.number_name(column));
+        let field = schema.text(name).map(|column| schema.text_name(column)).or_else(number);
+        let unknown = || ApiError::bad_request(format!("\"except\": there is no field '{name}'"));
+        field.map(Cow::into_owned).ok_or_else(unknown)
+    };
+    names.iter().map(known).collect()
 }
 
 pub(crate) async fn explain(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
     let against = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let select = QueuedView::new(&session, asked.select)?;
+    let except = excepted_fields(&session.schema(), &asked.except)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         let (select, against) = (select.view(&asked_of, store)?, against.view(&asked_of, store)?);
-        let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
+        let (explained, hint) = hint.beside(store.explain_except(&select, &against, &except, control)?, store);
         let mut value = AnswerWithHint { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
         value.answer.rows.truncate(limit);
         Ok(capped_json(&mut value, limit, |value, rows| value.answer.rows.truncate(rows)))

@@ -1,0 +1,59 @@
+/** Shares of values inside a part of the rows and outside of it, made from a comparison of that part with all. */
+
+import type { Comparison } from './viewapi'
+
+/** A value: rows that have it inside and outside, and the parts of either side that they are. */
+export interface PairedValue {
+  value: string
+  inside: number
+  outside: number
+  shareInside: number
+  shareOutside: number
+}
+
+export interface PairedColumn {
+  field: string
+  title: string
+  values: PairedValue[]
+}
+
+export interface PairedShares {
+  inside: number
+  outside: number
+  /** The column with the largest difference of shares first, in which the values stand so too. */
+  columns: PairedColumn[]
+}
+
+/**
+ * All of `a` is within `b`: the rest is what `b` has more. Its shares differ from those of `a` by a constant times as
+ * much as those of `b` do, so the values that the server chose are those that differ most from the rest too.
+ * The field that chose the part says nothing of it, and is left out.
+ */
+export function pairedShares(
+  { a, b, panels }: Pick<Comparison, 'a' | 'b' | 'panels'>,
+  chosenBy: string | null = null,
+): PairedShares {
+  const outside = Math.max(0, b.hits - a.hits)
+  const columns = panels
+    .filter(({ field }) => field !== chosenBy)
+    .map(({ field, title, rows }) => ({
+      field,
+      title,
+      values: rows.map((row): PairedValue => {
+        const rest = Math.max(0, row.b.hits - row.a.hits)
+        return {
+          value: row.value,
+          inside: row.a.hits,
+          outside: rest,
+          shareInside: row.a.hits / Math.max(1, a.hits),
+          shareOutside: rest / Math.max(1, outside),
+        }
+      }),
+    }))
+  // A sort is stable: columns that differ as much stay in the order of the panels.
+  columns.sort((x, y) => differenceOf(y) - differenceOf(x))
+  return { inside: a.hits, outside, columns }
+}
+
+const differenceOf = ({ values }: PairedColumn) =>
+  Math.max(0, ...values.map(({ shareInside, shareOutside }) => Math.abs(shareInside - shareOutside)))
