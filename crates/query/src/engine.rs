@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::budget::QueryShares;
 use crate::limits::BATCH_ROWS;
 use crate::scan::ScanContext;
+use crate::sum::checked_sum;
 use crate::tables::{TableFactory, TableOptions};
 use crate::temp::TempFolder;
 use crate::trunc::utc_trunc;
@@ -42,6 +43,7 @@ impl Engine {
         let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
         let session = SessionContext::new_with_state(state);
         session.register_udf(utc_trunc());
+        session.register_udaf(checked_sum());
         Ok(Self { session, scans })
     }
 }

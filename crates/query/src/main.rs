@@ -13,6 +13,7 @@ mod output;
 mod prompt;
 mod scan;
 mod statement;
+mod sum;
 mod tables;
 mod temp;
 mod trunc;

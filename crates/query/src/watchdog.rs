@@ -11,6 +11,9 @@ use std::process::Command;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// Stack of a thread of the runtime.
+const STACK_BYTES: u64 = 2 << 20;
+
 /// Environment of the program that takes the place of one that had to end: its message, and the
 /// folder that it removes.
 const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
@@ -37,6 +40,8 @@ impl QueryWatchdog {
         let mut data_before = u64::MAX;
         let look = move || {
             let (Some(resident), Some(data)) = (stats::resident_bytes(), stats::data_bytes()) else { return };
+            // A file is opened by a thread of its own, of whose stack little is ever touched.
+            let data = data.saturating_sub(stats::threads().unwrap_or(0) * STACK_BYTES);
             // Memory that was just taken and is not touched yet will not fit either.
             let taken = data.saturating_sub(std::mem::replace(&mut data_before, data));
             if resident + taken.max(END_BELOW_BYTES) > memory_bytes {

@@ -68,13 +68,15 @@ impl Groups {
         parts: Vec<GroupRows>,
         filter: Option<MakeFilter>,
     ) -> Self {
+        let all = ProjectionMask::all();
         Self {
             name: name.to_owned(),
             chunks: chunks.clone(),
             metadata: footer.views.clone(),
+            // A filter may read further columns.
+            bytes_max: footer.page_bytes_max(if filter.is_some() { &all } else { &mask }),
             mask,
             filter,
-            bytes_max: footer.bytes_max,
             parts: parts.into_iter(),
             current: None,
             cutter: BatchSplitter::new(name, schema, footer.row_bytes_max()),

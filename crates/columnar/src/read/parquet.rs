@@ -19,7 +19,7 @@ use parquet::file::metadata::{
 use parquet::schema::types::SchemaDescriptor;
 use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Error, ErrorClass, format_size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,10 +37,8 @@ pub(super) struct ParquetFooter {
     pub(super) views: ArrowReaderMetadata,
     /// The columns of the rows that are given.
     schema: SchemaRef,
-    /// Most bytes of the pages that are held.
-    pub(super) bytes_max: usize,
-    /// Bytes of large pages, where there are such.
-    large_bytes: usize,
+    large: LargePages,
+    memory_bytes: u64,
     row_bytes_max: usize,
     bytes: usize,
 }
@@ -64,10 +62,10 @@ impl ParquetFooter {
         let views = read_as_views(&plain, |schema| read(ArrowReaderOptions::new().with_schema(schema)).ok());
         let schema = plain_schema(plain.schema());
         let share = share(memory_bytes, READ_SHARE);
-        let large_bytes = LargePages::find(plain.metadata(), chunks, memory_bytes).bytes;
-        chunks.takes(large_bytes);
-        let bytes_max = share.max(large_bytes);
-        Ok(Self { metadata: plain, views, schema, bytes_max, large_bytes, row_bytes_max: share / 2, bytes })
+        let large = LargePages::find(plain.metadata(), chunks, memory_bytes);
+        let fitting = large.columns.values().filter(|bytes| has_room(**bytes, memory_bytes));
+        chunks.takes(fitting.max().copied().unwrap_or(0));
+        Ok(Self { metadata: plain, views, schema, large, memory_bytes, row_bytes_max: share / 2, bytes })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -92,9 +90,25 @@ impl ParquetFooter {
         self.row_bytes_max
     }
 
-    /// Memory of large pages that are held at once; 0 where there are none, or too large ones.
+    /// Memory of the pages that are held at once where some are large; 0 where there are none, or
+    /// too large ones.
     pub(super) fn large_bytes(&self) -> usize {
-        self.large_bytes
+        let bytes = self.large.bytes_of(|_| true);
+        if has_room(bytes, self.memory_bytes) { bytes } else { 0 }
+    }
+
+    /// Most bytes of the pages of these columns that are held.
+    pub(super) fn page_bytes_max(&self, mask: &ProjectionMask) -> usize {
+        let columns = self.metadata.parquet_schema().columns();
+        let read: HashSet<&str> = columns
+            .iter()
+            .enumerate()
+            .filter(|(leaf, _)| mask.leaf_included(*leaf))
+            .filter_map(|(_, column)| column.path().parts().first().map(String::as_str))
+            .collect();
+        let large_bytes = self.large.bytes_of(|column| read.contains(column));
+        let share = share(self.memory_bytes, READ_SHARE);
+        if has_room(large_bytes, self.memory_bytes) { share.max(large_bytes) } else { share }
     }
 
     pub(super) fn batches(
@@ -226,11 +240,11 @@ const PAGES_LOOKED_AT_MAX: usize = 1_000;
 /// Pages of a Parquet file that are larger than their share of a memory.
 #[derive(Debug, Default)]
 pub struct LargePages {
-    /// Memory of the pages of a row group that are held at once: one of each column, stored and
-    /// not. 0 if none is large, or all together have no room.
-    pub bytes: usize,
-    /// Columns that have large pages, by the first name of their path.
-    pub columns: BTreeSet<String>,
+    /// Memory of the largest page, stored and not, of each column that has large ones, by the first
+    /// name of its path.
+    pub columns: BTreeMap<String, usize>,
+    /// Memory of the small pages beside them, which are within their share as in any other file.
+    pub small_bytes: usize,
 }
 
 impl LargePages {
@@ -239,24 +253,45 @@ impl LargePages {
         let share = share(memory_bytes, READ_SHARE);
         let mut found = Self::default();
         for group in footer.row_groups() {
-            let (mut large_bytes, mut small_bytes) = (0_usize, 0_usize);
+            let mut small_bytes = 0_usize;
+            let mut columns: BTreeMap<&str, usize> = BTreeMap::new();
             for chunk in group.columns() {
+                let Some(name) = chunk.column_path().parts().first() else { continue };
                 match large_page_bytes(chunk, chunks, share / 4) {
-                    Some(bytes) => {
-                        large_bytes = large_bytes.saturating_add(bytes);
-                        found.columns.extend(chunk.column_path().parts().first().cloned());
-                    }
+                    Some(bytes) => *columns.entry(name).or_default() += bytes,
                     None => small_bytes = small_bytes.saturating_add(chunk_bytes(chunk)),
                 }
             }
-            if large_bytes > 0 {
-                // Small pages are within their share, as in any other file.
-                found.bytes = found.bytes.max(large_bytes.saturating_add(small_bytes.min(share)));
+            found.small_bytes = found.small_bytes.max(small_bytes.min(share));
+            for (name, bytes) in columns {
+                let most = found.columns.entry(name.to_owned()).or_default();
+                *most = bytes.max(*most);
             }
         }
-        let has_room = found.bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS;
-        if has_room { found } else { Self::default() }
+        found
     }
+
+    /// Memory of the pages of the columns that are `read` at once: one of each. 0 if none of them
+    /// has large ones.
+    pub fn bytes_of(&self, read: impl Fn(&str) -> bool) -> usize {
+        let large = self.columns.iter().filter(|(name, _)| read(name)).map(|(_, bytes)| *bytes).fold(0, usize::saturating_add);
+        if large > 0 { large.saturating_add(self.small_bytes) } else { 0 }
+    }
+
+    /// Adds those of a further file.
+    pub fn merge(&mut self, other: Self) {
+        self.small_bytes = self.small_bytes.max(other.small_bytes);
+        for (name, bytes) in other.columns {
+            let most = self.columns.entry(name).or_default();
+            *most = bytes.max(*most);
+        }
+    }
+}
+
+/// True if so many bytes of pages may be held at once within `memory_bytes`.
+#[must_use]
+pub fn has_room(page_bytes: usize, memory_bytes: u64) -> bool {
+    page_bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS
 }
 
 fn chunk_bytes(chunk: &ColumnChunkMetaData) -> usize {

@@ -190,7 +190,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     for (count, page_bytes) in [(800, 1 << 30), (2_000, 6 << 20), (2_100, 8 << 20)] {
         let table = open(&texts(count, page_bytes)).unwrap();
         assert!((6 << 20..9 << 20).contains(&table.large_page_bytes()), "{}", table.large_page_bytes());
-        assert_eq!(Vec::from_iter(table.large_pages(16 << 20).columns), ["text"]);
+        assert_eq!(Vec::from_iter(table.large_pages(16 << 20).columns.into_keys()), ["text"]);
         let mut rows = 0;
         for batch in table.batches(None, &RowChoice::All).unwrap() {
             let batch = batch.unwrap();

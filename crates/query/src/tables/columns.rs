@@ -9,6 +9,8 @@ use datafusion::common::{Result, Statistics};
 use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
+use rorqual_columnar::read::{LargePages, TableFile, has_room};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Parquet or Arrow files.
@@ -16,18 +18,35 @@ use std::sync::Arc;
 pub(crate) struct ColumnsTable {
     files: Arc<dyn TableProvider>,
     widths: Widths,
-    /// The reader of columns with large pages, if some have.
+    /// The reader of files of this machine for columns of which the engine would hold too much.
     page_reader: Option<PageReader>,
 }
 
-/// The way to read columns of which the engine would hold too much at once.
+/// The reader of Parquet that holds a page of each column.
 #[derive(Debug)]
 pub(super) struct PageReader {
     pub(super) files: StreamedTable,
-    /// Memory of reading one file.
-    pub(super) file_bytes: u64,
+    pub(super) large: LargePages,
+    /// Memory of the largest footer.
+    pub(super) footer_bytes: u64,
+    /// Memory that it is told of.
+    pub(super) reader_bytes: u64,
     /// Most memory that the engine's own reader may take in one thread.
     pub(super) engine_bytes_max: u64,
+}
+
+impl PageReader {
+    /// Memory of the pages of these columns.
+    fn page_bytes(&self, columns: Option<&Vec<usize>>) -> usize {
+        let schema = self.files.schema();
+        let names = columns.map(|columns| columns.iter().map(|column| schema.field(*column).name().as_str()).collect());
+        self.large.bytes_of(|name| names.as_ref().is_none_or(|names: &HashSet<&str>| names.contains(name)))
+    }
+
+    /// Memory of reading these columns of one file.
+    fn file_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
+        self.footer_bytes + TableFile::reading_bytes(self.reader_bytes, self.page_bytes(columns) as u64)
+    }
 }
 
 impl ColumnsTable {
@@ -46,12 +65,14 @@ impl ColumnsTable {
 
     /// Bytes of these columns that each thread reads at once.
     pub(crate) fn group_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
-        self.page_reader(columns).map_or_else(|| self.widths.group_bytes(columns), |reader| reader.file_bytes)
+        self.page_reader(columns).map_or_else(|| self.widths.group_bytes(columns), |reader| reader.file_bytes(columns))
     }
 
-    /// The reader of these columns, if the engine's has no room.
+    /// The reader of these columns, if the engine's has no room and it has.
     fn page_reader(&self, columns: Option<&Vec<usize>>) -> Option<&PageReader> {
-        self.page_reader.as_ref().filter(|reader| self.widths.group_bytes(columns) > reader.engine_bytes_max)
+        let is_needed = |reader: &&PageReader| self.widths.group_bytes(columns) > reader.engine_bytes_max;
+        let fits = |reader: &&PageReader| has_room(reader.page_bytes(columns), reader.reader_bytes);
+        self.page_reader.as_ref().filter(is_needed).filter(fits)
     }
 }
 

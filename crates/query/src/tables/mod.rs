@@ -77,6 +77,9 @@ impl TableFactory {
         };
         // Before the engine looks: it believes a file's metadata.
         let pages = self.check(&urls)?;
+        if let Some(table) = pages.differing(self.reader_bytes())? {
+            return Ok(table);
+        }
         let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;

@@ -7,12 +7,13 @@ use super::TableFactory;
 use super::columns::ColumnsTable;
 use super::widths::Widths;
 use crate::limits::{ARROW_BATCH_COPIES, STREAM_BATCHES};
+use crate::message;
 use crate::scan::external;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
+use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::datasource::TableType;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -20,7 +21,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use rorqual_columnar::read::{RowChoice, TableFile, fit, merge};
+use rorqual_columnar::read::{RowChoice, TableFile, fit, merge, nullable_below, nulls_below};
 use rorqual_pipe::{Error, ErrorClass, Input};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,11 +41,9 @@ impl TableFactory {
             whole_bytes = whole_bytes.max(bytes(&table)?);
             schemas.push((table.name().to_owned(), SchemaRef::clone(table.schema())));
         }
-        let schema = match &schemas[..] {
-            [(_, schema)] => SchemaRef::clone(schema),
-            all => merge(all.iter().map(|(name, schema)| (name.as_str(), SchemaRef::clone(schema)))).map_err(external)?,
-        };
-        Ok(arrow_table(StreamedTable::of_files(schema, paths, memory_bytes), whole_bytes))
+        let schema = nullable_below(&merged(&schemas)?);
+        let files = StreamedTable { null_structs: true, ..StreamedTable::of_files(schema, paths, memory_bytes) };
+        Ok(streamed_table(files, whole_bytes))
     }
 
     /// A table over a stream that can be read once.
@@ -52,9 +51,9 @@ impl TableFactory {
         let name = input.name().to_owned();
         let reader = input.into_reader(&self.context.stop()).map_err(external)?;
         let stream = TableFile::stream(reader, &name, self.reader_bytes()).map_err(external)?;
-        let (schema, whole_bytes) = (SchemaRef::clone(stream.schema()), bytes(&stream)?);
+        let (schema, whole_bytes) = (nullable_below(stream.schema()), bytes(&stream)?);
         let sources = vec![Arc::new(StreamedSource::Once(name, Mutex::new(Some(stream))))];
-        Ok(arrow_table(StreamedTable { schema, sources }, whole_bytes))
+        Ok(streamed_table(StreamedTable { schema, sources, null_structs: true }, whole_bytes))
     }
 
     /// Memory that a reader is told of.
@@ -66,7 +65,30 @@ impl TableFactory {
     }
 }
 
-fn arrow_table(files: StreamedTable, whole_bytes: u64) -> Arc<dyn TableProvider> {
+/// The columns of several files, by their names. A column that has values of several types is a
+/// text where no other type has them all, which is told: texts are in another order than numbers.
+pub(super) fn merged(schemas: &[(String, SchemaRef)]) -> Result<SchemaRef> {
+    let [(first, own), others @ ..] = schemas else { return plan_err!("there is no file") };
+    if others.iter().all(|(_, schema)| schema.fields() == own.fields()) {
+        return Ok(SchemaRef::clone(own));
+    }
+    let schema = merge(schemas.iter().map(|(name, schema)| (name.as_str(), SchemaRef::clone(schema)))).map_err(external)?;
+    for field in schema.fields().iter().filter(|field| field.data_type().is_string()) {
+        let odd = schemas.iter().filter_map(|(name, schema)| Some((name, schema.field_with_name(field.name()).ok()?)));
+        if let Some((name, odd)) = odd.into_iter().find(|(_, odd)| !odd.data_type().is_string()) {
+            message::note(&format!(
+                "the column '{}' is a text, as its types differ ({} in {name}, another than in {first} or a later file); \
+                 CAST({} AS DOUBLE) makes numbers of it",
+                field.name(),
+                odd.data_type(),
+                field.name()
+            ));
+        }
+    }
+    Ok(schema)
+}
+
+pub(super) fn streamed_table(files: StreamedTable, whole_bytes: u64) -> Arc<dyn TableProvider> {
     Arc::new(ColumnsTable::new(Arc::new(files), Widths::of_whole(whole_bytes)))
 }
 
@@ -89,6 +111,8 @@ fn open(path: &Path, memory_bytes: u64) -> Result<TableFile> {
 pub(super) struct StreamedTable {
     schema: SchemaRef,
     sources: Vec<Arc<StreamedSource>>,
+    /// Fields of a struct that is null may have values.
+    null_structs: bool,
 }
 
 enum StreamedSource {
@@ -101,7 +125,7 @@ enum StreamedSource {
 impl StreamedTable {
     pub(super) fn of_files(schema: SchemaRef, paths: &[PathBuf], memory_bytes: u64) -> Self {
         let source = |path: &PathBuf| Arc::new(StreamedSource::File(path.clone(), memory_bytes));
-        Self { schema, sources: paths.iter().map(source).collect() }
+        Self { schema, sources: paths.iter().map(source).collect(), null_structs: false }
     }
 
     /// The files dealt out to partitions in order, each of which reads one after another.
@@ -112,7 +136,8 @@ impl StreamedTable {
         };
         let each = self.sources.len().div_ceil(count.max(1)).max(1);
         let partition = |sources: &[Arc<StreamedSource>]| -> Arc<dyn PartitionStream> {
-            Arc::new(StreamedPartition { schema: SchemaRef::clone(&schema), sources: sources.to_vec() })
+            let (schema, null_structs) = (SchemaRef::clone(&schema), self.null_structs);
+            Arc::new(StreamedPartition { schema, sources: sources.to_vec(), null_structs })
         };
         Ok(self.sources.chunks(each).map(partition).collect())
     }
@@ -162,15 +187,20 @@ impl StreamedSource {
         }
     }
 
-    /// Hands over the columns of `schema`. False after an error, or if nobody wants more rows.
-    fn send(&self, schema: &SchemaRef, sender: &Sender<Result<RecordBatch>>) -> Result<bool> {
+    /// Hands over the columns of `schema`; with `null_structs` the fields of these are nulls. False
+    /// after an error, or if nobody wants more rows.
+    fn send(&self, schema: &SchemaRef, null_structs: bool, sender: &Sender<Result<RecordBatch>>) -> Result<bool> {
         let table = self.open()?;
         // A file of several may not have all columns.
         let own = table.schema().fields().iter().map(|field| field.name());
         let wanted: Vec<String> = own.filter(|name| schema.field_with_name(name).is_ok()).cloned().collect();
         let columns = if wanted.is_empty() { None } else { Some(&wanted[..]) };
         for batch in table.batches(columns, &RowChoice::All).map_err(external)? {
-            let batch: Result<RecordBatch> = batch.and_then(|batch| fit(&batch, schema, table.name())).map_err(external);
+            let batch = batch.and_then(|batch| fit(&batch, schema, table.name())).map_err(external);
+            let batch = match batch {
+                Ok(batch) if null_structs => nulls_below(&batch, schema).map_err(Into::into),
+                other => other,
+            };
             let failed = batch.is_err();
             if sender.blocking_send(batch).is_err() || failed {
                 return Ok(false);
@@ -185,6 +215,7 @@ impl StreamedSource {
 struct StreamedPartition {
     schema: SchemaRef,
     sources: Vec<Arc<StreamedSource>>,
+    null_structs: bool,
 }
 
 impl PartitionStream for StreamedPartition {
@@ -195,9 +226,10 @@ impl PartitionStream for StreamedPartition {
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let mut rows = RecordBatchReceiverStreamBuilder::new(SchemaRef::clone(&self.schema), STREAM_BATCHES);
         let (sender, sources, schema) = (rows.tx(), self.sources.clone(), SchemaRef::clone(&self.schema));
+        let null_structs = self.null_structs;
         rows.spawn_blocking(move || {
             for source in sources {
-                if !source.send(&schema, &sender)? {
+                if !source.send(&schema, null_structs, &sender)? {
                     break;
                 }
             }

@@ -2,19 +2,22 @@
 
 use super::columns::PageReader;
 use super::name;
-use super::streamed::StreamedTable;
+use super::streamed::{StreamedTable, merged, streamed_table};
 use crate::limits::PAGE_BYTES;
 use crate::scan::external;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::Result;
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::common::{Result, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::SessionState;
 use datafusion::object_store::ObjectStoreExt;
-use datafusion::parquet::file::metadata::RowGroupMetaData;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use rorqual_columnar::read::{LargePages, TableFile, check_footer};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Memory of the columns of some files.
 #[derive(Debug, Default)]
@@ -61,6 +64,7 @@ impl Widths {
     ) -> Result<Self> {
         let runtime = state.runtime_env();
         let mut widths: HashMap<String, Width> = HashMap::new();
+        let mut first: Option<(String, Schema)> = None;
         for url in urls {
             let store = runtime.object_store(url)?;
             let meta = store.head(url.prefix()).await?;
@@ -68,6 +72,7 @@ impl Widths {
             let footer =
                 DFParquetMetadata::new(store.as_ref(), &meta).with_file_metadata_cache(Some(cache)).fetch_metadata().await?;
             check_footer(&name(url), &footer).map_err(external)?;
+            refuse_other_columns(&mut first, name(url), &footer)?;
             footer.row_groups().iter().for_each(|group| add(&mut widths, group, &pages.large));
         }
         let width = |name: &String| widths.get(name).copied().unwrap_or_default();
@@ -80,35 +85,72 @@ impl Widths {
     }
 }
 
+/// Refuses a file whose columns are not those of the first, by which the engine would read it.
+fn refuse_other_columns(first: &mut Option<(String, Schema)>, name: String, footer: &ParquetMetaData) -> Result<()> {
+    let about = footer.file_metadata();
+    let own = parquet_to_arrow_schema(about.schema_descr(), about.key_value_metadata())?;
+    let Some((first, schema)) = &*first else {
+        *first = Some((name, own));
+        return Ok(());
+    };
+    if same_columns(schema, &own) {
+        return Ok(());
+    }
+    plan_err!(
+        "{name}: its columns are others than those of {first}, by which it would be read: name them in tables of their own, \
+         and join these by UNION ALL BY NAME"
+    )
+}
+
 /// Files of columns of this machine, and their large pages.
 #[derive(Debug, Default)]
 pub(super) struct FoundPages {
     paths: Vec<PathBuf>,
     large: LargePages,
-    /// Most memory of reading one of the files page by page.
-    file_bytes: u64,
+    /// Columns of each file.
+    schemas: Vec<(String, SchemaRef)>,
+    /// Memory of the largest footer.
+    footer_bytes: u64,
 }
 
 impl FoundPages {
     /// Adds a file, which has `reader_bytes` if it is read page by page.
     pub(super) fn add(&mut self, path: PathBuf, table: &TableFile, reader_bytes: u64) {
-        let found = table.large_pages(reader_bytes);
-        let reading_bytes = TableFile::reading_bytes(reader_bytes, found.bytes as u64);
-        self.file_bytes = self.file_bytes.max(table.footer_bytes() + reading_bytes);
-        self.large.bytes = self.large.bytes.max(found.bytes);
-        self.large.columns.extend(found.columns);
+        self.large.merge(table.large_pages(reader_bytes));
+        self.footer_bytes = self.footer_bytes.max(table.footer_bytes());
+        self.schemas.push((table.name().to_owned(), SchemaRef::clone(table.schema())));
         self.paths.push(path);
     }
 
-    /// The reader of files with large pages, where the engine's own reader may take
-    /// `engine_bytes_max` in a thread; `None` where no page is large.
-    pub(super) fn reader(self, schema: SchemaRef, reader_bytes: u64, engine_bytes_max: u64) -> Option<PageReader> {
-        if self.large.columns.is_empty() {
-            return None;
+    /// The files as one table by the reader of every other verb, if their columns differ: the
+    /// engine takes those of the first file, and changes the values of the others.
+    ///
+    /// # Errors
+    /// When the columns do not make one table.
+    pub(super) fn differing(&self, reader_bytes: u64) -> Result<Option<Arc<dyn TableProvider>>> {
+        let is_same = self.schemas.windows(2).all(|pair| same_columns(&pair[0].1, &pair[1].1));
+        if is_same {
+            return Ok(None);
         }
-        let files = StreamedTable::of_files(schema, &self.paths, reader_bytes);
-        Some(PageReader { files, file_bytes: self.file_bytes, engine_bytes_max })
+        let page_bytes = self.large.bytes_of(|_| true) as u64;
+        let file_bytes = self.footer_bytes + TableFile::reading_bytes(reader_bytes, page_bytes);
+        let files = StreamedTable::of_files(merged(&self.schemas)?, &self.paths, reader_bytes);
+        Ok(Some(streamed_table(files, file_bytes)))
     }
+
+    /// The reader of these files page by page, where the engine's own reader may take
+    /// `engine_bytes_max` in a thread; `None` where they are elsewhere.
+    pub(super) fn reader(self, schema: SchemaRef, reader_bytes: u64, engine_bytes_max: u64) -> Option<PageReader> {
+        let files = StreamedTable::of_files(schema, &self.paths, reader_bytes);
+        let reader = PageReader { files, large: self.large, footer_bytes: self.footer_bytes, reader_bytes, engine_bytes_max };
+        (!self.paths.is_empty()).then_some(reader)
+    }
+}
+
+/// True if two files have the same columns in the same order.
+fn same_columns(one: &Schema, other: &Schema) -> bool {
+    let column = |field: &FieldRef| (field.name().clone(), field.data_type().clone());
+    one.fields().iter().map(column).eq(other.fields().iter().map(column))
 }
 
 /// Adds the memory of the columns of a row group, each with all that is below it.
@@ -119,7 +161,7 @@ fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData, large: &La
     for column in group.columns() {
         let Some(name) = column.column_path().parts().first() else { continue };
         let uncompressed = bytes(column.uncompressed_size());
-        let page_bytes = if large.columns.contains(name) { large.bytes as u64 } else { PAGE_BYTES };
+        let page_bytes = large.columns.get(name).map_or(PAGE_BYTES, |bytes| *bytes as u64);
         // A dictionary has a value once, however often it comes; its writer may tell the bytes of
         // all of them.
         let decoded = uncompressed.max(bytes(column.unencoded_byte_array_data_bytes().unwrap_or(0)));

@@ -211,3 +211,24 @@ fn all_files_are_looked_at_where_that_is_asked_for() {
     let sql = format!("SELECT a, b FROM '{}' ORDER BY a, b", folder.text("*.ndjson"));
     assert_eq!(answer(query(&["--to", "csv", "--infer-all", &sql])), "a,b\n1.0,\n2.0,x\n2.5,\n");
 }
+
+#[test]
+fn a_sum_beyond_64_bits_is_an_error_and_no_other_number() {
+    let folder = TestFolder::new();
+    let large = folder.file("large.ndjson", "{\"k\":1,\"n\":9000000000000000000}\n".repeat(2));
+    let said = ["is larger than a whole number of 64 bits", "DECIMAL(38,0)"];
+    for select in ["sum(n)", "k, sum(n)", "sum(n) OVER (ORDER BY k ROWS 1 PRECEDING)"] {
+        let group = if select.starts_with('k') { " GROUP BY k" } else { "" };
+        query(&[&format!("SELECT {select} FROM '{large}'{group}")]).run().exits(2).says(&said);
+    }
+    let wide = format!("SELECT sum(CAST(n AS DECIMAL(38,0))) AS s, max(n) AS m FROM '{large}'");
+    assert_eq!(answer(query(&["--to", "csv", &wide])), "s,m\n18000000000000000000,9000000000000000000\n");
+    // On the way to a sum that has room there is more.
+    let rows = "9000000000000000000 9000000000000000000 -9000000000000000000 5".split(' ').map(|n| format!("1,{n}\n"));
+    let there = folder.file("there.csv", ["k,n\n".to_owned()].into_iter().chain(rows).collect::<String>());
+    let sums = "SELECT k, sum(n) AS s, sum(n) FILTER (WHERE n < 6) AS f, sum(DISTINCT n) AS d FROM 'FILE' GROUP BY k";
+    let asked = query(&["--to", "csv", &sums.replace("FILE", &there)]);
+    assert_eq!(answer(asked), "k,s,f,d\n1,9000000000000000005,-8999999999999999995,5\n");
+    let moving = format!("SELECT sum(n) OVER (ORDER BY n ROWS 1 PRECEDING) AS s FROM '{there}' WHERE n < 6");
+    assert_eq!(answer(query(&["--to", "csv", &moving])), "s\n-9000000000000000000\n-8999999999999999995\n");
+}

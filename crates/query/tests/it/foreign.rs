@@ -1,7 +1,10 @@
 //! Files of others: paths, records that are no rows, and columns that are easily read wrong.
 
 use crate::common::{TestFolder, answer, query};
-use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UnionArray};
+use datafusion::arrow::array::{
+    ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray, UnionArray,
+};
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, UnionFields};
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
 use datafusion::parquet::arrow::ArrowWriter;
@@ -157,4 +160,59 @@ fn two_columns_of_one_name_are_no_file() {
     query(&["-o", &target, &sql]).run().exits(2).says(&["two columns are named '", "which no reader would tell apart"]);
     assert!(!std::path::Path::new(&target).exists());
     assert_eq!(answer(query(&["--to", "csv", &sql])), "n,m,n,m\n1,2,1,2\n");
+}
+
+/// A table of one column, in a file of that kind.
+fn put(folder: &TestFolder, name: &str, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let bytes = if name.ends_with(".arrow") { arrow(&batch) } else { parquet(&batch) };
+    std::fs::write(folder.at(name), bytes).unwrap();
+}
+
+#[test]
+fn files_with_other_columns_are_joined_by_their_names() {
+    for kind in ["parquet", "arrow"] {
+        let folder = TestFolder::new();
+        let whole: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let half: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
+        let large: ArrayRef = Arc::new(Int64Array::from(vec![1 << 40]));
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["q"]));
+        put(&folder, &format!("a.{kind}"), vec![("x", Arc::clone(&whole)), ("y", whole)]);
+        put(&folder, &format!("b.{kind}"), vec![("z", text), ("x", half)]);
+        put(&folder, &format!("c.{kind}"), vec![("x", large)]);
+        let ask = |sql: &str, files: &str| answer(query(&["--to", "ndjson", &sql.replace("FILES", &folder.text(files))]));
+        let all = ask("SELECT x, y, z FROM 'FILES' ORDER BY x", &format!("[ab].{kind}"));
+        assert_eq!(all, "{\"x\":0.5,\"z\":\"q\"}\n{\"x\":1.0,\"y\":1}\n{\"x\":2.0,\"y\":2}\n", "{kind}");
+        assert_eq!(ask("SELECT sum(x) AS s, count(y) AS n FROM 'FILES'", &format!("[ab].{kind}")), "{\"s\":3.5,\"n\":2}\n");
+        assert_eq!(ask("SELECT max(x) AS m FROM 'FILES'", &format!("[ac].{kind}")), "{\"m\":1099511627776}\n", "{kind}");
+        // Whole numbers of 64 bits are not all doubles.
+        let ran =
+            query(&["--to", "ndjson", &format!("SELECT count(x) AS n FROM '{}'", folder.text(&format!("[bc].{kind}")))]).run();
+        ran.says(&["the column 'x' is a text, as its types differ", "CAST(x AS DOUBLE)"]);
+        assert_eq!(ran.exits(0).text(), "{\"n\":2}\n");
+    }
+}
+
+#[test]
+fn a_field_of_a_struct_that_is_null_is_null() {
+    let folder = TestFolder::new();
+    for nullable in [false, true] {
+        let field = Arc::new(Field::new("m", DataType::Int32, nullable));
+        let nulls = Some(NullBuffer::from(vec![true, false]));
+        let structs = StructArray::new(vec![field].into(), vec![Arc::new(Int32Array::from(vec![1, 7]))], nulls);
+        put(&folder, "n.arrow", vec![("s", Arc::new(structs))]);
+        let sql = format!("SELECT sum(s['m']) AS m, count(s['m']) AS n, count(*) AS rows FROM '{}'", folder.text("n.arrow"));
+        assert_eq!(answer(query(&["--to", "ndjson", &sql])), "{\"m\":1,\"n\":1,\"rows\":2}\n");
+    }
+}
+
+/// Stacks of the threads that open them are no memory that is taken.
+#[test]
+fn a_thousand_small_files_have_room() {
+    let folder = TestFolder::new();
+    for number in 0..1_000 {
+        std::fs::write(folder.at(&format!("{number}.parquet")), parquet(&batch(&[number]))).unwrap();
+    }
+    let sql = format!("SELECT count(*) AS rows, sum(n) AS sum FROM '{}'", folder.text("*.parquet"));
+    assert_eq!(answer(query(&["--to", "ndjson", &sql])), "{\"rows\":1000,\"sum\":499500}\n");
 }
