@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pairedShares } from './paired'
+import { comparedTitle, pairedShares } from './paired'
 
 const part = (hits: number, of: number) => ({ hits, bytes: 0, share: hits / of })
 const row = (value: string, a: number, b: number) => ({ value, a: part(a, 50), b: part(b, 1050) })
@@ -56,4 +56,12 @@ test('a part that is everything has nothing outside', () => {
   })
   expect(outside).toBe(0)
   expect(columns[0]?.values[0]?.shareOutside).toBe(0)
+})
+
+test('thresholds of durations and sizes are said with their units', () => {
+  expect(comparedTitle('request_time', '>= 0.626688')).toBe('≥ 627 ms')
+  expect(comparedTitle('bytes', '>= 157696')).toBe('≥ 154 KiB')
+  expect(comparedTitle('path', '>= 5')).toBe('>= 5')
+  expect(comparedTitle('referrer', '')).toBe('(none)')
+  expect(comparedTitle('path', '/a\u0001')).toBe('/a␁')
 })

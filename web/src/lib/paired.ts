@@ -1,5 +1,6 @@
 /** Shares of values inside a part of the rows and outside of it, made from a comparison of that part with all. */
 
+import { bytes, latency, visible } from './format'
 import type { Comparison } from './viewapi'
 
 /** A value: rows that have it inside and outside, and the parts of either side that they are. */
@@ -57,3 +58,12 @@ export function pairedShares(
 
 const differenceOf = ({ values }: PairedColumn) =>
   Math.max(0, ...values.map(({ shareInside, shareOutside }) => Math.abs(shareInside - shareOutside)))
+
+/** A value as people read it: of a duration or a size its least, `≥ 627 ms`. */
+export function comparedTitle(field: string, value: string): string {
+  const least = /^>= ([0-9.]+)$/.exec(value)?.[1]
+  if (least === undefined) return value === '' ? '(none)' : visible(value)
+  if (field === 'bytes') return `≥ ${bytes(Number(least))}`
+  if (field === 'request_time' || field === 'upstream_time') return `≥ ${latency(Number(least))}`
+  return value
+}
