@@ -351,9 +351,7 @@ impl Explorer {
 /// True if a text looks like no filter: it has no sign of one outside of quotes.
 fn is_plain(text: &str) -> bool {
     let outside: String = text.split('"').step_by(2).collect();
-    let words: Vec<&str> = outside.split_whitespace().collect();
-    let is_word_of_filters = |word: &&str| ["and", "or", "not", "in", "contains", "has", "exists"].contains(word);
-    !outside.contains(['=', '<', '>', '~', '(', ')', '!']) && !words.iter().any(is_word_of_filters)
+    !outside.contains(['=', '<', '>', '~', '(', ')', '!'])
 }
 
 fn remember(history: &mut Vec<String>, text: &str) {

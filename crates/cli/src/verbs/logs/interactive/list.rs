@@ -117,7 +117,7 @@ fn unusual_entry(span: &UnusualSpan) -> ListEntry {
 
 fn readings(suggestions: &Suggestions) -> (Vec<ListEntry>, String) {
     let note = match &suggestions.error {
-        _ if !suggestions.rows.is_empty() => "Enter takes a reading".to_owned(),
+        _ if suggestions.rows.iter().any(|reading| reading.hits > 0) => "Enter takes a reading".to_owned(),
         Some(error) => error.to_string(),
         None => "No line has it.".to_owned(),
     };

@@ -191,7 +191,7 @@ impl Explorer {
 
     fn found(&mut self, row: Option<u64>) {
         if row.is_none() {
-            self.message = Some("no line after this one has it (N looks the other way)".to_owned());
+            self.message = Some("no other line in this direction has it".to_owned());
         }
         let height = self.height();
         self.lines.found(row, height);
@@ -237,6 +237,11 @@ impl Explorer {
     /// The filter of the place, as it is written.
     pub(super) fn written(&self) -> String {
         self.schema.written(&self.place.view.filter)
+    }
+
+    /// True if the list has metrics of values.
+    pub(super) fn has_metrics(&self) -> bool {
+        self.list.as_ref().is_some_and(|list| matches!(list.question, ScreenQuestion::Metrics(..)))
     }
 
     /// The command for the place.

@@ -122,13 +122,13 @@ fn the_overview_has_its_parts_at_any_size() {
             "no filter",
             "lines per",
             "2xx 9,",
-            "Statuses  7 values",
+            "Statuses  8 values",
             "Paths  1,368 values",
             "9,126",
             "2015-05-17",
         ]);
         let screen = test.text();
-        let has_two = screen.lines().any(|line| line.starts_with("Statuses") && line[20..].contains(" values "));
+        let has_two = screen.lines().any(|line| line.starts_with("Statuses") && line.matches(" values").count() == 2);
         assert_eq!((screen.matches(" values").count(), has_two), (panels, two), "{screen}");
     }
 }
@@ -189,7 +189,7 @@ fn a_plain_text_is_read_as_filters() {
     test.shows(&["'404' may mean", "213 lines  status = 404"]);
     assert_eq!(test.press("⏎").lines(), 213);
     assert_eq!(test.explorer.mode, ExplorerMode::Overview);
-    test.press("c/no such text in it⏎");
+    test.press("c/qqqqzzzz⏎");
     test.shows(&["No line has it."]);
 }
 
@@ -243,15 +243,15 @@ fn lines_are_read_as_in_less() {
     test.shows(&["83.149.9.216 - - [17/May/2015:10:05:03 +0000]", "line 1 of 10,000"]);
     test.press("G");
     test.shows(&["line 10,000 of 10,000"]);
-    test.press("g/xmlrpc.php⏎");
+    test.press("g/robots.txt⏎");
     let first = test.explorer.lines.cursor;
-    assert!(first > 0 && test.explorer.lines.row().expect("a row").line.contains("xmlrpc.php"));
+    assert!(first > 0 && test.explorer.lines.row().expect("a row").line.contains("robots.txt"));
     test.press("n");
     let second = test.explorer.lines.cursor;
-    assert!(second > first && test.explorer.lines.row().expect("a row").line.contains("xmlrpc.php"));
+    assert!(second > first && test.explorer.lines.row().expect("a row").line.contains("robots.txt"));
     assert_eq!(test.press("N").explorer.lines.cursor, first);
     test.press("N");
-    test.shows(&["no line after this one has it"]);
+    test.shows(&["no other line in this direction has it"]);
     assert_eq!(test.press("q").explorer.mode, ExplorerMode::Overview);
 }
 

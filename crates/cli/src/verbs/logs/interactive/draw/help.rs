@@ -5,7 +5,7 @@ use super::{BOLD, DIM, PLAIN, ScreenCells};
 /// Keys and their uses, for each screen; a key of nothing is a heading.
 const KEYS: [(&str, &str); 21] = [
     ("", "Everywhere"),
-    ("/  c  u", "filter or search text; clear filter and zoom; undo (Backspace)"),
+    ("/  c  u", "filter or search text; clear all; undo (Backspace, too)"),
     ("L  e  f", "lines; explain the span; findings of the whole log"),
     ("y  ?  q  Q", "print the command at the end; this help; back or quit; quit"),
     ("", "Overview"),

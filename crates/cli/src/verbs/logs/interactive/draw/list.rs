@@ -1,10 +1,9 @@
 //! Lists of answers.
 
-use super::{BOLD, CURSOR, DIM, PLAIN, ScreenCells};
+use super::{BOLD, CURSOR, DIM, PLAIN, ScreenCells, wrapped};
 use crate::verbs::logs::interactive::layout::scrolled;
 use crate::verbs::logs::interactive::list::ListEntry;
 use crate::verbs::logs::interactive::state::Explorer;
-use crate::verbs::logs::shown;
 
 /// First row of the entries, below title, note and heading.
 const TOP: u16 = 5;
@@ -39,6 +38,5 @@ fn draw_entry(entry: &ListEntry, y: u16, is_at: bool, cells: &mut ScreenCells<'_
 
 /// The detail in rows of a width.
 fn rows(entry: &ListEntry, width: usize) -> Vec<String> {
-    let letters: Vec<char> = shown(&entry.detail, width * DETAIL_ROWS).chars().collect();
-    letters.chunks(width).map(|row| row.iter().collect()).collect()
+    wrapped(&entry.detail, width, DETAIL_ROWS)
 }

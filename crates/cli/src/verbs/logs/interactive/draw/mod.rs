@@ -88,6 +88,11 @@ impl ScreenCells<'_> {
         x
     }
 
+    /// Empties a row.
+    fn clear(&mut self, y: u16) {
+        (0..self.width()).for_each(|x| self.buffer[(x, y)].reset());
+    }
+
     /// Turns a row of cells over, as a cursor.
     fn reverse(&mut self, x: u16, y: u16, width: u16) {
         let area = ratatui_core::layout::Rect { x, y, width, height: 1 };
@@ -186,17 +191,19 @@ fn span_text(view: &View, explorer: &Explorer) -> String {
 
 /// Keys of the screens, by their use.
 const OVERVIEW_KEYS: &str = "/ filter  Tab panels  ⏎ choose  x leave out  ←→ v span  e explain  L lines  ? q";
-const LINES_KEYS: &str = "⏎ fields  / find  n N next  & filter  t ±30 s  C client  ←→ shift  u undo  q back";
+const LINES_KEYS: &str = "⏎ fields  / n N find  & filter  t ±30 s  C client  ←→ move  u undo  q back  ?";
 const RECORD_KEYS: &str = "⏎ filter by the field  x leave out  t ±30 s  C same client  q back";
-const LIST_KEYS: &str = "⏎ filter  s next metric  q back";
+const LIST_KEYS: &str = "⏎ takes the filter  j k move  q back";
+const METRICS_KEYS: &str = "⏎ takes the filter  s next metric  j k move  q back";
 
 /// Message or typed line, and keys.
 fn foot(explorer: &Explorer, cells: &mut ScreenCells<'_>) -> Option<(u16, u16)> {
     let y = cells.height() - FOOT_ROWS;
     if let Some(prompt) = &explorer.prompt {
-        return Some(prompt_line(prompt, cells, y));
+        return Some(prompt_line(prompt, cells));
     }
     if let Some(message) = &explorer.message {
+        cells.clear(y);
         cells.rest((0, y), message.trim_end(), cells.palette.fault());
     } else if explorer.mode == ExplorerMode::Overview {
         sums(explorer, cells, y);
@@ -205,6 +212,7 @@ fn foot(explorer: &Explorer, cells: &mut ScreenCells<'_>) -> Option<(u16, u16)> 
         ExplorerMode::Overview => OVERVIEW_KEYS,
         ExplorerMode::Lines => LINES_KEYS,
         ExplorerMode::Record => RECORD_KEYS,
+        ExplorerMode::List if explorer.has_metrics() => METRICS_KEYS,
         ExplorerMode::List => LIST_KEYS,
     };
     cells.rest((0, y + 1), keys, DIM);
@@ -234,8 +242,28 @@ fn sums(explorer: &Explorer, cells: &mut ScreenCells<'_>, y: u16) {
     cells.rest((0, y), &parts.join("  "), DIM);
 }
 
+/// Rows of a fault.
+const FAULT_ROWS: usize = 4;
+
+/// A text in rows of a width.
+fn wrapped(text: &str, width: usize, rows: usize) -> Vec<String> {
+    let letters: Vec<char> = shown(text, width * rows).chars().collect();
+    letters.chunks(width).map(|row| row.iter().collect()).collect()
+}
+
+/// Keys of a line that is typed.
+const PROMPT_KEYS: &str = "⏎ takes it  Esc cancels  ↑↓ earlier ones  examples: status >= 500, checkout";
+
 /// The line that is typed, scrolled to its cursor, with its fault or its keys below.
-fn prompt_line(prompt: &PromptLine, cells: &mut ScreenCells<'_>, y: u16) -> (u16, u16) {
+fn prompt_line(prompt: &PromptLine, cells: &mut ScreenCells<'_>) -> (u16, u16) {
+    let below = wrapped(prompt.error.as_deref().unwrap_or(PROMPT_KEYS), usize::from(cells.width()), FAULT_ROWS);
+    let style = if prompt.error.is_some() { cells.palette.fault() } else { DIM };
+    let y = cells.height() - 1 - below.len() as u16;
+    cells.clear(y);
+    for (row, text) in (y + 1..).zip(&below) {
+        cells.clear(row);
+        cells.rest((0, row), text, style);
+    }
     let label = match prompt.kind {
         PromptKind::Filter => "filter or text: ",
         PromptKind::FindText => "find: ",
@@ -248,11 +276,5 @@ fn prompt_line(prompt: &PromptLine, cells: &mut ScreenCells<'_>, y: u16) -> (u16
     let before: String = before.chars().skip(hidden).collect();
     let cursor = cells.rest((x, y), &before, PLAIN);
     cells.rest((cursor, y), &after, PLAIN);
-    match &prompt.error {
-        Some(error) => cells.rest((0, y + 1), error, cells.palette.fault()),
-        None => {
-            cells.rest((0, y + 1), "⏎ takes it  Esc cancels  ↑↓ earlier ones  examples: status >= 500 and not bot, checkout", DIM)
-        }
-    };
     (cursor.min(cells.width() - 1), y)
 }
