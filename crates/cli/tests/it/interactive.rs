@@ -181,6 +181,27 @@ fn the_screen_follows_the_size_of_the_window() {
 }
 
 #[test]
+fn the_shell_has_the_terminal_in_between() {
+    let mut terminal = TestTerminal::explorer(&[SAMPLE]);
+    terminal.sees(&["10,000 lines", "? help"]);
+    terminal.press("\x1a");
+    terminal.is_restored();
+    let is_stopped = |terminal: &TestTerminal| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", terminal.child.id())).expect("it lives");
+        status.contains("State:\tT")
+    };
+    eventually("a stop", || is_stopped(&terminal).then_some(()));
+    terminal.signal("CONT");
+    eventually("its screen again", || terminal.is_alternate().then_some(()));
+    terminal.sees(&["10,000 lines", "? help"]);
+    terminal.press("/status = 404\r");
+    terminal.sees(&["213 of 10,000 lines"]);
+    terminal.press("Q");
+    assert_eq!(terminal.ended().code(), Some(0));
+    terminal.is_restored();
+}
+
+#[test]
 fn a_log_on_standard_input_leaves_the_keys_to_the_terminal_and_is_seen_while_it_comes() {
     let folder = TestFolder::new();
     let fifo = folder.text("fifo");

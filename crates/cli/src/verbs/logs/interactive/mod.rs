@@ -52,8 +52,10 @@ pub(super) const SCREEN_BYTES: u64 = 24 << 20;
 const WAIT_BUSY: Duration = Duration::from_millis(15);
 const WAIT_IDLE: Duration = Duration::from_millis(100);
 
-/// Pause between two pictures of a log that is read; at least as long as the last one took.
+/// Pause between two pictures of a log that is read, at least; and how often as long as the last
+/// one took, so that most of the time is the reading's.
 const REFRESH: Duration = Duration::from_millis(400);
+const REFRESH_SHARE: u32 = 3;
 
 /// Reads the log and shows it until it is left.
 pub(super) fn run(common: &Common, args: &LogsArgs, settings: &AnalyzeSettings) -> Result<ExitStatus, String> {
@@ -204,7 +206,7 @@ impl ExplorerSession {
         let was_done = explorer.reading.is_done;
         let mut state = self.reading.state(&self.rows);
         state.messages = messages.last();
-        let is_due = self.asked.is_none() && !was_done && self.shown_at.elapsed() >= REFRESH.max(self.took);
+        let is_due = self.asked.is_none() && !was_done && self.shown_at.elapsed() >= REFRESH.max(REFRESH_SHARE * self.took);
         let is_changed = is_due || state.is_done != was_done || state.has_rows != explorer.reading.has_rows;
         if !is_changed {
             return false;

@@ -107,7 +107,8 @@ fn joined(mut parts: Vec<Filter>) -> Filter {
 pub(super) fn value_filter(schema: &Schema, field: &str, value: &str) -> Option<Filter> {
     let Some(column) = schema.text(field) else {
         schema.number(field)?;
-        return schema.filter(&format!("{field} = {value}")).ok();
+        let name = serde_json::to_string(field).ok()?;
+        return schema.filter(&format!("{name} = {value}")).ok();
     };
     let cut = value.strip_suffix('…').filter(|start| start.len() >= CUT_BYTES_MIN);
     Some(Filter::Text(

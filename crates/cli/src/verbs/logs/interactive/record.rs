@@ -70,7 +70,7 @@ fn fields(row: &PageRow) -> Vec<RecordField> {
         row.bytes.map(|bytes| bytes.to_string()),
     );
     for (name, time) in [("request_time", row.request_time), ("upstream_time", row.upstream_time)] {
-        push(name, time.map_or_else(String::new, seconds), time.map(|time| format!("{time}s")));
+        push(name, time.map_or_else(String::new, seconds), time.map(|time| time.to_string()));
     }
     for (name, value) in &row.columns {
         let shown = own(value);
