@@ -8,6 +8,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   rorqual logs access.log access.log.1.gz
+  rorqual logs -i access.log
   rorqual logs --since 2025-01-31T08:00 --until 2025-01-31T09:00 access.log
   rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
   rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
@@ -48,6 +49,12 @@ pub(crate) struct LogsArgs {
     /// template.
     #[arg(long, value_name = "FILE", requires = "html")]
     pub(crate) template: Option<PathBuf>,
+    /// Explore the log on this terminal: filter, zoom, read lines, explain, by keys (`?` has all)
+    ///
+    /// The terminal has at least 80 columns and 24 rows. The first picture comes while the log is
+    /// read. A log on standard input leaves the keys to the terminal.
+    #[arg(short, long, conflicts_with_all = ["json", "html", "rejects", "question", "by", "top"])]
+    pub(crate) interactive: bool,
     /// Number of rows of each top table
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) top: u16,

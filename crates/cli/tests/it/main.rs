@@ -35,6 +35,7 @@ mod head;
 mod hostile;
 mod html;
 mod input;
+mod interactive;
 mod losses;
 mod many;
 mod mcp;

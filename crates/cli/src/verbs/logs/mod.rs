@@ -3,6 +3,7 @@
 mod columns;
 mod explore;
 mod html;
+mod interactive;
 mod side_by_side;
 mod table;
 pub(crate) mod terminal;
@@ -16,7 +17,7 @@ use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
-use explore::RowsQuestion;
+use explore::{FormatRows, RowsQuestion};
 pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked, unanswerable};
 use html::page_bytes;
 pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
@@ -25,7 +26,7 @@ use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Format
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
-use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
+use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns, Recording};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
@@ -54,8 +55,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if let Some(exit) = table::answer(common, args, &settings) {
         return exit;
     }
-    let (analyzer, asking) = match analyzer(&settings, args) {
-        Ok(made) => made,
+    if args.interactive {
+        return interactive::run(common, args, &settings).unwrap_or_else(|error| message::error(&error));
+    }
+    let made = explore::question(args).and_then(|question| Ok((question, analyzer(&settings, args)?)));
+    let (asking, analyzer) = match made {
+        Ok((question, (analyzer, rows))) => {
+            (question.zip(rows).map(|(question, rows)| RowsQuestion::new(question, rows)), analyzer)
+        }
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
@@ -104,24 +111,23 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     exit.max(page.map_or(ExitStatus::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
-/// The analyzer, and the store of the rows where there is a question about them.
-fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<RowsQuestion>), String> {
+/// The analyzer, and the store of the rows where questions are asked of them.
+fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<Arc<FormatRows>>), String> {
     let only = args.filter.as_deref().map(|text| filter(text, settings)).transpose()?;
-    let question = explore::question(args)?;
     let beside = beside(settings, args, only.as_ref());
     // Rows have the order of the log, and so have rejected lines.
-    let is_ordered = question.is_some() || args.rejects.is_some();
+    let is_ordered = settings.kept.is_some() || args.rejects.is_some();
     let inputs = if is_ordered { 1 } else { side_by_side::inputs_max(settings, &args.files) };
     let shares = settings.shares_side_by_side(inputs, &beside).map_err(|error| error.to_string())?;
-    let asking = question.map(|question| RowsQuestion::new(question, args, settings, &shares)).transpose()?;
+    let rows = settings.kept.map(|_| FormatRows::new(args, settings, &shares)).transpose()?;
     let only = args.filter.as_deref().map(|text| LineFilter::new("--where", text));
     let options = Options {
         only,
-        recording: asking.as_ref().map(RowsQuestion::recording),
+        recording: rows.clone().map(|rows| rows as Arc<dyn Recording>),
         of_files: args.files.len() > 1,
-        untallied: asking.is_some(),
+        untallied: rows.is_some(),
     };
-    Ok((Analyzer::new(settings, shares, options), asking))
+    Ok((Analyzer::new(settings, shares, options), rows))
 }
 
 /// Holders of memory beside the analysis.
@@ -129,7 +135,8 @@ fn beside(settings: &AnalyzeSettings, args: &LogsArgs, only: Option<&Filter>) ->
     let threads = settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
     let filter = only.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(threads)));
-    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).chain(filter).collect()
+    let screen = args.interactive.then(|| ("screen (--interactive)".to_owned(), interactive::SCREEN_BYTES));
+    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).chain(filter).chain(screen).collect()
 }
 
 /// Refuses outputs that would replace an input, the template or one another.
@@ -182,7 +189,7 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<AnalyzeSettings, String>
         span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
-        kept: args.explore.asks().then(explore::kept),
+        kept: (args.interactive || args.explore.asks()).then(explore::kept),
         countries: countries(&args.country, memory_bytes)?,
     })
 }

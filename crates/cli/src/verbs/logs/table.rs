@@ -28,6 +28,9 @@ fn report(
     (file, format): (&Path, &str),
 ) -> Result<ExitStatus, String> {
     let refused = |flag: &str, why: &str| Err(format!("{flag}: {} is {format}, and {why}", escaped_path(file)));
+    if args.interactive {
+        return refused("--interactive", "it is for access logs; `rorqual serve` opens it in the browser");
+    }
     if args.explore.rates {
         return refused("--rates", "rates are of the clients of an access log");
     }

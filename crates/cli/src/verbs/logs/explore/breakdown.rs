@@ -137,7 +137,8 @@ fn column(breakdown: &Breakdown, metric: BreakdownMetric) -> Option<MetricText> 
         .then(|| MetricText { metric, cells: cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect() })
 }
 
-fn cell(value: &BreakdownValue, metric: BreakdownMetric, unit: &str) -> Option<String> {
+/// A metric of a value as people read it; `None` where it has none.
+pub(in super::super) fn cell(value: &BreakdownValue, metric: BreakdownMetric, unit: &str) -> Option<String> {
     let time = |seconds: f64| format(seconds.floor() as i64, TIME_FORMAT);
     match metric {
         BreakdownMetric::Hits => Some(thousands(value.hits)),

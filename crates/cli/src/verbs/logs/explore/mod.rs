@@ -4,6 +4,7 @@
 pub(super) mod breakdown;
 mod json;
 mod question;
+mod rows;
 mod terminal;
 
 use super::html::HtmlPage;
@@ -12,72 +13,22 @@ use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::message;
 pub(crate) use question::{LogsAnswer, Question, SpanSeconds};
-use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, RowStoreShare};
-use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::LeftOut;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, RowStoreShare};
 use rorqual_accesslog::report::LogReport;
-use rorqual_accesslog::{LATE_COLUMNS_MAX, LeftOut, OwnColumns, Recorder, Recording};
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
-use rorqual_crossfilter::{BreakdownError, Recordings, RowStore, RowStoreSettings, ViewError};
-use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
-use std::sync::{Arc, OnceLock};
+use rorqual_crossfilter::{BreakdownError, RowStore, ViewError};
+use rorqual_pipe::{Control, format_size, stats};
+pub(super) use rows::FormatRows;
+use std::sync::Arc;
 use std::time::Instant;
 pub(crate) use terminal::print_asked;
+pub(super) use {breakdown::cell, terminal::percent, terminal::times};
 
 /// A question, and the rows that it is asked of.
 pub(super) struct RowsQuestion {
     question: Question,
     rows: Arc<FormatRows>,
-}
-
-/// The store of rows, which has the columns of the log's own once the format of the first file is
-/// known.
-struct FormatRows {
-    settings: RowStoreSettings,
-    /// Columns that there may be more.
-    late: usize,
-    workers: usize,
-    /// There are several files, whose names are a column.
-    of_files: bool,
-    made: OnceLock<MadeRows>,
-}
-
-struct MadeRows {
-    store: Arc<RowStore>,
-    recordings: Recordings,
-}
-
-impl FormatRows {
-    fn store(&self) -> Option<&Arc<RowStore>> {
-        self.made.get().map(|made| &made.store)
-    }
-}
-
-impl Recording for FormatRows {
-    fn recorders(&self, name: &str, format: &LogFormat, count: usize) -> Vec<Box<dyn Recorder>> {
-        let late = if format.is_open() { LATE_COLUMNS_MAX } else { self.late };
-        let settings = || self.settings.clone().of_format(format, late, self.workers, false);
-        let make = || {
-            // The folder took a file before.
-            RowStore::new(settings()).map(|store| {
-                let recordings = Recordings::new(&store);
-                let recordings = if self.of_files { recordings.of_files() } else { recordings };
-                MadeRows { recordings, store }
-            })
-        };
-        if self.made.get().is_none() {
-            match make() {
-                Ok(made) => drop(self.made.set(made)),
-                Err(cause) => {
-                    message::error(&format!("--temp-dir: there can be no temporary file for rows: {}", reason(&cause)));
-                }
-            }
-        }
-        self.made.get().map(|made| made.recordings.recorders(name, format, count)).unwrap_or_default()
-    }
-
-    fn own(&self) -> Option<Arc<OwnColumns>> {
-        self.store()?.own().cloned()
-    }
 }
 
 /// Rows of a store.
@@ -100,29 +51,9 @@ pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
 }
 
 impl RowsQuestion {
-    /// A place for rows, in the memory of `shares`.
-    pub(super) fn new(
-        question: Question,
-        args: &LogsArgs,
-        settings: &AnalyzeSettings,
-        shares: &AnalysisShares,
-    ) -> Result<Self, String> {
-        let spill = args.explore.temp.spill();
-        let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| escaped_path(folder));
-        let countries = settings.countries.clone();
-        let settings = RowStoreSettings { spill, countries, ..RowStoreSettings::only(shares.tables_bytes, shares.threads) };
-        // Nothing is read where there can be no file.
-        RowStore::new(settings.clone())
-            .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        let of_files = args.files.len() > 1;
-        let late = if of_files { LATE_COLUMNS_MAX } else { 0 };
-        let rows = FormatRows { settings, late, workers: shares.threads, of_files, made: OnceLock::new() };
-        Ok(Self { question, rows: Arc::new(rows) })
-    }
-
-    /// Takes the rows while they are read.
-    pub(super) fn recording(&self) -> Arc<dyn Recording> {
-        Arc::clone(&self.rows) as Arc<dyn Recording>
+    /// The question, to be asked of `rows`.
+    pub(super) fn new(question: Question, rows: Arc<FormatRows>) -> Self {
+        Self { question, rows }
     }
 
     /// Asks, and prints the answer beside the counts of `report` about the lines, or writes both

@@ -263,7 +263,7 @@ fn effect(limit: &LimitEffect, rates: &Rates, whose: &str) -> String {
     format!("{} ({share}) of {}", counted(limit.blocked, "request"), counted(limit.clients, whose))
 }
 
-fn percent(share: f64) -> String {
+pub(in super::super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
@@ -273,7 +273,7 @@ fn counted(count: u64, what: &str) -> String {
 }
 
 /// A quotient as people say it.
-fn times(ratio: f64) -> String {
+pub(in super::super) fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 1e6 => "× > 10⁶".to_owned(),
         ratio if ratio >= 10.0 => format!("× {}", thousands(ratio.round() as u64)),

@@ -3,6 +3,7 @@
 mod plot;
 
 pub(crate) use plot::{EIGHTHS, plot};
+pub(super) use plot::{SCALE, axis, filled};
 
 use super::shown;
 use super::time::show;

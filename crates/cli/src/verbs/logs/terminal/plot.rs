@@ -13,7 +13,7 @@ use std::io::{self, Write};
 const HEIGHT: usize = 8;
 
 /// Columns left of the histogram, for its scale.
-const SCALE: usize = 11;
+pub(in super::super) const SCALE: usize = 11;
 
 /// Columns from one label of the axis to the next: a date, a time and a gap.
 const LABEL_EVERY: usize = 22;
@@ -55,7 +55,19 @@ pub(crate) fn plot(out: &mut impl Write, title: &str, histogram: &TimeHistogram,
 /// One character: how much of this row the column fills, in the colour of the class that fills most
 /// of it.
 fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
-    let unit = highest as f64 / HEIGHT as f64;
+    match filled(column, (row, HEIGHT), highest) {
+        Some((eighths, class)) => {
+            let style = Style::new().fg_color(Some(CLASS_COLORS[class].into()));
+            line.push_str(&format!("{style}{}{style:#}", EIGHTHS[eighths]));
+        }
+        None => line.push(' '),
+    }
+}
+
+/// Eighths of a row that a column fills, of as many rows, and the class that fills most of them;
+/// `None` where there is nothing.
+pub(in super::super) fn filled(column: &[u64], (row, rows): (usize, usize), highest: u64) -> Option<(usize, usize)> {
+    let unit = highest as f64 / rows as f64;
     let (low, high) = (row as f64 * unit, (row + 1) as f64 * unit);
     let total = column.iter().sum::<u64>() as f64;
     // A column with anything in it shows at least the thinnest block.
@@ -64,8 +76,7 @@ fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
         eighths = eighths.max(1);
     }
     if eighths == 0 {
-        line.push(' ');
-        return;
+        return None;
     }
     let mut bottom = 0.0;
     let mut best = (0.0, 0);
@@ -77,13 +88,12 @@ fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
         }
         bottom = top;
     }
-    let style = Style::new().fg_color(Some(CLASS_COLORS[best.1].into()));
-    line.push_str(&format!("{style}{}{style:#}", EIGHTHS[eighths.min(8)]));
+    Some((eighths.min(8), best.1))
 }
 
 /// A label below every 22nd column, with as much of the date as tells it from its neighbours; no
 /// label is cut.
-fn axis(columns: &TimeColumns, width: usize) -> String {
+pub(in super::super) fn axis(columns: &TimeColumns, width: usize) -> String {
     let step = columns.span * LABEL_EVERY as i64;
     let mut line = " ".repeat(SCALE);
     for column in (0..columns.hits.len()).step_by(LABEL_EVERY) {
