@@ -249,8 +249,9 @@ impl Explorer {
         self.command.of(&self.place.view, &self.written())
     }
 
-    /// True if the numbers on the screen are those of the place.
+    /// True if the numbers on the screen are those of the place, and once all is read of all rows.
     pub(super) fn is_current(&self) -> bool {
-        matches!(&self.overview.question, Some(ScreenQuestion::Overview(view, ..)) if *view == self.place.view)
+        let Some(ScreenQuestion::Overview(view, _, tick)) = &self.overview.question else { return false };
+        *view == self.place.view && (!self.reading.is_done || *tick == self.tick)
     }
 }

@@ -134,6 +134,18 @@ fn the_overview_has_its_parts_at_any_size() {
 }
 
 #[test]
+fn numbers_before_the_last_row_are_told() {
+    let mut test = TestExplorer::sample((80, 24));
+    assert!(!test.text().contains("counting"));
+    test.explorer.update(ExplorerEvent::Refresh);
+    test.shows(&["counting … ? help"]);
+    test.answer();
+    assert!(!test.text().contains("counting"));
+    test.explorer.place.go(test.explorer.place.zoomed((0, 1)));
+    test.shows(&["counting … ? help"]);
+}
+
+#[test]
 fn without_colours_classes_differ_by_their_blocks() {
     let test = TestExplorer::sample((120, 40));
     let buffer = test.buffer(false);
