@@ -193,12 +193,10 @@ impl AnalyzeSettings {
         // little was given.
         let least = budget.reserved_bytes() + parts * least_bytes;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
-        let further_bytes = |inputs: usize| (inputs as u64 - 1) * self.further_input_bytes(threads / inputs, decoder_share);
         let further_bytes_max = budget.rest_bytes().saturating_sub(parts * least_bytes) / FURTHER_INPUTS_SHARE;
-        let fitting = (1..=inputs_max.min(threads)).rev().find(|inputs| further_bytes(*inputs) <= further_bytes_max);
-        let inputs = fitting.unwrap_or(1);
+        let (inputs, further_bytes) = self.inputs_fitting(inputs_max, threads, decoder_share, further_bytes_max);
         if inputs > 1 {
-            budget.reserve(format!("blocks and decoders of {} further inputs at a time", inputs - 1), further_bytes(inputs));
+            budget.reserve(format!("blocks and decoders of {} further inputs at a time", inputs - 1), further_bytes);
         }
         let tables_bytes = (budget.rest_bytes() / parts).max(least_bytes);
         let times = if parts == 1 { String::new() } else { format!("{parts} x ") };
@@ -212,6 +210,15 @@ impl AnalyzeSettings {
             zstd_window_log_max: zstd_window_log_max(decoder_share),
         };
         (budget, shares)
+    }
+
+    /// Number of inputs that may be read side by side, and memory of those beside the first: the most
+    /// that so many or fewer of them take, since fewer have more workers each.
+    fn inputs_fitting(&self, inputs_max: usize, threads: usize, decoder_share: u64, bytes_max: u64) -> (usize, u64) {
+        let further_bytes = |inputs: usize| (inputs as u64 - 1) * self.further_input_bytes(threads / inputs, decoder_share);
+        let most = |inputs: usize| (1..=inputs).map(further_bytes).max().unwrap_or(0);
+        let fitting = (1..=inputs_max.min(threads)).rev().find(|inputs| most(*inputs) <= bytes_max).unwrap_or(1);
+        (fitting, most(fitting))
     }
 
     /// Memory of an input that is read beside another by so many workers, without these.
@@ -332,7 +339,7 @@ struct RunSetup<'a> {
     pool: &'a BufferPool,
     threads: usize,
     /// Others are read at the same time.
-    beside: bool,
+    is_in_lane: bool,
     /// Lines before its start, and the format that it has by then.
     after: (u64, Option<LogFormat>),
 }
@@ -410,10 +417,16 @@ impl Analyzer {
         found: impl FnOnce(&Detection, &[u8]),
         rejects: Option<&mut Gather<W>>,
     ) -> Result<RunEnd, AnalyzeError> {
-        let setup = RunSetup { pool: &self.pool, threads: self.shares.threads, beside: false, after };
+        let setup = RunSetup { pool: &self.pool, threads: self.shares.threads, is_in_lane: false, after };
         let ended = self.run_input(&setup, input, control, found, rejects)?;
         self.count_file(&ended);
         Ok(ended)
+    }
+
+    /// Number of inputs that may be read side by side.
+    #[must_use]
+    pub fn inputs_max(&self) -> usize {
+        self.shares.inputs
     }
 
     /// Blocks and workers for inputs that are read side by side: as many as there are, and as the
@@ -441,7 +454,7 @@ impl Analyzer {
         control: &Control,
         found: impl FnOnce(&Detection, &[u8]),
     ) -> Result<RunEnd, AnalyzeError> {
-        let setup = RunSetup { pool: &lane.pool, threads: lane.threads, beside: true, after: (0, None) };
+        let setup = RunSetup { pool: &lane.pool, threads: lane.threads, is_in_lane: true, after: (0, None) };
         self.run_input(&setup, input, control, found, None::<&mut Gather<std::io::Sink>>)
     }
 
@@ -465,7 +478,7 @@ impl Analyzer {
         let control = control.of_input();
         let keep_rejects = rejects.is_some();
         let (lines, format) = setup.after.clone();
-        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines).holding(setup.beside);
+        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects).after(lines).holding(setup.is_in_lane);
         let mut known = KnownFormat { format, ..KnownFormat::default() };
         let input = if self.formats.given.is_some() { input } else { input.after_long_line() };
         let mut refused = None;

@@ -7,7 +7,7 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
-use datafusion::common::{Result, ScalarValue, exec_datafusion_err, internal_err};
+use datafusion::common::{Result, ScalarValue, exec_datafusion_err, internal_err, not_impl_err};
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
@@ -31,8 +31,8 @@ struct CheckedSum {
 }
 
 /// True if a sum is one of whole numbers.
-fn is_whole(returned: &FieldRef, is_distinct: bool) -> bool {
-    !is_distinct && matches!(returned.data_type(), DataType::Int64 | DataType::UInt64)
+fn is_whole(returned: &FieldRef) -> bool {
+    matches!(returned.data_type(), DataType::Int64 | DataType::UInt64)
 }
 
 fn wide_field(returned: &FieldRef) -> FieldRef {
@@ -57,11 +57,15 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        // Over moving frames the engine has distinct sums of 64 bits only.
+        if args.is_distinct {
+            return not_impl_err!("{} over a moving frame", args.name);
+        }
         checked(args, |args| self.inner.create_sliding_accumulator(args))
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        let is_whole = is_whole(&args.return_field, args.is_distinct);
+        let is_whole = is_whole(&args.return_field);
         let return_field = if is_whole { wide_field(&args.return_field) } else { args.return_field };
         self.inner.state_fields(StateFieldsArgs { return_field, ..args })
     }
@@ -71,7 +75,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        if !is_whole(&args.return_field, args.is_distinct) {
+        if !is_whole(&args.return_field) {
             return self.inner.create_groups_accumulator(args);
         }
         let (name, returned) = (args.name.to_owned(), args.return_field.data_type().clone());
@@ -100,7 +104,7 @@ fn checked(
     args: AccumulatorArgs<'_>,
     make: impl FnOnce(AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>>,
 ) -> Result<Box<dyn Accumulator>> {
-    if !is_whole(&args.return_field, args.is_distinct) {
+    if !is_whole(&args.return_field) {
         return make(args);
     }
     let (name, returned) = (args.name.to_owned(), args.return_field.data_type().clone());
@@ -124,7 +128,7 @@ fn narrow(sums: &ArrayRef, name: &str, returned: &DataType) -> Result<ArrayRef> 
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(sums, returned, &options).map_err(|_| {
         exec_datafusion_err!(
-            "{name} is larger than a whole number of 64 bits: CAST its argument AS DECIMAL(38,0) or AS DOUBLE for more room"
+            "{name} is beyond a whole number of 64 bits: CAST its argument AS DECIMAL(38,0) or AS DOUBLE for more room"
         )
     })
 }

@@ -57,7 +57,8 @@ export interface LensValues {
 /** The part by which values may be wrong. */
 function errorOf(metric: LensMetric, answer: TimeSeries): number {
   if (metric === 'clients') return answer.clients_error
-  return isQuantile(metric) ? Number(answer.measure_error) || 0 : 0
+  if (!isQuantile(metric)) return 0
+  return answer.measure_error === 'inf' ? Infinity : Number(answer.measure_error)
 }
 
 /** What an answer says of the bars; null where it is about another metric, or other bars. */
@@ -139,6 +140,6 @@ function tickText(value: number, { metric, unit }: LensValues): string {
   if (value === 0) return '0'
   if (metric === 'bytes' || unit === 'bytes') return bytes(value).replace(/\.0+ /, ' ')
   if (unit !== 'seconds') return Math.abs(value) >= 1e4 ? short(value) : String(Number(value.toPrecision(6)))
-  if (value < 0.001) return `${Number((value * 1e6).toPrecision(3))} µs`
-  return value < 1 ? `${Number((value * 1e3).toPrecision(3))} ms` : `${short(Number(value.toPrecision(3)))} s`
+  if (Math.abs(value) < 0.001) return `${Number((value * 1e6).toPrecision(3))} µs`
+  return Math.abs(value) < 1 ? `${Number((value * 1e3).toPrecision(3))} ms` : `${short(Number(value.toPrecision(3)))} s`
 }

@@ -1,5 +1,6 @@
 /** What is shown, as texts for elsewhere: a command, a request, a table for a ticket. */
 
+import { boundTerms, type ValueBounds } from './box'
 import { bytes, count, share } from './format'
 import type { Metrics, Tool } from './hash'
 import { moment, total, type Bins, type Span } from './histogram'
@@ -24,20 +25,25 @@ interface Shown {
   tool: Tool | null
   /** The span that a tool sets against the view. */
   other: Span | null
+  /** Bounds of a number that the span has, too: a terminal explains a span. */
+  box: ValueBounds | null
   metrics: Metrics
   rates: { by: string }
 }
 
-/** The command that answers the same in a terminal. */
-export function command({ file, selection, tool, other, metrics, rates }: Shown): string {
+/** The command that answers the same in a terminal; of a box that is explained, the report on its lines. */
+export function command({ file, selection, tool, other, box, metrics, rates }: Shown): string {
   const { from, to, where } = selection
   const words = ['rorqual', 'logs']
   const add = (flag: string, value: string | null) =>
     value !== null && value !== '' && words.push(flag, quoted(value))
-  add('--since', from === null ? null : instant(from))
-  add('--until', to === null ? null : instant(to))
-  add('--where', where)
-  if (tool === 'explain' && other) add('--explain', `${instant(other.from)}..${instant(other.to)}`)
+  const span = tool === 'explain' && other && box ? other : { from, to }
+  add('--since', span.from === null ? null : instant(span.from))
+  add('--until', span.to === null ? null : instant(span.to))
+  const boxed = tool === 'explain' && other && box
+  const bounds = boxed ? boundTerms(box) : []
+  add('--where', bounds.length > 0 && where !== '' ? [`(${where})`, ...bounds].join(' and ') : where || bounds.join(' and '))
+  if (tool === 'explain' && other && !box) add('--explain', `${instant(other.from)}..${instant(other.to)}`)
   if (tool === 'rates') words.push('--rates', '--by', rates.by)
   if (tool === 'metrics' && metrics.field !== null) {
     add('--by', metrics.field)

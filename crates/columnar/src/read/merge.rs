@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
@@ -89,12 +89,27 @@ fn common(one: &DataType, other: &DataType) -> Option<DataType> {
             Some(unit) => Timestamp(unit, zone.clone()),
             None => Utf8,
         },
+        _ if one.is_decimal() && other.is_decimal() => wider_decimal(one, other).unwrap_or(Utf8),
         _ if one.is_unsigned_integer() && other.is_unsigned_integer() => UInt64,
         _ if is_signed(one) && is_signed(other) => Int64,
         (Float32 | Float64, number) | (number, Float32 | Float64) if is_in_doubles(number) => Float64,
         _ if is_scalar(one) && is_scalar(other) => Utf8,
         _ => return None,
     })
+}
+
+/// The decimal that has the digits of both before and after the point; `None` beyond 38.
+fn wider_decimal(one: &DataType, other: &DataType) -> Option<DataType> {
+    let digits = |data_type: &DataType| match data_type {
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale) => Some((i16::from(*precision) - i16::from(*scale), i16::from(*scale))),
+        _ => None,
+    };
+    let ((before, after), (others_before, others_after)) = (digits(one)?, digits(other)?);
+    let (before, after) = (before.max(others_before), after.max(others_after));
+    let precision = u8::try_from(before + after).ok().filter(|precision| *precision <= DECIMAL128_MAX_PRECISION)?;
+    Some(DataType::Decimal128(precision, i8::try_from(after).ok()?))
 }
 
 /// Of two units; nanoseconds reach only from 1677 to 2262, so that other moments need not be among

@@ -36,6 +36,9 @@ pub struct Breakdown {
     pub field: String,
     /// Metric that the values are ranked by.
     pub sort: BreakdownMetric,
+    /// True if the values are buckets of time.
+    #[serde(skip)]
+    pub is_over_time: bool,
     /// Metrics of the values.
     #[serde(skip)]
     pub asked: MetricSet,
@@ -261,6 +264,7 @@ impl RowStore {
         Breakdown {
             field: String::new(),
             sort: BreakdownMetric::Hits,
+            is_over_time: false,
             asked: metrics.show,
             asks_all: metrics.asks_all,
             rows: 0,

@@ -97,6 +97,7 @@ impl RowStore {
         let mut answer = Breakdown {
             field: TIME_FIELD.to_owned(),
             sort: BreakdownMetric::First,
+            is_over_time: true,
             rows,
             exact: counted.exact && !self.has_cut_clients(metrics.show),
             others: rows,

@@ -218,7 +218,9 @@ pub(super) fn count(
     )?;
     let sums: Vec<ValueSums> =
         sums.into_iter().map(|sums| sums.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
-    let exact = !settings.clients_missing && sums.iter().all(|sums| !sums.has_unknown_client);
+    // Of a set without a free bit no number is told.
+    let is_known = |sums: &ValueSums| !sums.has_unknown_client && (settings.client_words == 0 || sums.clients().is_some());
+    let exact = !settings.clients_missing && sums.iter().all(is_known);
     Ok(CountedValues { sums, exact })
 }
 

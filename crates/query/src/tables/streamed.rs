@@ -10,7 +10,7 @@ use crate::limits::{ARROW_BATCH_COPIES, STREAM_BATCHES};
 use crate::message;
 use crate::scan::external;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err, plan_err};
@@ -74,18 +74,25 @@ pub(super) fn merged(schemas: &[(String, SchemaRef)]) -> Result<SchemaRef> {
     }
     let schema = merge(schemas.iter().map(|(name, schema)| (name.as_str(), SchemaRef::clone(schema)))).map_err(external)?;
     for field in schema.fields().iter().filter(|field| field.data_type().is_string()) {
-        let odd = schemas.iter().filter_map(|(name, schema)| Some((name, schema.field_with_name(field.name()).ok()?)));
-        if let Some((name, odd)) = odd.into_iter().find(|(_, odd)| !odd.data_type().is_string()) {
+        let types =
+            schemas.iter().filter_map(|(file, schema)| Some((file, schema.field_with_name(field.name()).ok()?.data_type())));
+        if let Some((file, other)) = types.into_iter().find(|(_, data_type)| !is_text(data_type)) {
+            let name = field.name();
             message::note(&format!(
-                "the column '{}' is a text, as its types differ ({} in {name}, another than in {first} or a later file); \
-                 CAST({} AS DOUBLE) makes numbers of it",
-                field.name(),
-                odd.data_type(),
-                field.name()
+                "the column '{name}' is a text, as its types differ (in {file} it is {other}): CAST({name} AS DOUBLE) makes a number \
+                 of it"
             ));
         }
     }
     Ok(schema)
+}
+
+/// True if texts of a column are what they were in a file, or there are none.
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_text(values),
+        other => other.is_string() || other.is_null(),
+    }
 }
 
 pub(super) fn streamed_table(files: StreamedTable, whole_bytes: u64) -> Arc<dyn TableProvider> {
@@ -192,9 +199,15 @@ impl StreamedSource {
     fn send(&self, schema: &SchemaRef, null_structs: bool, sender: &Sender<Result<RecordBatch>>) -> Result<bool> {
         let table = self.open()?;
         // A file of several may not have all columns.
-        let own = table.schema().fields().iter().map(|field| field.name());
-        let wanted: Vec<String> = own.filter(|name| schema.field_with_name(name).is_ok()).cloned().collect();
-        let columns = if wanted.is_empty() { None } else { Some(&wanted[..]) };
+        let own = table.schema().fields();
+        let wanted = own.iter().filter(|field| schema.field_with_name(field.name()).is_ok());
+        let mut columns: Vec<String> = wanted.map(|field| field.name().clone()).collect();
+        if columns.is_empty() {
+            // Rows have to be counted, by as little as may be.
+            let is_narrow = |field: &&FieldRef| field.data_type().is_primitive();
+            columns.extend(own.iter().find(is_narrow).or(own.first()).map(|field| field.name().clone()));
+        }
+        let columns = (!columns.is_empty()).then_some(&columns[..]);
         for batch in table.batches(columns, &RowChoice::All).map_err(external)? {
             let batch = batch.and_then(|batch| fit(&batch, schema, table.name())).map_err(external);
             let batch = match batch {

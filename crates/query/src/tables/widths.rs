@@ -5,7 +5,7 @@ use super::name;
 use super::streamed::{StreamedTable, merged, streamed_table};
 use crate::limits::PAGE_BYTES;
 use crate::scan::external;
-use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
@@ -72,7 +72,9 @@ impl Widths {
             let footer =
                 DFParquetMetadata::new(store.as_ref(), &meta).with_file_metadata_cache(Some(cache)).fetch_metadata().await?;
             check_footer(&name(url), &footer).map_err(external)?;
-            refuse_other_columns(&mut first, name(url), &footer)?;
+            if pages.paths.is_empty() {
+                refuse_other_columns(&mut first, name(url), &footer)?;
+            }
             footer.row_groups().iter().for_each(|group| add(&mut widths, group, &pages.large));
         }
         let width = |name: &String| widths.get(name).copied().unwrap_or_default();
@@ -147,10 +149,28 @@ impl FoundPages {
     }
 }
 
-/// True if two files have the same columns in the same order.
+/// True if two files have the same columns, in any order, whose values the engine takes as they are.
 fn same_columns(one: &Schema, other: &Schema) -> bool {
-    let column = |field: &FieldRef| (field.name().clone(), field.data_type().clone());
-    one.fields().iter().map(column).eq(other.fields().iter().map(column))
+    let alike = |field: &FieldRef| other.field_with_name(field.name()).is_ok_and(|other| same_values(field, other));
+    one.fields().len() == other.fields().len() && one.fields().iter().all(alike)
+}
+
+/// True if two fields have the same values, however these are stored.
+fn same_values(one: &Field, other: &Field) -> bool {
+    same_type(one.data_type(), other.data_type())
+}
+
+fn same_type(one: &DataType, other: &DataType) -> bool {
+    match (one, other) {
+        (DataType::Dictionary(_, values), other) | (other, DataType::Dictionary(_, values)) => same_type(values, other),
+        (DataType::List(one) | DataType::LargeList(one), DataType::List(other) | DataType::LargeList(other))
+        | (DataType::Map(one, _), DataType::Map(other, _)) => same_values(one, other),
+        (DataType::Struct(ours), DataType::Struct(theirs)) => {
+            let same = |(one, other): (&FieldRef, &FieldRef)| one.name() == other.name() && same_values(one, other);
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+        }
+        _ => one == other || (one.is_string() && other.is_string()) || (one.is_binary() && other.is_binary()),
+    }
 }
 
 /// Adds the memory of the columns of a row group, each with all that is below it.

@@ -216,13 +216,15 @@ fn all_files_are_looked_at_where_that_is_asked_for() {
 fn a_sum_beyond_64_bits_is_an_error_and_no_other_number() {
     let folder = TestFolder::new();
     let large = folder.file("large.ndjson", "{\"k\":1,\"n\":9000000000000000000}\n".repeat(2));
-    let said = ["is larger than a whole number of 64 bits", "DECIMAL(38,0)"];
+    let said = ["is beyond a whole number of 64 bits", "DECIMAL(38,0)"];
     for select in ["sum(n)", "k, sum(n)", "sum(n) OVER (ORDER BY k ROWS 1 PRECEDING)"] {
         let group = if select.starts_with('k') { " GROUP BY k" } else { "" };
         query(&[&format!("SELECT {select} FROM '{large}'{group}")]).run().exits(2).says(&said);
     }
     let wide = format!("SELECT sum(CAST(n AS DECIMAL(38,0))) AS s, max(n) AS m FROM '{large}'");
     assert_eq!(answer(query(&["--to", "csv", &wide])), "s,m\n18000000000000000000,9000000000000000000\n");
+    let others = folder.file("others.csv", "k,n\n1,9000000000000000000\n1,8000000000000000000\n");
+    query(&[&format!("SELECT sum(DISTINCT n), count(n) FROM '{others}'")]).run().exits(2).says(&said);
     // On the way to a sum that has room there is more.
     let rows = "9000000000000000000 9000000000000000000 -9000000000000000000 5".split(' ').map(|n| format!("1,{n}\n"));
     let there = folder.file("there.csv", ["k,n\n".to_owned()].into_iter().chain(rows).collect::<String>());

@@ -281,7 +281,7 @@ fn run_files(
     while let [first, ..] = remaining
         && !control.stopped()
     {
-        let compressed = if rejects.is_none() { side_by_side::compressed(remaining).count() } else { 0 };
+        let compressed = if analyzer.inputs_max() > 1 { side_by_side::compressed(remaining).count() } else { 0 };
         let (group, after) = remaining.split_at(compressed.max(1));
         if group.len() > 1 {
             side_by_side::run(group, analyzer, control, &mut take);

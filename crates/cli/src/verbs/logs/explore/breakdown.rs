@@ -68,7 +68,7 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
 
 /// Width of a bucket, where these are of time.
 fn time_width(breakdown: &Breakdown) -> Option<i64> {
-    breakdown.bucket_seconds.filter(|_| breakdown.sort == BreakdownMetric::First && breakdown.field == "time")
+    breakdown.bucket_seconds.filter(|_| breakdown.is_over_time)
 }
 
 /// The field, its values and their order.

@@ -10,6 +10,8 @@ use std::cmp::Ordering;
 #[derive(Debug, Serialize)]
 pub(super) struct BreakdownTable<'a> {
     field: &'a str,
+    /// The values are buckets of time.
+    is_over_time: bool,
     /// Metrics, in the order of the cells; the trend is none of them.
     columns: Vec<MetricHead>,
     rows: Vec<BreakdownRow<'a>>,
@@ -79,6 +81,7 @@ impl<'a> BreakdownTable<'a> {
         let in_percent = |error: f64| (error > 0.0 && error.is_finite()).then(|| percent(error));
         Self {
             field: &breakdown.field,
+            is_over_time: breakdown.is_over_time,
             columns: texts
                 .iter()
                 .map(|text| MetricHead { name: text.metric.name(), is_sorted: text.metric == breakdown.sort })
