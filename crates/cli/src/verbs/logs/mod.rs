@@ -295,7 +295,7 @@ fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut O
         Err(error) => return failed(path, error.to_string()),
     };
     let found = |detection: &Detection, head: &[u8]| {
-        notes_of(path, detection, head, analyzer).iter().for_each(|note| message::note(note))
+        notes_of(path, detection, head, analyzer).iter().for_each(|note| message::note(note));
     };
     ended(path, analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)), analyzer)
 }
