@@ -158,3 +158,42 @@ fn two_columns_of_one_name_are_no_file() {
     assert!(!std::path::Path::new(&target).exists());
     assert_eq!(answer(query(&["--to", "csv", &sql])), "n,m,n,m\n1,2,1,2\n");
 }
+
+#[test]
+fn a_file_of_another_format_among_parquet_is_named() {
+    let folder = TestFolder::new();
+    let put = |name: &str, bytes: Vec<u8>| {
+        let path = folder.at(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    for (mix, other, bytes) in [
+        ("arrow", "b.arrow", arrow(&batch(&[2]))),
+        ("csv", "b.csv", b"n\n2\n".to_vec()),
+        ("short", "b.parquet", b"PAR1".to_vec()),
+    ] {
+        put(&format!("{mix}/a.parquet"), parquet(&batch(&[1])));
+        put(&format!("{mix}/{other}"), bytes);
+        let ran = query(&["--to", "csv", &format!("SELECT * FROM '{}'", folder.text(mix))]).run().exits(2);
+        ran.says(&[
+            &format!("{mix}/{other}"),
+            "is no Parquet file, as others of this table are: name them in tables of their own",
+        ]);
+    }
+    // An empty file is one without rows.
+    put("empty/a.parquet", parquet(&batch(&[1])));
+    put("empty/b.parquet", Vec::new());
+    let sql = format!("SELECT * FROM '{}'", folder.text("empty"));
+    assert_eq!(answer(query(&["--to", "csv", &sql])), "n\n1\n");
+    let alone = folder.file("alone.csv", "n\n2\n");
+    let ran = query(&["--from", "parquet", &format!("SELECT * FROM '{alone}'")]).run().exits(2);
+    ran.says(&["alone.csv: is no Parquet file"]);
+}
+
+#[test]
+fn a_footer_that_is_longer_than_its_file_is_no_matter_of_memory() {
+    let folder = TestFolder::new();
+    let file = folder.file("par1.parquet", "PAR1PAR1");
+    let ran = query(&[&format!("SELECT * FROM '{file}'")]).run().exits(2);
+    ran.says(&["par1.parquet: not a sound Parquet file: its footer is longer than the file"]);
+}
