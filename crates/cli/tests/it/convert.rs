@@ -321,7 +321,34 @@ fn a_document_is_one_row_whatever_its_size() {
     // A too large record is told, and the way to read it.
     let large = folder.file("large.json", array(9_000, "items"));
     let ran = rorqual(&["convert", &large, "-o", &folder.text("x.parquet")]).run().exits(2);
-    ran.says(&["--rows '$.items'", "more than --record-max 2.00 MiB"]);
+    ran.says(&["is one document, which is longer than --record-max; --rows '$.items'", "more than --record-max 2.00 MiB"]);
+}
+
+#[test]
+fn lines_that_are_long_are_no_single_document() {
+    let folder = TestFolder::new();
+    let line = format!("{{\"v\":[{}]}}\n", vec!["1"; 300_000].join(","));
+    let lines = line.repeat(3).into_bytes();
+    let file = folder.file("x.ndjson", &lines);
+    let compressed = folder.file("x.ndjson.gz", gzip(&lines));
+    for file in [&file, &compressed] {
+        let ran = rorqual(&["convert", file, "--to", "ndjson", "-o", "-"]).run().exits(0);
+        assert_eq!((rows(&ran.stdout).len(), &*ran.stderr), (3, ""), "{file}");
+    }
+    let ran = converted(lines, &[]).exits(0);
+    assert_eq!((rows(&ran.stdout).len(), &*ran.stderr), (3, ""));
+    // The end of a document may be too far away to be seen.
+    let long = folder.file("long.json", array(40_000, "items"));
+    let ran = rorqual(&["convert", &long, "-o", &folder.text("x.parquet")]).run().exits(2);
+    ran.says(&["begins with a document of more than 256 KiB; where no other follows, --rows '$.items'", "--record-max"]);
+}
+
+#[test]
+fn a_footer_that_is_longer_than_its_file_is_no_matter_of_memory() {
+    let folder = TestFolder::new();
+    let file = folder.file("par1.parquet", "PAR1PAR1");
+    let ran = rorqual(&["convert", &file, "--to", "csv", "-o", "-"]).run().exits(2);
+    ran.says(&["par1.parquet: not a sound Parquet file: its footer is longer than the file"]);
 }
 
 #[test]
