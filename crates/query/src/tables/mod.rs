@@ -101,8 +101,6 @@ impl TableFactory {
             let table = TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map_err(external)?;
             match table {
                 Some(table) if table.is_parquet() => pages.add(path, &table, self.reader_bytes()),
-                // The engine takes an empty file for one without rows.
-                None if path.metadata().is_ok_and(|metadata| metadata.len() == 0) => {}
                 _ => return plan_err!("{}: is no Parquet file{}", name(url), if urls.len() > 1 { OF_SEVERAL } else { "" }),
             }
         }
