@@ -57,7 +57,7 @@ dist: $(page) ## Make the packages below target/dist: tarball, .deb, container, 
 release-check: ## Install each package of target/dist, programs into an empty root, and do its main job (as root)
 	tools/release_check.py $(target)/dist
 
-test: test-web test-rust test-python test-elixir test-bench test-e2e ## Run every test: the page's, the workspace's, the bindings', the benchmark's, the browser's and other clients'
+test: test-web test-rust test-python test-elixir test-bench test-e2e ## Run every test: the page's, the workspace's, the bindings', the benchmark's and the tools', the browser's and other clients'
 
 test-web: $(packages)
 	cd web && npm test
@@ -80,6 +80,7 @@ test-elixir: $(page) /usr/bin/mix
 
 test-bench:
 	python3 -m unittest discover bench
+	python3 -m unittest discover tools
 
 # The debug build reads the page from web/dist; a release build has it inside.
 # It is the program that the tests of the workspace have built: built alone it has fewer features of what

@@ -57,7 +57,13 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="say each difference, also those with a reason")
     args = parser.parse_args()
     programs = Programs((args.build / "rorqual").resolve(), (args.build / "rorqual-query").resolve())
-    suites = [suite for suite in load() if not args.only or suite.name in args.only]
+    known = list(load())
+    names = [suite.name for suite in known]
+    unknown = [name for name in args.only or [] if name not in names]
+    if unknown:
+        print(f"suites: --only {', '.join(unknown)}: there is no such suite; there is: {', '.join(names)}")
+        return 2
+    suites = [suite for suite in known if not args.only or suite.name in args.only]
     if not programs.rorqual.exists():
         print(f"suites: no program at {programs.rorqual}: cargo build --bin rorqual, or --build FOLDER")
         return 2

@@ -482,7 +482,7 @@ fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, us
 /// and bad records. The first byte chooses the blocks.
 pub fn csv(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
-    let head = ScanHead { bytes: data.to_vec(), whole: true };
+    let head = ScanHead { bytes: data.to_vec(), whole: true, ..ScanHead::default() };
     let given = FormatHints { kind: Some(FormatKind::Csv), ..FormatHints::default() };
     let Ok(Recognised { format, .. }) = RecordFormat::detect("fuzz", &head, &given) else { return };
     let (whole, cut) = (ends(&format, data, data.len().max(1)), ends(&format, data, 1 + usize::from(cuts)));

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     rorqual_shell::args::word_settings();
+    rorqual_pipe::open_files::raise();
     let mut cli = match Cli::try_parse_from(args::typed(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refused(error).into(),

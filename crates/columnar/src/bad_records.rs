@@ -32,6 +32,12 @@ impl BadRecords {
         self.count
     }
 
+    /// Fault of the first, with its file and place; `None` where there are none.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
     /// One in the input `name`.
     pub fn add(&mut self, name: &str, bad: &BadRecord) {
         self.one(|| bad.error(name));

@@ -62,7 +62,7 @@ pub struct RowsSummary {
 /// use rorqual_pipe::{BufferPool, Control, Input, limits};
 ///
 /// let log = b"::1 - - [10/Oct/2025:13:55:36 +0000] \"GET / HTTP/1.1\" 200 5\nno line of a log\n";
-/// let head = ScanHead { bytes: log.to_vec(), whole: true };
+/// let head = ScanHead { bytes: log.to_vec(), whole: true, ..ScanHead::default() };
 /// let format = RecordFormat::detect("access.log", &head, &FormatHints::default())?.format;
 /// let record_bytes_max = limits::LINE_BYTES_MAX_DEFAULT;
 /// let plan = RowsPlan {

@@ -2,13 +2,13 @@
 
 use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
 use crate::limits::row_bytes_max;
-use crate::scan::ScanHead;
-use crate::setting::{FROM, ROWS};
+use crate::scan::{DocumentCount, ScanHead};
+use crate::setting::{FROM, RECORD_MAX, ROWS};
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_accesslog::format::{Detection, ForeignContent, LogFormat, detect as detect_log};
 use rorqual_pipe::setting::FORMAT;
-use rorqual_pipe::{Framing, Splitter};
+use rorqual_pipe::{Framing, Splitter, format_size};
 use std::path::Path;
 
 /// A format that records are decoded from.
@@ -97,11 +97,20 @@ impl RecordFormat {
     /// have to be given.
     fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
+        let is_one = is_one && head.documents != DocumentCount::Several;
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
         let note = |rows: json::Layout| {
             let path = json::format_rows(&rows);
             let each = if let json::Layout::Members(_) = rows { "member of that object" } else { "element of that array" };
-            format!("is one document, which is one row; {ROWS} '{path}' makes a row of each {each}")
+            let says = match head.documents {
+                DocumentCount::OneTooLong => format!("is one document, which is longer than {RECORD_MAX};"),
+                DocumentCount::Unknown if !head.whole => {
+                    let length = format_size(head.bytes.len() as u64);
+                    format!("begins with a document of more than {length}; where no other follows,")
+                }
+                _ => "is one document, which is one row;".to_owned(),
+            };
+            format!("{says} {ROWS} '{path}' makes a row of each {each}")
         };
         Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
     }

@@ -40,5 +40,5 @@ pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred,
 pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
 pub use own_rows::{OwnRows, RowValues, TextMap};
 pub use rules::ValueRules;
-pub use scan::{ScanHead, ScanSettings};
+pub use scan::{DocumentCount, ScanHead, ScanSettings};
 pub use shape::{Conflict, Shape, format_schema, parse_schema};

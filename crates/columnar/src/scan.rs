@@ -2,6 +2,7 @@
 
 use crate::decode::{Decode, DecodedRecords};
 use crate::format::RecordFormat;
+use crate::json::FirstDocument;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
 use std::fs::File;
@@ -28,6 +29,22 @@ pub struct ScanHead {
     pub bytes: Vec<u8>,
     /// This is all there is.
     pub whole: bool,
+    /// Documents of JSON, where the first does not end within these bytes.
+    pub documents: DocumentCount,
+}
+
+/// Number of the documents of an input, as far as it was looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DocumentCount {
+    /// The end of the first was not seen.
+    #[default]
+    Unknown,
+    /// Nothing follows the first.
+    One,
+    /// The same, and it is longer than a record may be.
+    OneTooLong,
+    /// Something follows the first.
+    Several,
 }
 
 /// NULs at the start of an input that are a hole: longer than what formats of binary data begin
@@ -91,20 +108,48 @@ impl ScanSettings {
     /// When it can't be read or decoded.
     pub fn head(&self, input: &mut Input, ahead_bytes: usize) -> Result<ScanHead, Error> {
         if let Some(file) = input.file_again()? {
-            return first_block(&file).map_err(|cause| Error::io(input.name(), "cannot read", cause));
+            return self.head_of_file(&file).map_err(|cause| Error::io(input.name(), "cannot read", cause));
         }
-        let mut bytes = Vec::new();
+        let (mut bytes, mut first) = (Vec::new(), None);
         let keep = |block: Chunk| {
-            bytes.extend_from_slice(&block.bytes);
-            bytes.drain(..hole_bytes(&bytes).saturating_sub(1));
-            if bytes.len() < BLOCK_BYTES { Ok(()) } else { Err(enough()) }
+            if bytes.len() < BLOCK_BYTES {
+                bytes.extend_from_slice(&block.bytes);
+                bytes.drain(..hole_bytes(&bytes).saturating_sub(1));
+                if bytes.len() < BLOCK_BYTES {
+                    return Ok(());
+                }
+                first = FirstDocument::unfinished(&bytes, self.record_bytes_max);
+            } else if let Some(first) = &mut first {
+                first.push(&block.bytes);
+            }
+            if first.as_ref().is_some_and(FirstDocument::goes_on) { Ok(()) } else { Err(enough()) }
         };
         let (ahead, whole) = self.ahead(input, ahead_bytes)?;
         let finish = run(ahead, &self.plan(Framing::Bytes), &self.pool, &Control::default(), |_| Some(vec![BlockScan]), keep);
+        let is_full = bytes.len() >= BLOCK_BYTES;
         match finish.error {
-            Some(error) if whole && error.kind() != ErrorClass::Stopped => Err(error),
-            error => Ok(ScanHead { bytes, whole: whole && error.is_none() }),
+            Some(error) if whole && !is_full && error.kind() != ErrorClass::Stopped => Err(error),
+            error => {
+                let at_end = whole && error.is_none();
+                let documents = first.map_or(DocumentCount::Unknown, |first| first.documents(at_end));
+                Ok(ScanHead { bytes, whole: at_end && !is_full, documents })
+            }
         }
+    }
+
+    /// The first block of a file, and whether its first document is alone where it is longer.
+    fn head_of_file(&self, file: &File) -> io::Result<ScanHead> {
+        let (head, mut next) = first_block(file)?;
+        let first = FirstDocument::unfinished(&head.bytes, self.record_bytes_max).filter(|_| !head.whole);
+        let Some(mut first) = first else { return Ok(head) };
+        let mut block = vec![0; BLOCK_BYTES];
+        let mut read = block.len();
+        while first.goes_on() && read > 0 {
+            read = file.read_at(&mut block, next)?;
+            first.push(&block[..read]);
+            next += read as u64;
+        }
+        Ok(ScanHead { documents: first.documents(read == 0), ..head })
     }
 
     /// The bytes of a stream that were read ahead, as an input of its own, and whether they are all
@@ -124,8 +169,8 @@ impl ScanSettings {
 }
 
 /// The first block of a file, or of what follows the hole that it begins with: a log that was cut
-/// while its writer had it open.
-fn first_block(file: &File) -> io::Result<ScanHead> {
+/// while its writer had it open. With the offset after it.
+fn first_block(file: &File) -> io::Result<(ScanHead, u64)> {
     let mut start = 0;
     loop {
         let mut bytes = vec![0; BLOCK_BYTES];
@@ -133,7 +178,8 @@ fn first_block(file: &File) -> io::Result<ScanHead> {
         bytes.truncate(read);
         let hole = hole_bytes(&bytes);
         if hole == 0 || hole == read && read < BLOCK_BYTES || start >= HOLE_BYTES_MAX {
-            return Ok(ScanHead { whole: read < BLOCK_BYTES, bytes });
+            let head = ScanHead { whole: read < BLOCK_BYTES, bytes, ..ScanHead::default() };
+            return Ok((head, start + read as u64));
         }
         start += hole as u64 - 1;
     }

@@ -1,6 +1,7 @@
 //! Errors of foreign bytes and foreign files, in a form that names file and offset.
 
 use crate::escape::escaped_line;
+use crate::open_files;
 use std::fmt;
 use std::io;
 
@@ -118,6 +119,6 @@ impl std::error::Error for Error {
 pub fn reason(cause: &io::Error) -> String {
     let text = cause.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
-    let advice = if cause.kind() == io::ErrorKind::StorageFull { ": make room there, or write elsewhere" } else { "" };
-    format!("{}{advice}", &text[..end])
+    let full = || (cause.kind() == io::ErrorKind::StorageFull).then(|| ": make room there, or write elsewhere".to_owned());
+    format!("{}{}", &text[..end], open_files::advice(cause).or_else(full).unwrap_or_default())
 }

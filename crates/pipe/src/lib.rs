@@ -24,6 +24,7 @@ pub mod gather;
 mod holes;
 mod input;
 pub mod limits;
+pub mod open_files;
 mod pool;
 mod reorder_buffer;
 mod resumable_run;

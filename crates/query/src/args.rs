@@ -89,6 +89,12 @@ pub(crate) struct Args {
     /// Read only files below this folder, and no address; may be given again
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Vec<PathBuf>,
+    /// The output of a program that reads the result, which is none of the files of the query
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) caller_output: Option<PathBuf>,
+    /// Take {} in the name of --caller-output for any number: the program writes several files
+    #[arg(long, hide = true, requires = "caller_output")]
+    pub(crate) caller_splits: bool,
     /// Write the bytes of the object at an address to standard output, for the other verbs
     #[arg(long, value_name = "URL", hide = true, exclusive = true)]
     pub(crate) copy_object: Option<String>,

@@ -4,7 +4,7 @@ use crate::budget::QueryShares;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
-use rorqual_pipe::format_size;
+use rorqual_pipe::{format_size, open_files};
 use std::error::Error;
 
 /// Names that are shown of a table with many columns.
@@ -35,7 +35,10 @@ pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String 
             let fewer = if shares.threads > 1 { ", or fewer --threads" } else { "" };
             format!("--memory {memory} is too little for this query: {text}. Give more --memory{fewer}")
         }
-        root => plain(&root.strip_backtrace()),
+        root => match advice(error) {
+            Some(advice) => plain(&root.strip_backtrace()).split(" (os error").next().unwrap_or_default().to_owned() + &advice,
+            None => plain(&root.strip_backtrace()),
+        },
     }
 }
 
@@ -58,6 +61,18 @@ fn known(error: &DataFusionError) -> Option<&rorqual_pipe::Error> {
     while let Some(error) = cause {
         if let Some(known) = error.downcast_ref::<rorqual_pipe::Error>() {
             return Some(known);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The way on where a file could not be opened because there are too many.
+fn advice(error: &DataFusionError) -> Option<String> {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(advice) = error.downcast_ref().and_then(open_files::advice) {
+            return Some(advice);
         }
         cause = error.source();
     }

@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
     rorqual_shell::args::word_settings();
+    rorqual_pipe::open_files::raise();
     if let Some(exit) = watchdog::clear_away() {
         return exit.into();
     }

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::exit::ExitStatus;
 use crate::fit::QueryFit;
 use crate::limits::CHAIN_MAX;
-use crate::output::{QuerySink, output};
+use crate::output::{QuerySink, refuse_loss};
 use crate::scan::PiecesAhead;
 use crate::tables::TableOptions;
 use crate::temp::TempFolder;
@@ -23,7 +23,6 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::{FutureExt, StreamExt};
-use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, escaped_path, reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::panic::AssertUnwindSafe;
@@ -200,10 +199,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         let plan = if self.args.explain { LogicalPlanBuilder::from(plan).explain(false, false)?.build()? } else { plan };
-        if let Some(output) = output(self.args) {
-            let force = output.force || self.has_written.load(Ordering::Relaxed);
-            self.known.refuse_loss(&OutputPath { force, ..output })?;
-        }
+        refuse_loss(self.args, &self.known, self.has_written.load(Ordering::Relaxed))?;
         let mut sink = QuerySink::create(self.args, &plan, stop).map_err(QueryFault::Output)?;
         let plan = sink.limited(plan)?;
         match self.query(&plan, &mut sink, true).await {

@@ -25,6 +25,11 @@ impl TemplateFolder {
         Ok(Self { path: real, read: Mutex::default() })
     }
 
+    /// The files that were read so far.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).keys().map(|name| self.path.join(name)).collect()
+    }
+
     /// The text of a template below the folder; `None` when there is no such file.
     ///
     /// # Errors

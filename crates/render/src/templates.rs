@@ -12,13 +12,14 @@ use crate::vm::{self, cause};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, default_auto_escape_callback};
 use rorqual_pipe::Control;
 use rorqual_pipe::Sink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Templates that know one another by name.
 #[derive(Debug)]
 pub struct Templates {
     env: Environment<'static>,
+    folder: Option<Arc<TemplateFolder>>,
     escape: Escape,
 }
 
@@ -61,7 +62,7 @@ impl Templates {
         env.set_debug(true);
         env.add_function("range", Range::value);
         env.set_auto_escape_callback(by_extension);
-        Self { env, escape: by_extension }
+        Self { env, folder: None, escape: by_extension }
     }
 
     /// The templates below a folder; read when they are first named.
@@ -70,12 +71,19 @@ impl Templates {
     /// When there is no such folder.
     pub fn in_folder(path: &Path, lenient: bool) -> Result<Self, RenderError> {
         let mut templates = Self::new(lenient);
-        let folder = TemplateFolder::new(path)?;
+        let folder = Arc::new(TemplateFolder::new(path)?);
+        templates.folder = Some(Arc::clone(&folder));
         templates.env.set_loader(move |name| match folder.read(name)? {
             Some(text) => chains::check(name, &text).map(|()| Some(text)),
             None => Ok(None),
         });
         Ok(templates)
+    }
+
+    /// The files below the folder that were read so far.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.files()).unwrap_or_default()
     }
 
     /// Says by its name how a template that is added or read from now on is escaped, which else its

@@ -133,10 +133,10 @@ export const stepTerm = (field: string, heat: LatencyHeat, step: number): string
 
 export const stepTitle = (heat: LatencyHeat, step: number): string => boundsTitle(stepBounds(heat, step))
 
-/** The bounds of steps. The first and the last step that there can be have no bound: nothing is beyond. */
+/** The bounds of steps. A box that reaches the first or the last step has no bound there: nothing is beyond. */
 export function areaBounds(field: string, heat: LatencyHeat, { low, high }: Area): ValueBounds {
   const from = low === 0 ? null : (heat.edges[low] ?? null)
-  const to = heat.edges[high + 1] ?? heat.top
+  const to = high >= heat.edges.length - 1 ? null : (heat.edges[high + 1] ?? null)
   return { field, from: from === null && to === null ? 0 : from, to }
 }
 

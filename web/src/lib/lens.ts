@@ -141,5 +141,7 @@ function tickText(value: number, { metric, unit }: LensValues): string {
   if (metric === 'bytes' || unit === 'bytes') return bytes(value).replace(/\.0+ /, ' ')
   if (unit !== 'seconds') return Math.abs(value) >= 1e4 ? short(value) : String(Number(value.toPrecision(6)))
   if (Math.abs(value) < 0.001) return `${Number((value * 1e6).toPrecision(3))} µs`
-  return Math.abs(value) < 1 ? `${Number((value * 1e3).toPrecision(3))} ms` : `${short(Number(value.toPrecision(3)))} s`
+  return Math.abs(value) < 1
+    ? `${Number((value * 1e3).toPrecision(3))} ms`
+    : `${short(Number(value.toPrecision(3)))} s`
 }

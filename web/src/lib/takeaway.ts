@@ -42,7 +42,12 @@ export function command({ file, selection, tool, other, box, metrics, rates }: S
   add('--until', span.to === null ? null : instant(span.to))
   const boxed = tool === 'explain' && other && box
   const bounds = boxed ? boundTerms(box) : []
-  add('--where', bounds.length > 0 && where !== '' ? [`(${where})`, ...bounds].join(' and ') : where || bounds.join(' and '))
+  add(
+    '--where',
+    bounds.length > 0 && where !== ''
+      ? [`(${where})`, ...bounds].join(' and ')
+      : where || bounds.join(' and '),
+  )
   if (tool === 'explain' && other && !box) add('--explain', `${instant(other.from)}..${instant(other.to)}`)
   if (tool === 'rates') words.push('--rates', '--by', rates.by)
   if (tool === 'metrics' && metrics.field !== null) {

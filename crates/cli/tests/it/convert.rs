@@ -325,6 +325,36 @@ fn a_document_is_one_row_whatever_its_size() {
 }
 
 #[test]
+fn lines_that_are_long_are_no_single_document() {
+    let folder = TestFolder::new();
+    let line = format!("{{\"v\":[{}]}}\n", vec!["1"; 300_000].join(","));
+    let lines = line.repeat(3).into_bytes();
+    let file = folder.file("x.ndjson", &lines);
+    let compressed = folder.file("x.ndjson.gz", gzip(&lines));
+    for file in [&file, &compressed] {
+        let ran = rorqual(&["convert", file, "--to", "ndjson", "-o", "-"]).run().exits(0);
+        assert_eq!((rows(&ran.stdout).len(), &*ran.stderr), (3, ""), "{file}");
+    }
+    let ran = converted(lines, &[]).exits(0);
+    assert_eq!((rows(&ran.stdout).len(), &*ran.stderr), (3, ""));
+    // The end of a document may be too far away to be seen.
+    let begins = "begins with a document of more than 256 KiB; where no other follows,";
+    for (count, says) in [(3_000, "is one document, which is longer than --record-max;"), (9_000, begins)] {
+        let long = folder.file("long.json", array(count, "items"));
+        let ran = rorqual(&["convert", &long, "-o", &folder.text("x.parquet")]).run().exits(2);
+        ran.says(&[&format!("long.json: {says} --rows '$.items'"), "more than --record-max 2.00 MiB"]);
+    }
+}
+
+#[test]
+fn a_footer_that_is_longer_than_its_file_is_no_matter_of_memory() {
+    let folder = TestFolder::new();
+    let file = folder.file("par1.parquet", "PAR1PAR1");
+    let ran = rorqual(&["convert", &file, "--to", "csv", "-o", "-"]).run().exits(2);
+    ran.says(&["par1.parquet: not a sound Parquet file: its footer is longer than the file"]);
+}
+
+#[test]
 fn null_among_objects_stays_null() {
     let folder = TestFolder::new();
     let lines = "{\"a\":1}\nnull\n{\"a\":2,\"l\":[{\"b\":1},null]}\n{}\n";

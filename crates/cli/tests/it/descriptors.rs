@@ -2,8 +2,8 @@
 //! behaviour while there are none.
 
 use crate::client::Server;
-use crate::common::{PROGRAM, eventually};
-use rorqual_testkit::process::{ProcessRun, RunningProcess};
+use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun, RunningProcess};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -67,4 +67,24 @@ fn while_there_are_no_files_that_is_told_once_and_then_it_goes_on() {
     assert_eq!(server.get("/api/server").status, 200);
     assert_eq!(told(), 1, "{}", server.running.stderr_so_far());
     drop(waiting);
+}
+
+/// A run with more files open than its soft limit allows.
+fn many_tables(limits: &str) -> ProcessEnd {
+    let folder = TestFolder::new();
+    let table = folder.text("table.parquet");
+    let _ = rorqual(&["convert", "-", "--from", "ndjson", "-o", &table]).stdin("{\"a\":1}\n").run().exits(0);
+    for number in 0..300 {
+        std::fs::hard_link(&table, folder.at(&format!("many{number}.parquet"))).expect("one file system");
+    }
+    let script = format!("{limits}; exec \"$0\" convert \"$1\"/many*.parquet --to csv -o -");
+    ProcessRun::new("bash").args(["-c", &script, PROGRAM, &folder.path().to_string_lossy()]).run()
+}
+
+#[test]
+fn as_many_files_are_open_as_the_hard_limit_allows() {
+    let ran = many_tables("ulimit -Sn 64").exits(0);
+    assert_eq!(ran.text().lines().count(), 301);
+    let ran = many_tables("ulimit -n 64").exits(2);
+    ran.says(&[".parquet", "Too many open files", "this process may have 64 at a time", "raise the hard limit (`ulimit -n`)"]);
 }

@@ -216,3 +216,55 @@ fn an_entry_of_the_store_replaces_by_force_alone() {
         "kept\n"
     );
 }
+
+/// Files that no command line names: those of a query, by whatever name, and included templates.
+#[test]
+fn the_files_of_a_query_are_inputs_of_a_rendering() {
+    let folder = TestFolder::new();
+    let page = folder.file("page.txt", "{% for row in rows %}{{ row.a }}{% endfor %}");
+    let table = folder.file("in.csv", "a,b\n1,2\n");
+    let log = folder.file("access.log", log(3));
+    let numbered = folder.file("part00001.csv", "a,b\n3,4\n");
+    symlink(&table, folder.at("link.csv")).expect("a link");
+    let (wildcard, link, pattern) = (folder.text("in*.csv"), folder.text("link.csv"), folder.text("part{}.csv"));
+    let cases = [(&table, &table), (&wildcard, &table), (&table, &link), (&log, &log)];
+    let refused = |from: &str, args: &[&str]| {
+        let ran = rorqual(&["render", &page, "--force", "--sql", &format!("SELECT * FROM '{from}'")]).args(args).run();
+        ran.exits(2).says(&["is one of the inputs, and would be lost"]);
+        assert_eq!(std::fs::read_to_string(&table).expect("it is there"), "a,b\n1,2\n", "{args:?}");
+        assert_eq!(std::fs::read_to_string(&numbered).expect("it is there"), "a,b\n3,4\n", "{args:?}");
+    };
+    for (from, output) in cases {
+        refused(from, &["-o", output]);
+    }
+    refused(&folder.text("part*.csv"), &["-o", &pattern, "--split", "1"]);
+    assert_eq!(std::fs::read(&log).expect("it is there"), crate::common::log(3));
+    // Others are replaced: `{}` is a number, and no other name.
+    let other = folder.file("partial.csv", "a,b\n5,6\n");
+    let sql = format!("SELECT * FROM '{other}'");
+    let _ = rorqual(&["render", &page, "--force", "--sql", &sql, "-o", &pattern, "--split", "1"]).run().exits(0);
+    assert_eq!(std::fs::read_to_string(&numbered).expect("it is there"), "5");
+    let _ = rorqual(&["render", &page, "--force", "--sql", &sql, "-o", &numbered]).run().exits(0);
+}
+
+#[test]
+fn included_templates_are_inputs() {
+    let folder = TestFolder::new();
+    let included = folder.file("inc.html", "included");
+    let access = folder.file("access.log", log(3));
+    let whole = folder.file("whole.html", "{% include 'inc.html' %}");
+    let named = folder.file("named.html", "{% set name = 'inc.html' %}{% include name %}");
+    for template in [&whole, &named] {
+        let commands: [&[&str]; 2] =
+            [&["render", template, "-o", &included], &["logs", "--template", template, "--html", &included, &access]];
+        for command in commands {
+            let ran = rorqual(command).arg("--force").run().exits(2);
+            ran.says(&[&included, "is one of the inputs, and would be lost"]);
+            assert_eq!(std::fs::read_to_string(&included).expect("it is there"), "included", "{command:?}");
+        }
+    }
+    // One that the template does not read may be replaced.
+    let other = folder.file("other.html", "somebody's");
+    let _ = rorqual(&["render", &whole, "-o", &other, "--force"]).run().exits(0);
+    assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "included");
+}

@@ -17,6 +17,8 @@ pub struct InferredColumns {
     pub notes: Notes,
     /// Records that are no rows.
     pub bad: BadRecords,
+    /// Records that are too long; also of an input of which only the start was there.
+    pub long: BadRecords,
     /// All records were seen.
     pub complete: bool,
 }
@@ -52,7 +54,10 @@ impl ScanSettings {
             columns.shape.merge(inferred.shape);
             columns.notes.merge(&inferred.notes);
             inferred.bad.iter().for_each(|bad| columns.bad.add(&name, bad));
-            long.into_iter().for_each(|offset| columns.bad.add_long(&name, offset, self.record_bytes_max));
+            if let Some(offset) = long {
+                columns.bad.add_long(&name, offset, self.record_bytes_max);
+                columns.long.add_long(&name, offset, self.record_bytes_max);
+            }
             seen += bytes;
             if extent == SampleExtent::Prefix && seen >= PREFIX_BYTES as u64 { Err(enough()) } else { Ok(()) }
         };

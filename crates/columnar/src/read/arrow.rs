@@ -48,7 +48,7 @@ impl ArrowFooter {
         let end = chunks.size_bytes().checked_sub(TRAILER_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
         let trailer: [u8; TRAILER_BYTES] = chunks.bytes(end, TRAILER_BYTES).map_err(io)?.try_into().unwrap_or_default();
         let length = read_footer_length(trailer).map_err(|error| sound(&error.to_string()))?;
-        let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than itself"))?;
+        let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than the file"))?;
         let bytes = chunks.bytes(start, length).map_err(io)?;
         let footer = root_as_footer(&bytes).map_err(|error| sound(&error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| sound("it has no schema"))?;

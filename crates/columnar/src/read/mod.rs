@@ -222,6 +222,12 @@ impl TableFile {
         Ok(Box::new(FusedBatches::new(&self.name, guarded(&self.name, batches)?)))
     }
 
+    /// True if it is Parquet.
+    #[must_use]
+    pub fn is_parquet(&self) -> bool {
+        matches!(self.form, StoredForm::Parquet(..))
+    }
+
     /// Memory of the file as long as it is open: its footer with the page index, or its
     /// dictionaries.
     #[must_use]

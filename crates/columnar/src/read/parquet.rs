@@ -183,10 +183,10 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
         let text = format!("its footer takes about {bytes}, more than {max}: more {MEMORY} would take it");
         Error::new(ErrorClass::Limit, name, text)
     };
+    let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than the file"))?;
     if 4 * length > bytes_max {
         return Err(too_large(4 * length));
     }
-    let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than itself"))?;
     let bytes = chunks.bytes(start, length).map_err(io)?;
     let taken = footer_bytes(&bytes).map_err(|fault| match fault {
         ThriftError::Encrypted => encrypted(),

@@ -1,6 +1,7 @@
 //! Results as people and programs want them: by the writers of `columnar`.
 
 mod json;
+mod refusal;
 mod slices;
 mod table;
 
@@ -16,6 +17,8 @@ use rorqual_pipe::whole_file::{OutputPath, PendingFile};
 use rorqual_pipe::{Control, Error, ErrorClass, escaped_path};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
+
+pub(crate) use refusal::refuse_loss;
 
 type OutputWriter = BufWriter<OutputFd>;
 

@@ -76,9 +76,10 @@ impl InferredTable {
     /// An error after some records will be met again, by the query.
     fn add(&mut self, name: &str, (columns, error): (InferredColumns, Option<Error>)) -> Result<()> {
         if columns.shape == Shape::default() {
-            return match error {
-                Some(error) => Err(external(error)),
-                None => plan_err!("{name}: there is no record in it to tell its columns by"),
+            return match (error, columns.long.first().or(columns.bad.first())) {
+                (Some(error), _) => Err(external(error)),
+                (None, Some(first)) => plan_err!("there is no record to tell the columns by: {first}"),
+                (None, None) => plan_err!("{name}: there is no record in it to tell its columns by"),
             };
         }
         self.complete &= columns.complete;

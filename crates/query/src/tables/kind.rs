@@ -8,7 +8,6 @@ use rorqual_columnar::csv::Quote;
 use rorqual_columnar::read::{is_parquet, is_table};
 use rorqual_columnar::{FormatHints, FormatKind, RecordFormat, ScanHead, ValueRules, json};
 use rorqual_pipe::escaped_path;
-use rorqual_pipe::whole_file::OutputPath;
 use rorqual_shell::roots::Roots;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -116,11 +115,6 @@ impl TableOptions {
         self.inputs().extend(paths.iter().filter_map(file));
     }
 
-    /// Refuses an output that would cost a file that the query reads, or one that is there.
-    pub(crate) fn refuse_loss(&self, output: &OutputPath<'_>) -> Result<()> {
-        output.check(self.inputs().values().map(PathBuf::as_path)).or_else(|said| plan_err!("{}", said))
-    }
-
     /// The files that a query reads, for an error of the engine that names none.
     pub(crate) fn input_names(&self) -> String {
         let inputs = self.inputs();
@@ -129,7 +123,8 @@ impl TableOptions {
         names.join(", ") + more
     }
 
-    fn inputs(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), PathBuf>> {
+    /// The files that a query reads, by device and inode.
+    pub(crate) fn inputs(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), PathBuf>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

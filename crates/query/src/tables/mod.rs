@@ -102,13 +102,17 @@ impl TableFactory {
             // Nothing else is held yet, and the table goes again: its footer may take more of the
             // memory than its share where rows are read.
             let table = TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map_err(external)?;
-            if let Some(table) = table {
-                pages.add(path, &table, self.reader_bytes());
+            match table {
+                Some(table) if table.is_parquet() => pages.add(path, &table, self.reader_bytes()),
+                _ => return plan_err!("{}: is no Parquet file{}", name(url), if urls.len() > 1 { OF_SEVERAL } else { "" }),
             }
         }
         Ok(pages)
     }
 }
+
+/// The way on with files of several formats.
+const OF_SEVERAL: &str = ", as others of this table are: name them in tables of their own";
 
 /// A file's name in messages.
 fn name(url: &ListingTableUrl) -> String {

@@ -145,3 +145,58 @@ fn only_files_below_the_root_are_tables() {
     }
     asked("https://example.com/x.csv").exits(2).says(&["addresses are not read (--root)"]);
 }
+
+/// A long first line is not all of a file.
+#[test]
+fn lines_that_are_long_are_no_single_document() {
+    let folder = TestFolder::new();
+    let line = |count: usize| format!("{{\"k\":[{}]}}\n", vec!["1"; count].join(","));
+    let lines = folder.file("x.ndjson", line(300_000).repeat(5));
+    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT count(*) AS n FROM '{lines}'")])), "n\n5\n");
+    let piped = query(&["--to", "csv", "SELECT count(*) AS n FROM '-'"]).stdin(line(300_000).repeat(5));
+    assert_eq!(answer(piped), "n\n5\n");
+    let one = folder.file("one.json", line(300_000));
+    let ran = query(&["--to", "csv", &format!("SELECT count(*) AS n FROM '{one}'")]).run().exits(0);
+    ran.says(&["one.json: is one document, which is one row; --rows '$.k' makes a row of each element of that array"]);
+    assert_eq!(ran.text(), "n\n1\n");
+}
+
+#[test]
+fn records_that_are_too_long_to_tell_the_columns_are_said_to_be() {
+    let folder = TestFolder::new();
+    let line = format!("{{\"k\":[{}]}}\n", vec!["1"; 1_000_000].join(","));
+    let sql = |file: &str| format!("SELECT k[1] AS k FROM '{file}'");
+    let lines = folder.file("lm.ndjson", line.repeat(3));
+    let too_long = ["a record of more than --record-max 1.00 MiB starts at byte 0"];
+    for flags in [&[][..], &["--bad", "skip"]] {
+        for ran in [query(&[&sql(&lines)]).args(flags).run(), query(&[&sql("-")]).args(flags).stdin(line.repeat(3)).run()] {
+            let ran = ran.exits(2);
+            ran.says(&too_long);
+            assert!(!ran.stderr.contains("document") && !ran.stderr.contains("there is no record in it"), "{}", ran.stderr);
+        }
+    }
+    query(&[&sql(&lines)]).run().exits(2).says(&["lm.ndjson: a record"]);
+    let longer = query(&["--to", "csv", "--record-max", "4MiB", "--memory", "1GiB", &sql(&lines)]);
+    assert_eq!(answer(longer), "k\n1\n1\n1\n");
+    let one = folder.file("one.json", line);
+    let ran = query(&[&sql(&one)]).run().exits(2);
+    ran.says(&["one.json: is one document, which is longer than --record-max; --rows '$.k'", too_long[0]]);
+}
+
+#[test]
+fn more_files_than_may_be_open_are_told_with_the_limit() {
+    let folder = TestFolder::new();
+    let table = folder.text("many0.parquet");
+    let _ = query(&["-o", &table, "SELECT 1 AS a"]).run().exits(0);
+    for number in 1..40 {
+        std::fs::hard_link(&table, folder.at(&format!("many{number}.parquet"))).unwrap();
+    }
+    let by_shell = |limit: &str| {
+        let script = format!("ulimit {limit}; exec \"$0\" --to csv \"$1\"");
+        let sql = format!("SELECT count(*) AS n FROM '{}'", folder.text("many*.parquet"));
+        rorqual_testkit::process::ProcessRun::new("bash").args(["-c", &script, crate::common::PROGRAM, &sql]).run()
+    };
+    let ran = by_shell("-n 14").exits(2);
+    ran.says(&[".parquet: Too many open files: this process may have 14 at a time", "raise the hard limit (`ulimit -n`)"]);
+    assert_eq!(by_shell("-Sn 14").exits(0).text(), "n\n40\n");
+}

@@ -75,3 +75,24 @@ fn a_reader_that_has_enough_is_no_error() {
     let ran = ProcessRun::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
     assert_eq!((ran.text().lines().count(), crate::common::said(&ran)), (2, String::new()));
 }
+
+#[test]
+fn the_text_of_a_query_is_an_input() {
+    let folder = TestFolder::new();
+    let text = folder.file("q.sql", "SELECT 1 AS one");
+    let (file, other) = (folder.text("q.sql"), folder.text("other.csv"));
+    let check = |ran: rorqual_testkit::process::ProcessEnd| {
+        ran.exits(2).says(&[&text, "is one of the inputs, and would be lost"]);
+        assert_eq!(std::fs::read_to_string(&text).unwrap(), "SELECT 1 AS one");
+    };
+    check(query(&["--to", "csv", "--force", "-f", &file, "-o", &text]).run());
+    let script = "exec \"$0\" --to csv --force -o \"$1\" < \"$2\"";
+    let by_shell = |output: &str| ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, output, &file]).run();
+    check(by_shell(&text));
+    let _ = by_shell(&other).exits(0);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "one\n1\n");
+    // Standard input that nobody reads is no input.
+    let unread = "exec \"$0\" --to csv --force -o \"$1\" 'SELECT 2 AS two' < \"$1\"";
+    let _ = ProcessRun::new("bash").args(["-c", unread, crate::common::PROGRAM, &other]).run().exits(0);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "two\n2\n");
+}

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::watchdog::MemoryWatchdog;
 use crate::{fitting, interrupt};
 pub(crate) use data::{context, file_parsed_bytes};
-use output::{RenderOutput, RenderSummary};
+use output::{RenderOutput, RenderSummary, RenderedFile};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
 use rorqual_pipe::{Budget, BufferPool, Control, escaped_path, format_size, stats};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
@@ -85,7 +85,8 @@ impl RenderJob {
         let output = RenderOutput::new(args)?;
         let (templates, name) = templates(args)?;
         let context = value_of(data::context(args.data.as_deref(), &args.define, memory_bytes)?);
-        let rows = if with_rows { Some(Arc::new(RowSource::open(common, &args.rows, memory_bytes, own_bytes)?)) } else { None };
+        let rows = || RowSource::open_for(common, &args.rows, Some(&output), memory_bytes, own_bytes).map(Arc::new);
+        let rows = with_rows.then(rows).transpose()?;
         let control = rows.as_ref().map_or_else(|| Control::with_rate_limit(common.limit_rate), |rows| rows.control());
         let threads = rows.as_ref().map_or(1, |rows| rows.threads());
         let source = rows.clone().map(|rows| rows as Arc<dyn Source>);
@@ -117,11 +118,17 @@ impl RenderJob {
                 return Err(error.into());
             }
         }
-        total.written.add(&file.finish(true)?);
+        total.written.add(&self.finish(file)?);
         if json {
             println!("{}", self.output.described(None, &total.written, None));
         }
         Ok(())
+    }
+
+    /// Puts a file where it belongs; a template that was read is an input, too.
+    fn finish(&self, file: RenderedFile) -> Result<RenderSummary, RenderFailure> {
+        self.output.refuse_templates(&file, &self.templates.files())?;
+        file.finish(true)
     }
 
     fn exit(&self, result: Result<(), RenderFailure>) -> ExitStatus {

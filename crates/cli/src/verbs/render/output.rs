@@ -26,6 +26,8 @@ pub(super) struct RenderOutput {
 pub(super) struct RenderedFile {
     pub(super) gather: Gather<gather::OutputFd>,
     place: PendingFile,
+    /// `None` of standard output.
+    path: Option<PathBuf>,
     name: String,
 }
 
@@ -61,6 +63,17 @@ impl RenderOutput {
         whole_file::OutputPath { flag: "-o", path, force: self.force }.check(self.inputs.iter().map(PathBuf::as_path))
     }
 
+    /// Refuses to put a written file in the place of one of these templates.
+    pub(super) fn refuse_templates(&self, file: &RenderedFile, templates: &[PathBuf]) -> Result<(), String> {
+        let Some(path) = &file.path else { return Ok(()) };
+        whole_file::OutputPath { flag: "-o", path, force: true }.check(templates.iter().map(PathBuf::as_path))
+    }
+
+    /// The path as it was given, if there is one, and whether `{}` in its name becomes a number.
+    pub(super) fn target(&self) -> (Option<&Path>, bool) {
+        (self.path.as_deref(), self.split)
+    }
+
     /// True if written text is gone.
     pub(super) fn is_stream(&self) -> bool {
         self.path.as_deref().is_none_or(|path| whole_file::OutputPath { flag: "-o", path, force: true }.is_stream())
@@ -90,7 +103,7 @@ impl RenderOutput {
         path.as_deref().map_or(Ok(()), |path| self.refuse(path))?;
         let (file, place) = whole_file::create(path.as_deref().unwrap_or(Path::new("-")), control).map_err(failed)?;
         let gather = Gather::new(gather::OutputFd::new(file, control), pool).map_err(failed)?;
-        Ok(RenderedFile { gather, place, name: self.name(number) })
+        Ok(RenderedFile { gather, place, path, name: self.name(number) })
     }
 
     /// The object of `--json` about a file.

@@ -1,6 +1,7 @@
 //! The rows of a template, from any file that `convert` reads.
 
-use super::query;
+use super::output::RenderOutput;
+use super::query::{self, TemplateQuery};
 use crate::args::{Common, ConvertConflicts, FromArgs, RowsArgs};
 use crate::exit::ExitStatus;
 use crate::rows::records::said_bad;
@@ -17,7 +18,7 @@ use rorqual_pipe::{Chunk, Control, Error as ReadError, ErrorClass, Input, Stage,
 use rorqual_render::limits::RENDERED_BYTES_MAX;
 use rorqual_render::{LoopBody, RenderError, RowBatch, Sink, Source};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +65,7 @@ enum Reread {
     File(PathBuf),
     /// The query is asked again; the output of the first time, asked for its columns, is there for
     /// the first reading.
-    Query(Option<Input>, Box<Common>, String),
+    Query(Option<Input>, Box<Common>, TemplateQuery),
     /// A stream, which is there once.
     Stream(Option<Input>),
 }
@@ -83,6 +84,17 @@ impl RowSource {
         memory_bytes: u64,
         own_bytes: impl Fn(u64, usize) -> u64,
     ) -> Result<Self, String> {
+        Self::open_for(common, args, None, memory_bytes, own_bytes)
+    }
+
+    /// The same for an output, which is none of the files of a query.
+    pub(super) fn open_for(
+        common: &Common,
+        args: &RowsArgs,
+        output: Option<&RenderOutput>,
+        memory_bytes: u64,
+        own_bytes: impl Fn(u64, usize) -> u64,
+    ) -> Result<Self, String> {
         let from = FromArgs {
             from: args.from,
             rows: args.rows_path.clone(),
@@ -98,7 +110,11 @@ impl RowSource {
         let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {
             (Some(path), _) => (escaped_path(path), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
-            (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
+            (None, sql) => {
+                let (path, splits) = output.map_or((None, false), RenderOutput::target);
+                let query = TemplateQuery { sql: sql.clone().unwrap_or_default(), output: path.map(Path::to_owned), splits };
+                ("--sql".to_owned(), of_query(common, query, &scan, threads)?)
+            }
         };
         Ok(Self { name, scan, threads, from, given: Arc::default(), bad: Arc::default(), readings: Arc::default() })
     }
@@ -162,8 +178,8 @@ fn of_file(
     })
 }
 
-fn of_query(common: &Common, sql: &str, scan: &ScanSettings, threads: usize) -> Result<RowOrigin, String> {
-    let mut input = query::start(common, sql)?;
+fn of_query(common: &Common, query: TemplateQuery, scan: &ScanSettings, threads: usize) -> Result<RowOrigin, String> {
+    let mut input = query::start(common, &query)?;
     let given = FormatHints { kind: Some(FormatKind::Ndjson), ..FormatHints::default() };
     let head = scan.head(&mut input, rorqual_columnar::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
     let format = RecordFormat::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
@@ -171,7 +187,7 @@ fn of_query(common: &Common, sql: &str, scan: &ScanSettings, threads: usize) -> 
         Opened { path: PathBuf::from("-"), name: None, content: InputContent::Records(format, Some(input)), notes: Vec::new() };
     let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
     let InputContent::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
-    let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), sql.to_owned())));
+    let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), query)));
     Ok(RowOrigin::Records { format, schema, input })
 }
 
@@ -180,9 +196,9 @@ impl Reread {
         let failed = |said: String| RenderError::Rows(ReadError::new(ErrorClass::Io, name, said));
         match self {
             Self::File(path) => crate::input::open(path).map(Input::into_utf8).map_err(RenderError::Rows),
-            Self::Query(first, common, sql) => match first.take() {
+            Self::Query(first, common, query) => match first.take() {
                 Some(first) => Ok(first),
-                None => query::start(common, sql).map_err(failed),
+                None => query::start(common, query).map_err(failed),
             },
             Self::Stream(stream) => stream.take().ok_or_else(|| {
                 failed("is read once, as it is a stream, and the template loops over rows again: give a file".to_owned())

@@ -55,7 +55,7 @@ fn one(job: &RenderJob, number: u64, state: &Arc<ShardState>, json: bool, total:
         return Err(RenderFailure::Said("--split: the template took none of the rows, so that files would never end".to_owned()));
     }
     state.skip()?;
-    let written = file.finish(true)?;
+    let written = job.finish(file)?;
     if json {
         println!("{}", job.output.described(Some(number), &written, Some(state.given.load(Ordering::Relaxed))));
     }

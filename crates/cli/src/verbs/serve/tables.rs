@@ -152,7 +152,7 @@ impl TableOpener for UploadedTables {
     fn format(&self, name: &str, head: &[u8]) -> Option<&'static str> {
         // Whether more will come is not known.
         [false, true].into_iter().find_map(|whole| {
-            let head = ScanHead { bytes: head.to_vec(), whole };
+            let head = ScanHead { bytes: head.to_vec(), whole, ..ScanHead::default() };
             ServedTable::format_of(Path::new(name), &head, &self.formats)
         })
     }

@@ -127,6 +127,10 @@ impl HtmlPage {
     fn write(self, page: &PageInput, pool: &BufferPool) -> ExitStatus {
         let Self { templates, template, given, file, place, path } = self;
         let written = render(&templates, &template, page, file, pool);
+        // Templates that it includes are inputs, too; the command line has not named them.
+        if let Err(error) = output(&path, true).check(templates.files().iter().map(PathBuf::as_path)) {
+            return message::error(&error);
+        }
         let put = |written: gather::OutputFd| {
             let put = place.put_for_good(written.file());
             put.map_err(|cause| RenderError::Write(io::Error::new(cause.kind(), output(&path, true).failed(&cause))))
