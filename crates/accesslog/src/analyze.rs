@@ -212,8 +212,8 @@ impl AnalyzeSettings {
         (budget, shares)
     }
 
-    /// Number of inputs that may be read side by side, and memory of those beside the first: the most
-    /// that so many or fewer of them take, since fewer have more workers each.
+    /// Number of inputs that may be read side by side, and memory of those beside the first: the
+    /// most that so many or fewer of them take, since fewer have more workers each.
     fn inputs_fitting(&self, inputs_max: usize, threads: usize, decoder_share: u64, bytes_max: u64) -> (usize, u64) {
         let further_bytes = |inputs: usize| (inputs as u64 - 1) * self.further_input_bytes(threads / inputs, decoder_share);
         let most = |inputs: usize| (1..=inputs).map(further_bytes).max().unwrap_or(0);

@@ -40,7 +40,8 @@ pub(crate) struct ExploreArgs {
     pub(crate) limit_per_second: Option<u64>,
     /// Metrics of the values of a field, such as `path`, `client`, `status` or a column of the
     /// file's own: a row for each of the --top values; by `time` a row for each bucket of time,
-    /// about --top of them; with --rates count requests by `client` (the default), or by `net` (/24, /48)
+    /// about --top of them; with --rates count requests by `client` (the default), or by `net`
+    /// (/24, /48)
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["findings", "explain", "compare"])]
     pub(crate) by: Option<String>,
     /// With --by: metrics of each value, separated by commas [default: all that the lines have but

@@ -149,7 +149,8 @@ impl FoundPages {
     }
 }
 
-/// True if two files have the same columns, in any order, whose values the engine takes as they are.
+/// True if two files have the same columns, in any order, whose values the engine takes as they
+/// are.
 fn same_columns(one: &Schema, other: &Schema) -> bool {
     let alike = |field: &FieldRef| other.field_with_name(field.name()).is_ok_and(|other| same_values(field, other));
     one.fields().len() == other.fields().len() && one.fields().iter().all(alike)
