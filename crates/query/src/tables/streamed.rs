@@ -68,7 +68,7 @@ impl TableFactory {
 /// The columns of several files, by their names. A column that has values of several types is a
 /// text where no other type has them all, which is told: texts are in another order than numbers.
 pub(super) fn merged(schemas: &[(String, SchemaRef)]) -> Result<SchemaRef> {
-    let [(first, own), others @ ..] = schemas else { return plan_err!("there is no file") };
+    let [(_, own), others @ ..] = schemas else { return plan_err!("there is no file") };
     if others.iter().all(|(_, schema)| schema.fields() == own.fields()) {
         return Ok(SchemaRef::clone(own));
     }
