@@ -299,7 +299,7 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData) -> usize {
 }
 
 /// Memory of the largest page of a column, stored and not, if that is `large_bytes_min` or more.
-/// Where the first page is small the others are not looked at.
+/// Pages after a small one are not looked at.
 fn large_page_bytes(chunk: &ColumnChunkMetaData, chunks: &Chunks, large_bytes_min: usize) -> Option<usize> {
     if chunk_bytes(chunk) < large_bytes_min {
         return None;

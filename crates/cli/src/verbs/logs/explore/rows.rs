@@ -21,10 +21,10 @@ pub(in super::super) struct FormatRows {
     of_files: bool,
     /// The format of each file, by its name, and that of the first.
     formats: Mutex<KnownFormats>,
-    made: OnceLock<MadeRows>,
+    made: OnceLock<RecordedStore>,
 }
 
-struct MadeRows {
+struct RecordedStore {
     store: Arc<RowStore>,
     recordings: Recordings,
 }
@@ -84,7 +84,7 @@ impl Recording for FormatRows {
             RowStore::new(settings()).map(|store| {
                 let recordings = Recordings::new(&store);
                 let recordings = if self.of_files { recordings.of_files() } else { recordings };
-                MadeRows { recordings, store }
+                RecordedStore { recordings, store }
             })
         };
         if self.made.get().is_none() {
