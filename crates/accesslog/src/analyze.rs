@@ -748,3 +748,31 @@ impl KnownFormat {
 fn whole_lines(head: &[u8]) -> &[u8] {
     memchr::memrchr(b'\n', head).map_or(head, |newline| &head[..=newline])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fewer inputs have more workers each, and so may take more blocks.
+    #[test]
+    fn inputs_beside_the_first_have_the_memory_of_any_number_of_them() {
+        let settings = AnalyzeSettings {
+            memory_bytes: 1 << 30,
+            threads: Some(16),
+            line_bytes_max: 16 << 20,
+            span: SpanFilter::default(),
+            formats: Formats::default(),
+            feed_buffers: 1,
+            kept: None,
+            countries: None,
+        };
+        let decoder_share = 1 << 30;
+        let input_bytes = |threads| settings.further_input_bytes(threads, decoder_share);
+        assert!(7 * input_bytes(2) > 8 * input_bytes(1), "8 inputs take more than 9 do");
+        let fitting = |inputs, bytes_max| settings.inputs_fitting(inputs, 16, decoder_share, bytes_max);
+        assert_eq!(fitting(9, u64::MAX), (9, 7 * input_bytes(2)));
+        assert_eq!(fitting(9, 7 * input_bytes(2) - 1).0, 7);
+        assert_eq!(fitting(9, 0), (1, 0));
+        assert_eq!(fitting(1, u64::MAX), (1, 0));
+    }
+}

@@ -94,6 +94,44 @@ fn a_wildcard_in_a_bucket() {
     assert_eq!(count("s3://logs/2015/"), format!("n\n{}\n", 4 * lines));
 }
 
+/// The engine would read both by the columns of the first.
+#[test]
+fn parquet_in_a_bucket_has_the_same_columns_in_any_order() {
+    let folder = TestFolder::new();
+    let object = |name: &str, sql: &str| {
+        let _ = query(&["--force", "-o", &folder.text(name), sql]).run().exits(0);
+        dated(GeneratedContent::of(std::fs::read(folder.at(name)).unwrap()))
+    };
+    for (second, same) in [("SELECT 'x' AS m, 2 AS n", true), ("SELECT 2.5 AS n, 'x' AS m", false), ("SELECT 2 AS n", false)] {
+        let [one, other] = [object("a.parquet", "SELECT 1 AS n, 'w' AS m"), object("b.parquet", second)];
+        let entry = |name: &str, content: &GeneratedContent| {
+            let size = content.size_bytes;
+            format!(
+                "<Contents><Key>t/{name}</Key><LastModified>2026-01-01T00:00:00Z</LastModified><Size>{size}</Size>\
+                 <ETag>\"given\"</ETag></Contents>"
+            )
+        };
+        let entries = entry("a.parquet", &one) + &entry("b.parquet", &other);
+        let list = format!("<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>");
+        let list = GeneratedContent::of(list.into_bytes());
+        let served = TestServer::start(move |request: &Request| match &request.target {
+            target if target.contains("list-type=2") => list.answer(request),
+            target if target.contains("b.parquet") => other.answer(request),
+            _ => one.answer(request),
+        });
+        let asked = s3(&served, "SELECT sum(n) AS s, max(m) AS m FROM 's3://logs/t/*.parquet'");
+        if same {
+            assert_eq!(answer(asked), "s,m\n3,x\n");
+        } else {
+            asked.run().exits(2).says(&[
+                "t/b.parquet: its columns are others than those of ",
+                "t/a.parquet",
+                "UNION ALL BY NAME",
+            ]);
+        }
+    }
+}
+
 #[test]
 fn a_log_in_a_bucket_of_the_other_kind() {
     let log = server(some_lines().to_vec());
