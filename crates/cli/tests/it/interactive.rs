@@ -33,24 +33,8 @@ impl TestTerminal {
 
     /// A command with a terminal of its own.
     fn start(command: &[&str]) -> Self {
-        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        rustix::pty::unlockpt(&master).expect("it is ours");
-        let name = rustix::pty::ptsname(&master, Vec::new()).expect("it is ours").into_string().expect("a path");
-        let slave =
-            File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(name).expect("a terminal");
-        let master = File::from(master);
-        resize(&master, 80, 24);
-        let stdio = || Stdio::from(slave.try_clone().expect("a terminal"));
-        let child = Command::new("setsid")
-            .arg("--ctty")
-            .args(command)
-            .envs([("TERM", "xterm-256color")])
-            .env_remove("NO_COLOR")
-            .stdin(stdio())
-            .stdout(stdio())
-            .stderr(stdio())
-            .spawn()
-            .expect("setsid is everywhere");
+        let (master, slave) = terminal();
+        let child = spawn(&slave, &["--ctty"], command);
         let screen = Arc::new(Mutex::new(Parser::new(24, 80, 0)));
         let (mut reader, parser) = (master.try_clone().expect("a terminal"), Arc::clone(&screen));
         std::thread::spawn(move || {
@@ -114,6 +98,32 @@ impl Drop for TestTerminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A terminal of 80 columns and 24 rows: the side of its user, and that of programs.
+fn terminal() -> (File, File) {
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    rustix::pty::unlockpt(&master).expect("it is ours");
+    let name = rustix::pty::ptsname(&master, Vec::new()).expect("it is ours").into_string().expect("a path");
+    let slave = File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(name).expect("a terminal");
+    let master = File::from(master);
+    resize(&master, 80, 24);
+    (master, slave)
+}
+
+/// A command on the terminal, in a session of its own.
+fn spawn(slave: &File, session: &[&str], command: &[&str]) -> Child {
+    let stdio = || Stdio::from(slave.try_clone().expect("a terminal"));
+    Command::new("setsid")
+        .args(session)
+        .args(command)
+        .envs([("TERM", "xterm-256color")])
+        .env_remove("NO_COLOR")
+        .stdin(stdio())
+        .stdout(stdio())
+        .stderr(stdio())
+        .spawn()
+        .expect("setsid is everywhere")
 }
 
 fn resize(master: &File, columns: u16, rows: u16) {
@@ -274,6 +284,25 @@ fn a_signal_restores_the_terminal() {
             _ => assert_eq!(ended.signal(), Some(if signal == "TERM" { 15 } else { 1 })),
         }
         terminal.is_restored();
+    }
+}
+
+/// A window that is closed, and a terminal that is none of the process's session, which no signal
+/// tells.
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    for session in [&["--ctty"][..], &[]] {
+        let (mut master, slave) = terminal();
+        let mut child = spawn(&slave, session, &[PROGRAM, "logs", "-i", SAMPLE]);
+        drop(slave);
+        let (mut screen, mut bytes) = (Parser::new(24, 80, 0), [0; 4096]);
+        while !screen.screen().contents().contains("Statuses") {
+            let count = master.read(&mut bytes).expect("it draws");
+            screen.process(&bytes[..count]);
+        }
+        drop(master);
+        let ended = eventually("its end", || child.try_wait().expect("our child"));
+        assert_eq!((ended.code(), ended.signal()), (None, Some(1)), "{session:?}");
     }
 }
 

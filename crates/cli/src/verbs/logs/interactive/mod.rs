@@ -5,6 +5,7 @@
 
 mod command;
 mod draw;
+mod key_input;
 mod keys;
 mod layout;
 mod lines;
@@ -28,7 +29,8 @@ use crate::input;
 use crate::message::HeldMessages;
 use crate::verbs::count::or_stdin;
 use command::LogCommand;
-use crossterm::event::{Event, KeyEventKind, poll, read};
+use crossterm::event::{Event, KeyEventKind, read};
+use key_input::KeyInput;
 use question::ScreenQuestion;
 use reading::LogReading;
 use rorqual_accesslog::analyze::AnalyzeSettings;
@@ -67,11 +69,13 @@ pub(super) fn run(common: &Common, args: &LogsArgs, settings: &AnalyzeSettings) 
     let messages = HeldMessages::hold();
     input::say_if_twice(&files);
     let control = Control::with_rate_limit(common.limit_rate);
-    let screen =
-        TerminalScreen::enter().map_err(|cause| format!("--interactive: the terminal can't be set: {}", reason(&cause)))?;
+    let no_terminal = |cause: io::Error| format!("--interactive: the terminal can't be set: {}", reason(&cause));
+    let keys = KeyInput::open().map_err(no_terminal)?;
+    let screen = TerminalScreen::enter().map_err(no_terminal)?;
     let mut explorer = Explorer::new(title(&files), LogCommand::new(args, settings.span));
     let mut session = ExplorerSession {
         screen,
+        keys: &keys,
         worker: QuestionWorker::start(&rows),
         reading: LogReading::start(common, files, analyzer, &rows, &control),
         rows,
@@ -84,8 +88,14 @@ pub(super) fn run(common: &Common, args: &LogsArgs, settings: &AnalyzeSettings) 
     control.stop();
     let exit = session.close();
     drop(messages);
-    let ended = ended.map_err(|cause| format!("--interactive: {}", reason(&cause)))?;
-    print_command(&explorer)?;
+    let ended = match ended {
+        // It has no signal when the terminal is not the one of its session.
+        Err(_) if keys.is_gone() => ExplorerEnd::Signal(SIGHUP),
+        ended => ended.map_err(|cause| format!("--interactive: {}", reason(&cause)))?,
+    };
+    if ended != ExplorerEnd::Signal(SIGHUP) {
+        print_command(&explorer)?;
+    }
     Ok(match ended {
         ExplorerEnd::Signal(SIGINT) => ExitStatus::Interrupted,
         ExplorerEnd::Signal(signal) => {
@@ -161,8 +171,9 @@ enum ExplorerEnd {
 }
 
 /// The terminal, the threads, and the question on its way.
-struct ExplorerSession {
+struct ExplorerSession<'a> {
     screen: TerminalScreen,
+    keys: &'a KeyInput,
     worker: QuestionWorker,
     reading: LogReading,
     rows: Arc<FormatRows>,
@@ -173,7 +184,7 @@ struct ExplorerSession {
     took: Duration,
 }
 
-impl ExplorerSession {
+impl ExplorerSession<'_> {
     fn explore(&mut self, explorer: &mut Explorer, messages: &HeldMessages) -> io::Result<ExplorerEnd> {
         let (width, height) = TerminalScreen::size()?;
         explorer.update(ExplorerEvent::Resize(width, height));
@@ -192,7 +203,7 @@ impl ExplorerSession {
                 self.screen.draw(explorer.size, |cells| draw::draw(explorer, cells))?;
             }
             let wait = if self.asked.is_some() { WAIT_BUSY } else { WAIT_IDLE };
-            if wait_for_keys(wait)? {
+            if self.keys.wait(wait)? {
                 is_changed = true;
                 if self.events(explorer)? == ExplorerStep::Quit {
                     return Ok(ExplorerEnd::Left);
@@ -250,7 +261,7 @@ impl ExplorerSession {
 
     /// Takes all keys that are there.
     fn events(&mut self, explorer: &mut Explorer) -> io::Result<ExplorerStep> {
-        while wait_for_keys(Duration::ZERO)? {
+        while self.keys.wait(Duration::ZERO)? {
             let step = match read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => explorer.update(ExplorerEvent::Key(key)),
                 Event::Paste(text) => paste(explorer, &text),
@@ -286,14 +297,6 @@ impl ExplorerSession {
         drop(screen);
         drop(worker);
         reading.finish()
-    }
-}
-
-/// Waits for keys; a signal in between is none.
-fn wait_for_keys(patience: Duration) -> io::Result<bool> {
-    match poll(patience) {
-        Err(cause) if cause.kind() == io::ErrorKind::Interrupted => Ok(false),
-        polled => polled,
     }
 }
 
