@@ -1,6 +1,7 @@
 //! The engine, set up for the memory that there is.
 
 use crate::args::Args;
+use crate::arithmetic::CheckedArithmetic;
 use crate::budget::QueryShares;
 use crate::limits::BATCH_ROWS;
 use crate::scan::ScanContext;
@@ -37,6 +38,7 @@ impl Engine {
             .with_config(config(&shares))
             .with_runtime_env(runtime(args, &shares, temp)?)
             .with_default_features()
+            .with_analyzer_rule(Arc::new(CheckedArithmetic))
             .build();
         let tables = Arc::new(TableFactory::new(state.clone(), &scans, known));
         let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), tables);

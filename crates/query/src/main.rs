@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod arithmetic;
 mod budget;
 mod copy;
 mod engine;
