@@ -50,6 +50,7 @@ def jobs():
         named[f"grep-{pattern.name}-print"] = partial(printed, pattern=pattern)
     for pattern in NUL_PATTERNS:
         named[f"grep-nul-{pattern.name}"] = partial(nul, pattern=pattern)
+    named["grep-rotated"] = rotated
     return named | {"grep-behind-sparse": behind_hole, "grep-behind-pipe": behind_pipe}
 
 
@@ -61,6 +62,30 @@ def count(setting, pattern):
     title = f"grep -c {pattern.words} ({truth['lines']:,} lines)"
     rows.append(floor("read only, 2 threads", 2, log, setting.programs))
     return Job(f"grep-{pattern.name}-count", title, log.bytes, rows, [log.path], goals=goals())
+
+
+def rotated(setting):
+    """The same log in 8 compressed files: lines that match, all of them counted."""
+    pattern = next(pattern for pattern in PATTERNS if pattern.name == "404")
+    files, log = setting.data.rotated("access.log", 8)
+    paths = [str(path) for path in files]
+    lines = setting.data.matches("access.log", pattern.text)["lines"]
+    ours = [setting.programs.rorqual, "grep", "-h", pattern.text]
+    lines_of = [[setting.programs.rorqual, "count", "-l"]]
+    contenders = [
+        Contender("rorqual grep -h", "ours", [[*ours, *paths], *lines_of], expect(lines)),
+        Contender("rorqual grep -h --threads 1", "ours", [[*ours, "--threads", "1", *paths], *lines_of], expect(lines)),
+        Contender("rg -z --no-filename", "peer", [["rg", "-z", "--no-filename", pattern.text, *paths], *lines_of], expect(lines)),
+        Contender("zgrep -h", "peer", [["zgrep", "-h", pattern.text, *paths], *lines_of], expect(lines)),
+        Contender("gzip -dc of as many at a time as there are cores, nothing else", "floor", [side_by_side(paths)]),
+    ]
+    title = f"grep {pattern.words} in the same log in 8 rotated files as gzip (rates are of the unpacked bytes)"
+    return Job("grep-rotated", title, log.bytes, contenders, files)
+
+
+def side_by_side(paths):
+    """Decodes files as many at a time as there are cores."""
+    return ["sh", "-c", 'printf "%s\\0" "$@" | xargs -0 -n 1 -P "$(nproc)" gzip -dc > /dev/null', "sh", *paths]
 
 
 def printed(setting, pattern):

@@ -7,6 +7,7 @@ import compare_goaccess
 
 from . import goaccess, truths
 from .count import READ_BYTES, floor
+from .grep import side_by_side
 from .jobs import Contender, Job, expect_number
 
 TIMES = 10
@@ -93,11 +94,7 @@ def rotated(setting):
         ours("rorqual logs --json *.gz", [[setting.programs.rorqual, "logs", "--json", *paths]], log.lines),
         ours("rorqual logs --json --threads 1 *.gz", [[setting.programs.rorqual, "logs", "--json", "--threads", "1", *paths]], log.lines),
         Contender("gzip -dc of one after another, nothing else", "floor", [["sh", "-c", 'exec gzip -dc "$@" > /dev/null', "sh", *paths]]),
-        Contender(
-            "gzip -dc of as many at a time as there are cores, nothing else",
-            "floor",
-            [["sh", "-c", 'printf "%s\\0" "$@" | xargs -0 -n 1 -P "$(nproc)" gzip -dc > /dev/null', "sh", *paths]],
-        ),
+        Contender("gzip -dc of as many at a time as there are cores, nothing else", "floor", [side_by_side(paths)]),
     ]
     title = "Analyse the same log in 8 rotated files as gzip (rates are of the unpacked bytes)"
     return Job("logs-rotated", title, log.bytes, contenders, files)

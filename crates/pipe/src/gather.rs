@@ -219,6 +219,11 @@ impl<W: Write> Gather<W> {
         &self.writer
     }
 
+    /// The output, to which the pieces that were not flushed are still to come.
+    pub fn writer_mut(&mut self) -> &mut W {
+        &mut self.writer
+    }
+
     /// Flushes and gives the writer back.
     ///
     /// # Errors

@@ -88,6 +88,13 @@ pub struct Expression {
     long: Option<LongMatcher>,
 }
 
+impl Clone for Expression {
+    /// The same pattern, which meets its own over-long lines.
+    fn clone(&self) -> Self {
+        Self { syntax: Arc::clone(&self.syntax), matcher: self.matcher.clone(), is_multiline: self.is_multiline, long: None }
+    }
+}
+
 impl Expression {
     /// Compiles a pattern.
     ///

@@ -10,7 +10,9 @@ use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, Error, Framing, Input, Operation, RunPlan, escaped_path, reason};
+use rorqual_pipe::{
+    Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan, each, escaped_path, reason,
+};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -88,7 +90,7 @@ enum NameSource {
     Given(std::vec::IntoIter<PathBuf>),
     /// Ended by NULs, and so many that they are not held.
     Listed {
-        list: Box<dyn BufRead>,
+        list: Box<dyn BufRead + Send>,
         name: String,
         number: u64,
         from_stdin: bool,
@@ -147,16 +149,43 @@ struct Counting {
     counter: Counter,
     memory_bytes: u64,
     threads: usize,
+    /// Compressed files that are counted side by side.
+    lanes: usize,
     progress: TerminalWhen,
     plan: RunPlan,
     pool: BufferPool,
     control: Control,
 }
 
+/// A file of the list.
+struct OpenedFile {
+    path: PathBuf,
+    input: Result<Input, Error>,
+}
+
+impl OpenedFile {
+    fn new(path: PathBuf) -> Self {
+        Self { input: input::open(&path), path }
+    }
+
+    /// True if it is a file that is one stream, which one thread decodes.
+    fn is_encoded(&self) -> bool {
+        self.input.as_ref().is_ok_and(|input| input.is_stored() && !input.is_file())
+    }
+}
+
+/// The count of one file, and what went wrong; both when something was counted before it.
+struct CountedFile {
+    path: PathBuf,
+    count: Option<ByteCounts>,
+    error: Option<Error>,
+}
+
 impl Counting {
     fn new(common: &Common, columns: CountColumns, json: bool) -> Result<Self, BudgetError> {
         let memory_bytes = common.process.memory_bytes();
         let threads = fitting::threads(&common.process, |threads| budget(threads, memory_bytes))?;
+        let lanes = (2..=threads).rev().find(|lanes| budget_beside(threads, *lanes, memory_bytes).check().is_ok());
         let buffers = buffers_needed(threads);
         Ok(Self {
             columns,
@@ -164,6 +193,7 @@ impl Counting {
             counter: Counter { longest: columns.longest || json, words: columns.words, characters: columns.characters },
             memory_bytes,
             threads,
+            lanes: lanes.unwrap_or(1),
             progress: common.progress,
             plan: RunPlan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool: BufferPool::new(BLOCK_BYTES, buffers),
@@ -175,53 +205,87 @@ impl Counting {
     fn all(&self, names: NameSource, args: &CountArgs) -> Result<ExitStatus, ExitStatus> {
         let print_error = |error: io::Error| message::print_error(&error);
         let mut printer = CountPrinter::new(self, args).map_err(print_error)?;
-        let mut exit = ExitStatus::Done;
-        for name in names {
-            if self.control.stopped() {
-                break;
+        let (mut files_exit, mut names_exit) = (ExitStatus::Done, ExitStatus::Done);
+        let mut printed = Ok(());
+        let mut take = |counted: CountedFile| {
+            files_exit = files_exit.max(counted.error.map_or(ExitStatus::Done, |error| message::error(&error)));
+            // The row of a file that was cut off would look like those of whole ones before it.
+            if args.files0_from.is_none() || !self.control.stopped() {
+                printed = printer.file(&counted.path, counted.count);
             }
-            let (path, (count, error)) = match name {
-                Ok(path) => {
-                    let counted = self.file(&path);
-                    (path, counted)
+            if printed.is_ok() { Ok(()) } else { Err(Error::new(ErrorClass::Stopped, "", "nothing can be printed")) }
+        };
+        let names = names.take_while(|_| !self.control.stopped());
+        let mut files = names.map(|name| name.map(OpenedFile::new)).peekable();
+        while let Some(name) = files.next() {
+            let is_encoded = |file: &Result<OpenedFile, String>| file.as_ref().is_ok_and(OpenedFile::is_encoded);
+            let taken = match name {
+                // One by itself is decoded by one thread and counted by all.
+                Ok(file) if self.lanes > 1 && file.is_encoded() && files.peek().is_some_and(is_encoded) => {
+                    let encoded = std::iter::from_fn(|| files.next_if(is_encoded)).flatten();
+                    self.side_by_side(std::iter::once(file).chain(encoded), &mut take)
+                }
+                Ok(file) => {
+                    let expected_bytes = file.input.as_ref().ok().and_then(Input::size_bytes);
+                    let expected_bytes = expected_bytes.map(|size| size + self.control.stored_bytes());
+                    let _progress = Progress::start(self.progress, &self.control, expected_bytes);
+                    take(self.file(file, self.threads, &self.pool, &self.control))
                 }
                 Err(said) => {
-                    exit = exit.max(message::error(&said));
-                    continue;
+                    names_exit = names_exit.max(message::error(&said));
+                    Ok(())
                 }
             };
-            exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
-            // The row of a file that was cut off would look like those of whole ones before it.
-            if args.files0_from.is_some() && self.control.stopped() {
+            if taken.is_err() || self.control.stopped() {
                 break;
             }
-            printer.file(&path, count).map_err(print_error)?;
         }
-        exit = interrupt::exit_of(&self.control, exit);
+        printed.map_err(print_error)?;
+        let exit = interrupt::exit_of(&self.control, files_exit.max(names_exit));
         printer.finish().map_err(print_error)?;
         Ok(exit)
     }
 
-    /// The count of one file, and what went wrong; both when something was counted before it.
-    fn file(&self, path: &Path) -> (Option<ByteCounts>, Option<Error>) {
+    /// Counts files that are one stream each, side by side.
+    fn side_by_side(
+        &self,
+        files: impl Iterator<Item = OpenedFile> + Send,
+        take: &mut (impl FnMut(CountedFile) -> Result<(), Error> + Send),
+    ) -> Result<(), Error> {
+        let _progress = Progress::start(self.progress, &self.control, None);
+        let begun = files.take_while(|_| !self.control.stopped());
+        let mut pools: Vec<BufferPool> = (0..self.lanes).map(|_| BufferPool::new(BLOCK_BYTES, buffers_needed(1))).collect();
+        let work = |pool: &mut BufferPool, file| self.file(file, 1, pool, &self.control.of_input());
+        each(begun, &mut pools, work, take)
+    }
+
+    fn file(&self, file: OpenedFile, threads: usize, pool: &BufferPool, control: &Control) -> CountedFile {
         let operation = Operation::start("count");
-        let input = match input::open(path) {
+        let OpenedFile { path, input } = file;
+        let input = match input {
             Ok(input) => input,
-            Err(error) => return (None, Some(error)),
+            Err(error) => return CountedFile { path, count: None, error: Some(error) },
         };
-        let expected_bytes = input.size_bytes().map(|size| size + self.control.stored_bytes());
-        let _progress = Progress::start(self.progress, &self.control, expected_bytes);
-        let stages = vec![self.counter; self.threads];
+        let stages = vec![self.counter; threads];
         let mut total = ByteCounts::default();
         let add = |count| {
             total = total.then(count);
             Ok(())
         };
-        let finish = rorqual_pipe::run(input, &self.plan, &self.pool, &self.control, |_| Some(stages), add);
+        let finish = rorqual_pipe::run(input, &self.plan, pool, control, |_| Some(stages), add);
         operation.bytes(total.bytes);
         operation.ended(finish.error.as_ref());
-        (Some(total), finish.error)
+        CountedFile { path, count: Some(total), error: finish.error }
     }
+}
+
+/// The sum with compressed files that are counted side by side.
+fn budget_beside(threads: usize, lanes: usize, memory_bytes: u64) -> Budget {
+    let mut budget = budget(threads, memory_bytes);
+    // The thread that decodes, and the one that counts.
+    let lane = 2 * limits::THREAD_BYTES + (buffers_needed(1) * BLOCK_BYTES) as u64 + decoder_bytes(memory_bytes);
+    budget.reserve(format!("{lanes} files side by side"), lanes as u64 * lane);
+    budget
 }
 
 fn budget(threads: usize, memory_bytes: u64) -> Budget {

@@ -1,7 +1,8 @@
 //! Decoders stay within their share of the memory, and say so where the input wants more.
 
-use crate::common::{MIB, TestFolder, log, rorqual};
+use crate::common::{MIB, PROGRAM, TestFolder, log, rorqual};
 use rorqual_testkit::paths::{encodings, greedy_encodings, gzip};
+use rorqual_testkit::process::ProcessRun;
 
 #[test]
 fn the_greediest_that_are_allowed_stay_within_the_promise() {
@@ -9,12 +10,12 @@ fn the_greediest_that_are_allowed_stay_within_the_promise() {
     // More than any dictionary, so that all of it is used.
     let bytes = log(120_000);
     assert!(bytes.len() as u64 > 10 * MIB);
-    // A build with symbols for debugging takes more, of pages that it shares with its file.
-    let program_bytes = rorqual(&["count", &folder.file("empty", b"")]).run().exits(0).peak_bytes;
+    // Two threads, 11 blocks and a decoder beside the program.
+    let sum_bytes = 12 * MIB + 2 * (MIB / 2) + 11 * (MIB / 4) + 9 * MIB;
     for (name, stored) in greedy_encodings(&bytes) {
         let file = folder.file(name, &stored);
-        let ran = rorqual(&["count", "--json", &file]).run().exits(0);
-        ran.within(program_bytes + 12 * MIB);
+        let ran = rorqual(&["count", "--json", "--threads", "2", &file]).run().exits(0);
+        ran.within(sum_bytes);
         assert_eq!(
             (&ran.json()["total"]["bytes"], &ran.json()["total"]["lines"]),
             (&bytes.len().into(), &120_000.into()),
@@ -72,6 +73,90 @@ fn compressed_files_side_by_side_are_as_one_after_another() {
     }
 }
 
+/// Output as text, without the times of events.
+fn without_times(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output).into_owned();
+    if !text.contains("\"elapsed\"") {
+        return text;
+    }
+    let mut events: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    for event in &mut events {
+        event["data"]["elapsed_total"].take();
+        event["data"]["stats"]["elapsed"].take();
+        // As many as the times of all have digits.
+        if event["type"] == "summary" {
+            event["data"]["stats"]["bytes_printed"].take();
+        }
+    }
+    events.iter().map(|event| format!("{event}\n")).collect()
+}
+
+#[test]
+fn compressed_files_are_counted_and_searched_side_by_side_as_one_after_another() {
+    let folder = TestFolder::new();
+    let mut files = rotated(&folder);
+    // Lines longer than a lane's line limit, text that is no UTF-8, UTF-16, nothing at all.
+    let long = [b"short 404\n".to_vec(), b"long 404 ".repeat(90_000), b"\nend 404\n".to_vec()].concat();
+    let wide: Vec<u8> = "wide 404\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    files.extend([
+        folder.file("long.gz", gzip(&long)),
+        folder.file("bytes.gz", gzip(b"\xff 404\n\xfe\n 404")),
+        folder.file("wide.log", [b"\xff\xfe".to_vec(), wide].concat()),
+        folder.file("empty.gz", gzip(b"")),
+        folder.file("last.gz", gzip(&log(300))),
+    ]);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ran = |threads: &str, command: &[&str]| {
+        let (verb, more) = command.split_first().expect("a verb");
+        let ran = rorqual(&[*verb, "--threads", threads, "--memory", "1GiB"]).args(more).args(&files).run();
+        (ran.code, without_times(&ran.stdout), ran.stderr)
+    };
+    let commands: &[&[&str]] = &[
+        &["count", "-lwcL"],
+        &["count", "--json"],
+        &["grep", "404"],
+        &["grep", " 404 ", "-c"],
+        &["grep", "404", "-l"],
+        &["grep", "404", "-L"],
+        &["grep", "404", "-q"],
+        &["grep", "404", "-m3", "-n"],
+        &["grep", "404", "-m3", "-c"],
+        &["grep", "99 HTTP", "-A2", "-B3", "-n", "-b"],
+        &["grep", "99 HTTP", "-C1", "-h", "--color=always"],
+        &["grep", "404", "-o", "-b"],
+        &["grep", "-v", "200", "--json"],
+        &["grep", "404", "--json"],
+        &["grep", "zz", "-c", "-v"],
+        &["grep", "", "--line-max", "64"],
+    ];
+    for command in commands {
+        let one = ran("1", command);
+        for threads in ["2", "3", "8"] {
+            let many = ran(threads, command);
+            assert!(many == one, "{threads} threads, {command:?}: {:?} {}\n{}", many.0, many.2, one.2);
+        }
+    }
+    let (code, counts, said) = ran("8", &["grep", "404", "-c"]);
+    assert_eq!(code, Some(2), "{said}");
+    let ends = ["long.gz:3", "bytes.gz:2", "wide.log:1", "empty.gz:0"];
+    assert!(ends.iter().all(|end| counts.lines().any(|line| line.ends_with(end))), "{counts}");
+}
+
+#[test]
+fn an_answer_that_is_known_ends_searches_side_by_side() {
+    let folder = TestFolder::new();
+    let small = folder.file("small.gz", gzip(b"needle\n"));
+    let large_bytes = 256 * MIB;
+    let large = folder.file("large.gz", gzip(&vec![b'\n'; large_bytes as usize]));
+    let ran = rorqual(&["grep", "-q", "needle", "--stats", "--threads", "4", &small, &large, &large, &large]).run().exits(0);
+    let stats: serde_json::Value = serde_json::from_str(&ran.stderr).expect("an object");
+    assert!(stats["decoded_bytes"].as_u64() < Some(large_bytes), "{stats}");
+    // A reader that takes one line.
+    let closed = format!("'{PROGRAM}' grep --threads 4 -h '' '{small}' '{large}' '{large}' | head -n 1");
+    let ran = ProcessRun::new("sh").args(["-c", &closed]).run().exits(0);
+    assert_eq!((ran.text(), ran.stderr.as_str()), ("needle\n", ""));
+}
+
 #[test]
 fn many_compressed_files_stay_within_the_memory() {
     let folder = TestFolder::new();
@@ -87,5 +172,11 @@ fn many_compressed_files_stay_within_the_memory() {
         let ran = rorqual(&["logs", "--json", "--threads", threads, "--memory", &limit]).args(&files).run().exits(0);
         ran.within(memory * MIB);
         assert_eq!(ran.json()["lines"]["parsed"], 120_000 * files.len());
+        // All lines are printed, so that the output of each file waits.
+        for verb in [&["count", "-l"][..], &["grep", "-c", ""], &["grep", "-h", "-n", "HTTP"], &["grep", "--json", "HTTP"]] {
+            let ran = rorqual(verb).args(["--threads", threads, "--memory", &limit]).args(&files).run().exits(0);
+            ran.within(memory * MIB);
+            assert!(verb[0] != "grep" || verb[1] == "-c" || ran.stdout.len() > 120_000 * files.len(), "{verb:?}");
+        }
     }
 }

@@ -22,6 +22,12 @@ impl NamedInput {
     pub(crate) fn is_small(&self) -> bool {
         self.input.is_small() && !self.is_stdin
     }
+
+    /// True if it is a file that is one stream, of which one thread reads the whole: it is
+    /// compressed, or UTF-16.
+    pub(crate) fn is_encoded(&self) -> bool {
+        self.input.is_stored() && !self.input.is_file() && !self.is_stdin
+    }
 }
 
 /// Inputs, opened as they are asked for.
@@ -52,8 +58,25 @@ impl<'a> Inputs<'a> {
         self.operands.paths.iter().map(stored).sum()
     }
 
+    fn found(&self, path: &Path) -> Result<NamedInput, Error> {
+        // Who named no folder is not told of the present one with each file.
+        let shown = if self.operands.implied { path.strip_prefix(".").unwrap_or(path) } else { path };
+        self.open(path, shown.as_os_str().as_bytes(), false)
+    }
+
+    fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<NamedInput, Error> {
+        input::refuse_output(path, self.output)?;
+        let opened = input::open(path)?;
+        let input = if self.decoded { opened.into_utf8() } else { opened };
+        Ok(NamedInput { name: name.to_vec(), input, is_stdin })
+    }
+}
+
+impl Iterator for Inputs<'_> {
+    type Item = Result<NamedInput, Error>;
+
     /// The next one, with its path, or what is wrong with it.
-    pub(crate) fn next_input(&mut self) -> Option<Result<NamedInput, Error>> {
+    fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(walk) = &mut self.walk {
                 match walk.next() {
@@ -83,19 +106,6 @@ impl<'a> Inputs<'a> {
                 Err(error) => return Some(Err(error)),
             }
         }
-    }
-
-    fn found(&self, path: &Path) -> Result<NamedInput, Error> {
-        // Who named no folder is not told of the present one with each file.
-        let shown = if self.operands.implied { path.strip_prefix(".").unwrap_or(path) } else { path };
-        self.open(path, shown.as_os_str().as_bytes(), false)
-    }
-
-    fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<NamedInput, Error> {
-        input::refuse_output(path, self.output)?;
-        let opened = input::open(path)?;
-        let input = if self.decoded { opened.into_utf8() } else { opened };
-        Ok(NamedInput { name: name.to_vec(), input, is_stdin })
     }
 }
 

@@ -4,10 +4,11 @@ use crate::args::GrepArgs;
 use crate::message;
 use crate::verbs::grep::one_line;
 use crate::verbs::grep::printer::output_error;
+use crate::verbs::grep::turns::TurnOutput;
 use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
-use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
+use rorqual_pipe::gather::Gather;
 use rorqual_search::{Expression, LongMatches, LongPiece, MatchedBlock, ShownLines, Summary, count_lines, each_match};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -27,7 +28,7 @@ const PIECE_BYTES: usize = 24 << 10;
 pub(crate) struct JsonEvents {
     /// Shared, as a clone of a matcher begins with empty caches.
     matcher: Arc<RegexMatcher>,
-    out: Gather<Stdout>,
+    pub(super) out: Gather<TurnOutput>,
     /// A piece of an event; kept for its room.
     piece: Vec<u8>,
     path: Value,
@@ -89,7 +90,7 @@ struct GrepCounts {
 }
 
 impl JsonEvents {
-    pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<Stdout>) -> Self {
+    pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<TurnOutput>) -> Self {
         Self {
             matcher: Arc::new(expression.matcher()),
             out,
@@ -172,6 +173,7 @@ impl JsonEvents {
         let missing = OmittedParts { bytes: rest_bytes, submatches: matches - submatches.len() as u64, cut };
         if missing != OmittedParts::default() {
             self.lost_something = true;
+            self.out.writer_mut().take_turn().map_err(output_error)?;
             let name = self.path["text"].as_str().unwrap_or("a file whose name is not UTF-8").to_owned();
             message::error(&one_line(&format!(
                 "{name}: of the line at byte {offset} the first 64 KiB are given, with the matches in them \
@@ -243,13 +245,14 @@ impl JsonEvents {
             let stats = self.input.stats(self.input_started.elapsed());
             self.event(&json!({"type": "end", "data": {"path": self.path, "binary_offset": null, "stats": stats}}))?;
         }
-        let (all, input) = (&mut self.all, self.input);
-        all.searches += input.searches;
-        all.searches_with_match += input.searches_with_match;
-        all.bytes_printed += input.bytes_printed;
-        all.matched_lines += input.matched_lines;
-        all.matches += input.matches;
+        self.all.add(self.input);
         Ok(())
+    }
+
+    /// Takes the totals of another one.
+    pub(super) fn absorb(&mut self, other: &mut Self) {
+        self.all.add(std::mem::take(&mut other.all));
+        self.lost_something |= other.lost_something;
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
@@ -293,6 +296,14 @@ impl JsonEvents {
 }
 
 impl GrepCounts {
+    fn add(&mut self, other: Self) {
+        self.searches += other.searches;
+        self.searches_with_match += other.searches_with_match;
+        self.bytes_printed += other.bytes_printed;
+        self.matched_lines += other.matched_lines;
+        self.matches += other.matches;
+    }
+
     fn stats(self, elapsed: Duration) -> Value {
         json!({
             "elapsed": span(elapsed), "searches": self.searches, "searches_with_match": self.searches_with_match,

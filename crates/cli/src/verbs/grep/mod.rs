@@ -7,8 +7,10 @@ mod operands;
 mod printer;
 mod replacement;
 mod selection;
+mod side_by_side;
 mod standard_input;
 mod text;
+mod turns;
 mod whole;
 
 use crate::args::{Common, GrepArgs, Sort, TerminalWhen};
@@ -31,6 +33,7 @@ use rorqual_search::{
     Summary, search_text,
 };
 use selection::SelectionFlags;
+use side_by_side::alike;
 use standard_input::SharedOffset;
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -88,12 +91,12 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
     let start = Instant::now();
     let control = Control::with_rate_limit(common.limit_rate);
     interrupt::stop_on_interrupt(&control);
-    let (search, mut results) = match SearchPlan::new(common, args, &control) {
+    let (search, mut lane, mut results) = match SearchPlan::new(common, args, &control) {
         Ok(made) => made,
         Err(_) if control.stopped() => return interrupt::exit_of_nothing(&control, ExitStatus::Done),
         Err(error) => return message::error(&error),
     };
-    let printed = search.all(&mut results);
+    let printed = search.all(args, &mut lane, &mut results);
     if common.process.stats {
         crate::stats::print(start, search.memory_bytes, search.threads, &search.control, &search.pool);
     }
@@ -101,7 +104,7 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
         // A closed pipe is the reader's way of saying enough.
         Err(error) if error.kind() == ErrorClass::Stopped => interrupt::exit_of_closed(),
         Err(error) => message::error(&error),
-        Ok(()) => interrupt::exit_of(&search.control, results.exit()),
+        Ok(()) => interrupt::exit_of(&search.control, results.exit(&lane.printer)),
     }
 }
 
@@ -120,15 +123,35 @@ struct SearchPlan {
     /// Matches may go on over the ends of lines: the longest text that is held for them.
     whole_bytes_max: Option<u64>,
     progress: TerminalWhen,
+    /// Names are printed with lines.
+    names: bool,
     memory_bytes: u64,
     threads: usize,
+    /// Compressed files that are searched side by side.
+    lanes: usize,
     plan: RunPlan,
     pool: BufferPool,
     control: Control,
 }
 
+/// An input's own part of a search: its pattern, which knows over-long lines, its printer, and its
+/// buffers.
+struct SearchLane {
+    expression: Expression,
+    printer: MatchPrinter,
+    pool: BufferPool,
+}
+
+/// A search of one input that has ended.
+struct SearchEnd {
+    name: Vec<u8>,
+    shown: String,
+    error: Option<Error>,
+    ended: Result<Summary, Error>,
+}
+
 impl SearchPlan {
-    fn new(common: &Common, args: &GrepArgs, control: &Control) -> Result<(Self, Results), String> {
+    fn new(common: &Common, args: &GrepArgs, control: &Control) -> Result<(Self, SearchLane, Results), String> {
         let output = GrepOutput::of(args);
         let memory_bytes = common.process.memory_bytes();
         refuse(args)?;
@@ -146,7 +169,8 @@ impl SearchPlan {
         let sorted = args.sort == Sort::Path;
         let needs =
             Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, multiline: args.multiline, sorted };
-        let (expression, threads) = compile(common, needs, &operands)?;
+        let compiled = compile(common, needs, &operands)?;
+        let CompiledPattern { expression, threads, lanes } = compiled;
         let searcher = Searcher {
             matcher: expression.matcher(),
             mode: output.mode_of(args, &operands, &expression),
@@ -181,75 +205,101 @@ impl SearchPlan {
             decoded: !args.text && !args.null_data,
             whole_bytes_max: expression.is_multiline().then(|| multiline_bytes_max(memory_bytes)),
             progress: progress(common, output),
+            names,
             memory_bytes,
             threads,
+            lanes,
             plan: RunPlan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
             control: control.clone(),
         };
-        let null = args.null;
-        let no_messages = args.no_messages;
-        Ok((search, Results { output, names, null, no_messages, expression, printer, selected_any: false, failed: false }))
+        let lane = SearchLane { expression, printer, pool: search.pool.clone() };
+        let (null, no_messages) = (args.null, args.no_messages);
+        Ok((search, lane, Results { output, names, null, no_messages, selected_any: false, failed: false }))
     }
 
     /// Searches all inputs; an error is one of the output.
-    fn all(&self, results: &mut Results) -> Result<(), Error> {
+    fn all(&self, args: &GrepArgs, lane: &mut SearchLane, results: &mut Results) -> Result<(), Error> {
         // As GNU grep: with no line to select none is read, but of -L, whose names are wanted then.
         if self.settings.selected_max == 0 && self.output != GrepOutput::NamesWithout {
             return Ok(());
         }
         let printed = self.output.mode() == SearchMode::Lines && self.settings.selected_max > 1;
-        let mut inputs = Inputs::new(&self.operands, &self.selection, printed, self.decoded);
+        let inputs = Inputs::new(&self.operands, &self.selection, printed, self.decoded);
         let _progress = Progress::start(self.progress, &self.control, inputs.stored_bytes());
-        while let Some(next) = inputs.next_input() {
-            let larger = match next {
+        let mut inputs = inputs.peekable();
+        let mut lanes = Vec::new();
+        while let Some(next) = inputs.next() {
+            match next {
                 Ok(named) if self.settings.selected_max == 0 => {
-                    results.tell(&named.name, &Summary::default())?;
-                    None
+                    results.tell(&mut lane.printer, &named.name, &Summary::default())?;
                 }
                 Ok(named) if named.is_small() && self.threads > 1 && self.whole_bytes_max.is_none() => {
-                    self.small_ones(named, &mut inputs, results)?
+                    self.small_ones(alike(named, NamedInput::is_small, &mut inputs), lane, results)?;
                 }
-                other => Some(other),
-            };
-            match larger {
-                Some(Ok(_)) if self.control.stopped() => {}
-                Some(Ok(named)) => match self.whole_bytes_max {
-                    Some(bytes_max) => self.one_whole(named, bytes_max, results)?,
-                    None => self.one(named, results)?,
+                // One by itself is decoded by one thread and searched by all.
+                Ok(named)
+                    if self.lanes > 1
+                        && self.whole_bytes_max.is_none()
+                        && named.is_encoded()
+                        && inputs.peek().is_some_and(|next| next.as_ref().is_ok_and(NamedInput::is_encoded)) =>
+                {
+                    if lanes.is_empty() {
+                        lanes = self.lanes(args, lane)?;
+                    }
+                    self.encoded_ones(alike(named, NamedInput::is_encoded, &mut inputs), &mut lanes, lane, results)?;
+                }
+                Ok(_) if self.control.stopped() => {}
+                Ok(named) => match self.whole_bytes_max {
+                    Some(bytes_max) => self.one_whole(named, bytes_max, lane, results)?,
+                    None => self.one(named, lane, results)?,
                 },
-                Some(Err(error)) => results.fail(&error),
-                None => {}
+                Err(error) => results.fail(&error),
             }
             if self.control.stopped() || results.is_decided() {
                 break;
             }
         }
-        results.printer.finish()
+        lane.printer.finish()
     }
 
     /// Searches one input with all workers.
-    fn one(&self, NamedInput { name, input, is_stdin }: NamedInput, results: &mut Results) -> Result<(), Error> {
-        let operation = Operation::start("grep");
-        let shown = input.name().to_owned();
-        let live = self.line_buffered || input.size_bytes().is_none();
-        let place = if is_stdin { SharedOffset::of_stdin() } else { None };
-        let again = match self.again(&input) {
+    fn one(&self, named: NamedInput, lane: &mut SearchLane, results: &mut Results) -> Result<(), Error> {
+        let again = match self.again(&named.input) {
             Ok(again) => again,
             Err(error) => {
                 results.fail(&error);
                 return Ok(());
             }
         };
-        let workers = vec![self.searcher.clone(); self.threads];
-        let bytes_before = self.control.decoded_bytes();
-        let mut report = results.report(self, &name, &shown, again);
+        let end = self.search(named, lane, again, self.threads, &self.control);
+        results.end(self, &mut lane.printer, end)
+    }
+
+    /// Searches one input. `again` is the same one where it is a plain file.
+    fn search(
+        &self,
+        NamedInput { name, input, is_stdin }: NamedInput,
+        lane: &mut SearchLane,
+        again: Option<RereadInput>,
+        threads: usize,
+        control: &Control,
+    ) -> SearchEnd {
+        let operation = Operation::start("grep");
+        let shown = input.name().to_owned();
+        let live = self.line_buffered || input.size_bytes().is_none();
+        let place = if is_stdin { SharedOffset::of_stdin() } else { None };
+        let workers = vec![self.searcher.clone(); threads];
+        let bytes_before = control.decoded_bytes();
+        lane.printer.start(&name);
+        let SearchLane { expression, printer, pool } = lane;
+        let mut report = SearchReport::new(self.settings, &shown, expression, self.searcher.clone(), again, printer);
         let take = |found| {
             report.take(found)?;
             report.sink().settle(live)
         };
-        let finish = rorqual_pipe::run(input, &self.plan, &self.pool, &self.control, |_| Some(workers), take);
-        operation.bytes(self.control.decoded_bytes() - bytes_before);
+        let finish = rorqual_pipe::run(input, &self.plan, pool, control, |_| Some(workers), take);
+        operation.bytes(control.decoded_bytes() - bytes_before);
         let ended = report.finish();
         let enough = ended.as_ref().is_ok_and(|summary| summary.enough);
         if let Some(place) = place {
@@ -258,11 +308,11 @@ impl SearchPlan {
             place.leave_at(end);
         }
         operation.ended(finish.error.as_ref().filter(|_| !enough));
-        results.end(self, &name, &shown, finish.error, ended)
+        SearchEnd { name, shown, error: finish.error, ended }
     }
 
     /// Searches one input that is held whole.
-    fn one_whole(&self, named: NamedInput, bytes_max: u64, results: &mut Results) -> Result<(), Error> {
+    fn one_whole(&self, named: NamedInput, bytes_max: u64, lane: &mut SearchLane, results: &mut Results) -> Result<(), Error> {
         let NamedInput { name, input, is_stdin } = named;
         let operation = Operation::start("grep");
         let shown = input.name().to_owned();
@@ -276,65 +326,14 @@ impl SearchPlan {
             }
         };
         operation.bytes(text.len() as u64);
-        results.printer.start(&name);
-        let ended = search_text(&text, &self.searcher, self.settings, &self.control, &mut results.printer);
+        lane.printer.start(&name);
+        let ended = search_text(&text, &self.searcher, self.settings, &self.control, &mut lane.printer);
         if let Some(place) = place {
             let enough = ended.as_ref().ok().filter(|summary| summary.enough && self.leaves_rest);
             place.leave_at(enough.map(|summary| summary.selected_end));
         }
         operation.ended(error.as_ref());
-        results.end(self, &name, &shown, error, ended)
-    }
-
-    /// Searches small files side by side, each by one worker, until one comes that is not small,
-    /// which is given back.
-    fn small_ones(
-        &self,
-        first: NamedInput,
-        inputs: &mut Inputs<'_>,
-        results: &mut Results,
-    ) -> Result<Option<Result<NamedInput, Error>>, Error> {
-        let mut larger = None;
-        let mut first = Some(first);
-        let small = std::iter::from_fn(|| {
-            let next = first.take().map_or_else(|| inputs.next_input(), |first| Some(Ok(first)))?;
-            match next {
-                Ok(named) if named.is_small() && !self.control.stopped() => Some(named),
-                other => {
-                    larger = Some(other);
-                    None
-                }
-            }
-        });
-        let work = |searcher: &mut Searcher, NamedInput { name, input, .. }: NamedInput| {
-            let operation = Operation::start("grep");
-            let shown = input.name().to_owned();
-            let found = input.into_chunk(&self.plan, &self.pool, &self.control).map(|(chunk, error)| {
-                operation.bytes(chunk.bytes.len() as u64);
-                (searcher.found(chunk), error)
-            });
-            operation.ended(found.as_ref().map_or_else(Some, |(_, error)| error.as_ref()));
-            (name, shown, found)
-        };
-        let mut decided = false;
-        let mut workers = vec![self.searcher.clone(); self.threads];
-        let searched = rorqual_pipe::each(small, &mut workers, work, |(name, shown, found)| {
-            match found {
-                Err(error) => results.fail(&error),
-                Ok((found, error)) => {
-                    let mut report = results.report(self, &name, &shown, None);
-                    let taken = report.take(found).and_then(|()| report.sink().settle(self.line_buffered));
-                    let ended = report.finish();
-                    results.end(self, &name, &shown, taken.err().or(error), ended)?;
-                }
-            }
-            decided = results.is_decided();
-            if decided { Err(Error::new(ErrorClass::Stopped, "", "the answer is known")) } else { Ok(()) }
-        });
-        match searched {
-            Err(_) if decided => Ok(None),
-            other => other.map(|()| larger),
-        }
+        results.end(self, &mut lane.printer, SearchEnd { name, shown, error, ended })
     }
 
     /// File and buffer to read a plain file's over-long line again, where lines are printed.
@@ -348,41 +347,22 @@ impl SearchPlan {
     }
 }
 
-/// Results of all inputs so far, and their printer.
+/// Results of all inputs so far.
 struct Results {
     output: GrepOutput,
     names: bool,
     /// A NUL follows a name.
     null: bool,
     no_messages: bool,
-    expression: Expression,
-    printer: MatchPrinter,
     selected_any: bool,
     failed: bool,
 }
 
 impl Results {
-    fn report<'a>(
-        &'a mut self,
-        search: &SearchPlan,
-        name: &[u8],
-        shown: &'a str,
-        again: Option<RereadInput>,
-    ) -> SearchReport<'a, &'a mut MatchPrinter> {
-        self.printer.start(name);
-        SearchReport::new(search.settings, shown, &mut self.expression, search.searcher.clone(), again, &mut self.printer)
-    }
-
     /// Ends one input. An error that is returned is one of the output.
-    fn end(
-        &mut self,
-        search: &SearchPlan,
-        name: &[u8],
-        shown: &str,
-        error: Option<Error>,
-        ended: Result<Summary, Error>,
-    ) -> Result<(), Error> {
-        self.printer.settle(false)?;
+    fn end(&mut self, search: &SearchPlan, printer: &mut MatchPrinter, end: SearchEnd) -> Result<(), Error> {
+        printer.settle(false)?;
+        let SearchEnd { name, shown, error, ended } = end;
         let (summary, late) = match ended {
             Ok(summary) => (summary, None),
             Err(error) => (Summary::default(), Some(error)),
@@ -396,7 +376,7 @@ impl Results {
             ));
         }
         match error.or(late) {
-            Some(error) if self.printer.failed => return Err(error),
+            Some(error) if printer.failed => return Err(error),
             Some(error) if !summary.enough => self.fail(&error),
             _ => {}
         }
@@ -404,10 +384,10 @@ impl Results {
         if search.control.stopped() && !summary.enough && !matches!(self.output, GrepOutput::Lines | GrepOutput::Json) {
             return Ok(());
         }
-        self.tell(name, &summary)
+        self.tell(printer, &name, &summary)
     }
 
-    fn tell(&mut self, name: &[u8], summary: &Summary) -> Result<(), Error> {
+    fn tell(&self, printer: &mut MatchPrinter, name: &[u8], summary: &Summary) -> Result<(), Error> {
         let name = shown_name(name, self.null);
         let (after, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
         let line = match self.output {
@@ -415,9 +395,9 @@ impl Results {
             GrepOutput::Count => format!("{}\n", summary.selected).into_bytes(),
             GrepOutput::NamesWith if summary.selected > 0 => [&name[..], end].concat(),
             GrepOutput::NamesWithout if summary.selected == 0 => [&name[..], end].concat(),
-            _ => return self.printer.end(summary),
+            _ => return printer.end(summary),
         };
-        self.printer.say(&line)
+        printer.say(&line)
     }
 
     fn fail(&mut self, error: &Error) {
@@ -435,8 +415,8 @@ impl Results {
 
     /// Exit code as of grep: an error counts more than a selected line, but for -q, which has its
     /// answer.
-    fn exit(&self) -> ExitStatus {
-        match (self.failed || self.printer.lost_something(), self.is_decided(), self.selected_any) {
+    fn exit(&self, printer: &MatchPrinter) -> ExitStatus {
+        match (self.failed || printer.lost_something(), self.is_decided(), self.selected_any) {
             (_, true, _) | (false, _, true) => ExitStatus::Done,
             (true, ..) => ExitStatus::Bad,
             (false, _, false) => ExitStatus::Not,
@@ -492,14 +472,25 @@ fn progress(common: &Common, output: GrepOutput) -> TerminalWhen {
     if common.progress == TerminalWhen::Auto && lines_on_terminal { TerminalWhen::Never } else { common.progress }
 }
 
-/// The compiled pattern, and the threads for which there is memory beside it. A pattern that does
-/// not fit its share is tried with twice as much, which may cost threads, while there is memory.
-fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<(Expression, usize), String> {
+/// A compiled pattern, and the threads and lanes for which there is memory beside it.
+struct CompiledPattern {
+    expression: Expression,
+    threads: usize,
+    lanes: usize,
+}
+
+/// Compiles the pattern. One that does not fit its share is tried with twice as much, which may cost
+/// threads, while there is memory.
+fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<CompiledPattern, String> {
     let threads = |needs: &Needs| fitting::threads(&common.process, |threads| needs.budget(threads));
     let mut fitting = threads(&needs).map_err(|error| error.to_string())?;
     loop {
         match Expression::new(needs.pattern.clone()) {
-            Ok(expression) => return Ok((expression, fitting)),
+            Ok(expression) => {
+                let fits = |lanes: &usize| needs.budget_beside(fitting, *lanes).check().is_ok();
+                let lanes = (2..=fitting).rev().find(fits).unwrap_or(1);
+                return Ok(CompiledPattern { expression, threads: fitting, lanes });
+            }
             Err(error) if error.is_too_large => {
                 needs.double();
                 fitting = threads(&needs).map_err(|_| error.to_string())?;
@@ -540,6 +531,21 @@ impl Needs {
         // One thread searches a text that is held whole; the pattern tells later whether one is.
         let whole = fitting::least(self.memory_bytes, |memory_bytes| self.terms(1, true, memory_bytes));
         if whole.rest_bytes() < by_lines.rest_bytes() { whole } else { by_lines }
+    }
+
+    /// The sum with files that are searched side by side, each in a lane.
+    fn budget_beside(&self, threads: usize, lanes: usize) -> Budget {
+        let mut budget = self.terms(threads, false, self.memory_bytes);
+        let pattern_bytes = self.pattern_shares * pattern_bytes_max(self.memory_bytes);
+        let hits = (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>();
+        let lane =
+            side_by_side::buffers() * buffer_bytes(self.line_bytes_max) + side_by_side::held_bytes_max(self.memory_bytes) + hits;
+        let window = if self.window { 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes } else { 0 };
+        let before = if self.before > 0 { self.memory_bytes / CONTEXT_SHARE } else { 0 };
+        // The thread that decodes, and the one that searches; the automata of that one and of its report.
+        let own = 2 * limits::THREAD_BYTES + decoder_bytes(self.memory_bytes) + 2 * CACHES_PER_WORKER * pattern_bytes;
+        budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane as u64 + own + window + before));
+        budget
     }
 
     fn terms(&self, threads: usize, whole: bool, memory_bytes: u64) -> Budget {

@@ -4,7 +4,8 @@ use crate::args::GrepArgs;
 use crate::verbs::grep::GrepOutput;
 use crate::verbs::grep::json::JsonEvents;
 use crate::verbs::grep::text::{PrintStyle, TextPrinter};
-use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
+use crate::verbs::grep::turns::{InputTurn, TurnOutput};
+use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{BufferPool, Control, Error};
 use rorqual_search::{Expression, LineSink, LongPiece, MatchedBlock, ShownLines, Summary};
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ enum GrepForm {
     Text(Box<TextPrinter>),
     Json(Box<JsonEvents>),
     /// Counts and names, which are printed when an input has ended.
-    Summaries(Stdout),
+    Summaries(TurnOutput),
 }
 
 impl MatchPrinter {
@@ -31,7 +32,29 @@ impl MatchPrinter {
         (pool, control): (&BufferPool, &Control),
         names: bool,
     ) -> io::Result<Self> {
-        let out = Stdout::stdout(control)?;
+        Self::to(TurnOutput::new(control)?, output, args, expression, pool, names)
+    }
+
+    /// Another one beside it, whose output waits for its turn: up to `held_bytes_max` of it.
+    pub(crate) fn beside(
+        &self,
+        held_bytes_max: usize,
+        args: &GrepArgs,
+        expression: &Expression,
+        (pool, control): (&BufferPool, &Control),
+        names: bool,
+    ) -> io::Result<Self> {
+        Self::to(self.output().beside(held_bytes_max, control)?, GrepOutput::of(args), args, expression, pool, names)
+    }
+
+    fn to(
+        out: TurnOutput,
+        output: GrepOutput,
+        args: &GrepArgs,
+        expression: &Expression,
+        pool: &BufferPool,
+        names: bool,
+    ) -> io::Result<Self> {
         let form = match output {
             GrepOutput::Lines => {
                 let text =
@@ -42,6 +65,44 @@ impl MatchPrinter {
             _ => GrepForm::Summaries(out),
         };
         Ok(Self { form, failed: false })
+    }
+
+    fn output(&self) -> &TurnOutput {
+        match &self.form {
+            GrepForm::Text(text) => text.out.writer(),
+            GrepForm::Json(json) => json.out.writer(),
+            GrepForm::Summaries(out) => out,
+        }
+    }
+
+    fn output_mut(&mut self) -> &mut TurnOutput {
+        match &mut self.form {
+            GrepForm::Text(text) => text.out.writer_mut(),
+            GrepForm::Json(json) => json.out.writer_mut(),
+            GrepForm::Summaries(out) => out,
+        }
+    }
+
+    /// What follows waits for its turn.
+    pub(super) fn start_in_turn(&mut self, turn: &InputTurn) {
+        self.output_mut().start(turn);
+    }
+
+    /// Waits for the turn, and prints all that waits for it.
+    pub(super) fn take_turn(&mut self) -> Result<(), Error> {
+        self.settle(true)?;
+        let taken = self.output_mut().take_turn().map_err(output_error);
+        self.failed |= taken.is_err();
+        taken
+    }
+
+    /// Takes the totals of one that printed beside this one.
+    pub(super) fn absorb(&mut self, other: &mut Self) {
+        match (&mut self.form, &mut other.form) {
+            (GrepForm::Json(json), GrepForm::Json(other)) => json.absorb(other),
+            (GrepForm::Text(text), GrepForm::Text(other)) => text.lost_something |= other.lost_something,
+            _ => {}
+        }
     }
 
     /// An input begins.
@@ -67,7 +128,11 @@ impl MatchPrinter {
     pub(crate) fn end(&mut self, summary: &Summary) -> Result<(), Error> {
         self.print(|form| match form {
             GrepForm::Json(json) => json.end(summary),
-            GrepForm::Text(_) | GrepForm::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => {
+                text.input_ended();
+                Ok(())
+            }
+            GrepForm::Summaries(_) => Ok(()),
         })
     }
 

@@ -5,11 +5,12 @@ use crate::message;
 use crate::verbs::grep::one_line;
 use crate::verbs::grep::printer::output_error;
 use crate::verbs::grep::replacement::{self, Replacing};
+use crate::verbs::grep::turns::TurnOutput;
 use anstyle::{AnsiColor, Style as Colour};
 use grep_matcher::{Captures, Matcher};
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
-use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, OutputFd as Stdout};
+use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather};
 use rorqual_search::{Expression, LongMatches, LongPiece, MatchedBlock, ShownLines, each_match};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -85,11 +86,10 @@ pub(crate) struct TextPrinter {
     plain: bool,
     /// Shared, as a clone of a matcher begins with empty caches.
     pub(super) matcher: Arc<RegexMatcher>,
-    out: Gather<Stdout>,
+    pub(super) out: Gather<TurnOutput>,
     name: Vec<u8>,
-    /// Something was shown of this input, and of one before it.
+    /// Something was shown of this input.
     shown: bool,
-    shown_before: bool,
     /// Parts printed in place of a match.
     pub(super) replacement: Vec<Replacing>,
     /// One line with its dress; kept for its room.
@@ -141,7 +141,7 @@ struct TextLongLine {
 }
 
 impl TextPrinter {
-    pub(crate) fn new(style: PrintStyle, replacement: Option<&str>, expression: &Expression, out: Gather<Stdout>) -> Self {
+    pub(crate) fn new(style: PrintStyle, replacement: Option<&str>, expression: &Expression, out: Gather<TurnOutput>) -> Self {
         let replacement = replacement.map_or_else(Vec::new, |text| replacement::parts(text, &expression.matcher()));
         Self {
             replacement,
@@ -151,7 +151,6 @@ impl TextPrinter {
             out,
             name: Vec::new(),
             shown: false,
-            shown_before: false,
             line: Vec::new(),
             long: TextLongLine::default(),
             long_hidden: false,
@@ -162,7 +161,14 @@ impl TextPrinter {
 
     pub(crate) fn start(&mut self, name: &[u8]) {
         name.clone_into(&mut self.name);
-        self.shown_before |= std::mem::take(&mut self.shown);
+        self.shown = false;
+    }
+
+    /// The input is over.
+    pub(super) fn input_ended(&self) {
+        if self.shown {
+            self.out.writer().shown();
+        }
     }
 
     pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
@@ -192,18 +198,15 @@ impl TextPrinter {
     /// Something of the input is to be shown: the first of it does not follow what was shown of
     /// another.
     fn begin(&mut self) -> Result<(), Error> {
-        let first = !std::mem::replace(&mut self.shown, true);
-        if first && self.shown_before && self.style.around { self.gap() } else { Ok(()) }
+        let is_first = !std::mem::replace(&mut self.shown, true);
+        if is_first && self.style.around && self.out.writer_mut().begins(&gap_line(self.style.colour)) {
+            return self.gap();
+        }
+        Ok(())
     }
 
     pub(crate) fn gap(&mut self) -> Result<(), Error> {
-        let mut line = std::mem::take(&mut self.line);
-        line.clear();
-        put(&mut line, self.style.colour, AnsiColor::Cyan, b"--");
-        line.push(b'\n');
-        let pushed = self.out.push_copy(&line);
-        self.line = line;
-        pushed.map_err(output_error)
+        self.out.push_copy(&gap_line(self.style.colour)).map_err(output_error)
     }
 
     /// Lines as they are: large stretches leave from where they are.
@@ -474,6 +477,7 @@ impl TextPrinter {
         // Who asked for cut lines has them.
         if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX || self.long.lacks.is_some()) {
             self.lost_something = true;
+            self.out.writer_mut().take_turn()?;
             let (name, offset) = (String::from_utf8_lossy(&self.name), self.long.offset);
             message::error(&one_line(&format!("{name}: the line at byte {offset} {missing}")));
         }
@@ -576,4 +580,12 @@ fn put_visible(out: &mut Vec<u8>, text: &str) {
         }
         out.extend_from_slice(message::escaped(part).as_bytes());
     }
+}
+
+/// The line between groups of lines.
+fn gap_line(colour: bool) -> Vec<u8> {
+    let mut line = Vec::new();
+    put(&mut line, colour, AnsiColor::Cyan, b"--");
+    line.push(b'\n');
+    line
 }
