@@ -479,8 +479,8 @@ struct CompiledPattern {
     lanes: usize,
 }
 
-/// Compiles the pattern. One that does not fit its share is tried with twice as much, which may cost
-/// threads, while there is memory.
+/// Compiles the pattern. One that does not fit its share is tried with twice as much, which may
+/// cost threads, while there is memory.
 fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<CompiledPattern, String> {
     let threads = |needs: &Needs| fitting::threads(&common.process, |threads| needs.budget(threads));
     let mut fitting = threads(&needs).map_err(|error| error.to_string())?;
@@ -542,7 +542,7 @@ impl Needs {
             side_by_side::buffers() * buffer_bytes(self.line_bytes_max) + side_by_side::held_bytes_max(self.memory_bytes) + hits;
         let window = if self.window { 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes } else { 0 };
         let before = if self.before > 0 { self.memory_bytes / CONTEXT_SHARE } else { 0 };
-        // The thread that decodes, and the one that searches; the automata of that one and of its report.
+        // The thread that decodes, and the one that searches, whose report has automata of its own.
         let own = 2 * limits::THREAD_BYTES + decoder_bytes(self.memory_bytes) + 2 * CACHES_PER_WORKER * pattern_bytes;
         budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane as u64 + own + window + before));
         budget

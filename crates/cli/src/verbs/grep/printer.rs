@@ -83,7 +83,7 @@ impl MatchPrinter {
         }
     }
 
-    /// What follows waits for its turn.
+    /// An input begins whose output waits for its turn.
     pub(super) fn start_in_turn(&mut self, turn: &InputTurn) {
         self.output_mut().start(turn);
     }

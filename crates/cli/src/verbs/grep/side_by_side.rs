@@ -94,8 +94,8 @@ impl SearchPlan {
         (0..self.lanes).map(lane).collect()
     }
 
-    /// Searches files that are one stream each, side by side. Each prints when those before it have ended, and what it has found by
-    /// then waits, up to a limit.
+    /// Searches files that are one stream each, side by side. Each prints when those before it have
+    /// ended; what it has found by then waits, up to a limit.
     pub(super) fn encoded_ones(
         &self,
         inputs: impl Iterator<Item = NamedInput> + Send,
