@@ -219,7 +219,7 @@ impl<W: Write> Gather<W> {
         &self.writer
     }
 
-    /// The output, to which the pieces that were not flushed are still to come.
+    /// The output. Pieces that were not flushed are not in it yet.
     pub fn writer_mut(&mut self) -> &mut W {
         &mut self.writer
     }

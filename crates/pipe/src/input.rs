@@ -345,6 +345,12 @@ impl Input {
         self.is_file() || (self.size_bytes.is_some() && self.name != STDIN)
     }
 
+    /// True if it is a file that one thread decodes: it is compressed, or UTF-16.
+    #[must_use]
+    pub fn is_encoded_file(&self) -> bool {
+        self.is_stored() && !self.is_file()
+    }
+
     /// True if it is a plain file, which workers read side by side.
     #[must_use]
     pub fn is_file(&self) -> bool {

@@ -1,4 +1,4 @@
-//! `+`, `-` and `*` of whole numbers, of which a result without room is an error.
+//! `+`, `-` and `*` of whole numbers, with an error where the result has no room.
 //!
 //! # Why?
 //! The engine's own wrap around: twice a large number is a negative one, without a word. Its
@@ -40,10 +40,15 @@ impl AnalyzerRule for CheckedArithmetic {
 fn check_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    let named = |expr: Expr| {
         let name = names.save(&expr);
         let checked = expr.transform_up(|expr| check(expr, &schema))?;
         Ok(checked.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // Not the set has a name, but its members have.
+        Expr::GroupingSet(_) => expr.map_children(named),
+        expr => named(expr),
     })
 }
 
@@ -51,14 +56,15 @@ fn check(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let operator = CheckedOperator::of(op);
-            match operator.and_then(|operator| Some((operator, whole_type(&left, schema)?))) {
+            let kind = if operator.is_some() { whole_type(&left, schema)? } else { None };
+            match operator.zip(kind) {
                 Some((operator, kind)) if right.get_type(schema)? == kind => {
                     Ok(Transformed::yes(call(*left, operator, *right, kind)))
                 }
                 _ => Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
             }
         }
-        Expr::Negative(negated) if !matches!(*negated, Expr::Literal(..)) => match whole_type(&negated, schema) {
+        Expr::Negative(negated) if !matches!(*negated, Expr::Literal(..)) => match whole_type(&negated, schema)? {
             Some(kind) => {
                 let zero = Expr::Literal(ScalarValue::new_zero(&kind)?, None);
                 Ok(Transformed::yes(call(zero, CheckedOperator::Subtract, *negated, kind)))
@@ -69,12 +75,12 @@ fn check(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Type of an expression of whole numbers.
-fn whole_type(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+/// Type of an expression; `None` if it is not one of whole numbers.
+fn whole_type(expr: &Expr, schema: &DFSchema) -> Result<Option<DataType>> {
     if let Some(chain) = chain(expr) {
-        return Some(chain.kind.clone());
+        return Ok(Some(chain.kind.clone()));
     }
-    expr.get_type(schema).ok().filter(DataType::is_integer)
+    Ok(Some(expr.get_type(schema)?).filter(DataType::is_integer))
 }
 
 fn chain(expr: &Expr) -> Option<&CheckedChain> {
@@ -171,7 +177,7 @@ impl ScalarUDFImpl for CheckedChain {
 
 fn no_room(cause: &DataFusionError, kind: &DataType) -> DataFusionError {
     let cause = cause.to_string();
-    // Before it is the kind of error, twice.
+    // The engine says "Arrow error: Arithmetic overflow: Overflow happened on: 1 + 2".
     let overflow = cause.rsplit(": ").next().unwrap_or(&cause);
     exec_datafusion_err!("{overflow} has no room in {kind}: CAST a side AS DECIMAL(38,0) or AS DOUBLE for more")
 }

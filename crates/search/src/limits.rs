@@ -34,6 +34,10 @@ pub const CONTEXT_SHARE: u64 = 8;
 /// Share of the budget for names of files that are sorted (`--sort`): an 8th.
 pub const SORT_SHARE: u64 = 8;
 
+/// Share of the budget for the output of one of several files that are searched side by side, while
+/// those before it print: a 64th, 4 MiB of 256 MiB.
+pub const HELD_SHARE: u64 = 64;
+
 /// Memory of one name of a folder while the folder is sorted: its path, twice, and its kind.
 pub const SORTED_ENTRY_BYTES: u64 = 512;
 
@@ -70,6 +74,12 @@ pub fn multiline_bytes_max(memory_bytes: u64) -> u64 {
 #[must_use]
 pub fn sort_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes / SORT_SHARE
+}
+
+/// Output of a file that is held until those before it have printed, of a budget of `memory_bytes`.
+#[must_use]
+pub fn held_bytes_max(memory_bytes: u64) -> usize {
+    usize::try_from(memory_bytes / HELD_SHARE).unwrap_or(usize::MAX)
 }
 
 const _: () = assert!(HITS_MAX * size_of::<crate::HitRange>() < 256 << 10);

@@ -89,7 +89,7 @@ pub struct Expression {
 }
 
 impl Clone for Expression {
-    /// The same pattern, which meets its own over-long lines.
+    /// The same pattern. The automaton for over-long lines is not shared: the clone makes its own.
     fn clone(&self) -> Self {
         Self { syntax: Arc::clone(&self.syntax), matcher: self.matcher.clone(), is_multiline: self.is_multiline, long: None }
     }

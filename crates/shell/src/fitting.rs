@@ -1,6 +1,8 @@
 //! Number of threads that the memory has room for.
 
 use crate::args::ProcessArgs;
+use rorqual_pipe::decode::decoder_bytes;
+use rorqual_pipe::limits::THREAD_BYTES;
 use rorqual_pipe::{Budget, BudgetError};
 
 /// More memory than that is not advised.
@@ -20,6 +22,19 @@ pub fn threads(args: &ProcessArgs, budget: impl Fn(usize) -> Budget) -> Result<u
     }
     let fitting = (2..=most).rev().find(|threads| budget(*threads).check().is_ok());
     fitting.map_or_else(|| budget(1).check().map(|()| 1), Ok)
+}
+
+/// Most inputs that are worked on side by side, each with a decoder of its own: up to one a thread,
+/// as far as the sum of `budget` for them fits.
+pub fn lanes(threads: usize, budget: impl Fn(usize) -> Budget) -> usize {
+    (2..=threads).rev().find(|lanes| budget(*lanes).check().is_ok()).unwrap_or(1)
+}
+
+/// Memory of one of them beside its blocks: the thread that decodes, the one that works, and the
+/// decoder.
+#[must_use]
+pub fn lane_bytes(memory_bytes: u64) -> u64 {
+    2 * THREAD_BYTES + decoder_bytes(memory_bytes)
 }
 
 /// The sum for the memory that is given, or, where that is too little, for the least that would do:

@@ -15,6 +15,7 @@ use rorqual_pipe::{
 };
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::ffi::OsStringExt;
@@ -149,8 +150,8 @@ struct Counting {
     counter: Counter,
     memory_bytes: u64,
     threads: usize,
-    /// Compressed files that are counted side by side.
-    lanes: usize,
+    /// Most compressed files that are counted side by side.
+    lanes_max: usize,
     progress: TerminalWhen,
     plan: RunPlan,
     pool: BufferPool,
@@ -168,9 +169,8 @@ impl OpenedFile {
         Self { input: input::open(&path), path }
     }
 
-    /// True if it is a file that is one stream, which one thread decodes.
     fn is_encoded(&self) -> bool {
-        self.input.as_ref().is_ok_and(|input| input.is_stored() && !input.is_file())
+        self.input.as_ref().is_ok_and(Input::is_encoded_file)
     }
 }
 
@@ -185,7 +185,7 @@ impl Counting {
     fn new(common: &Common, columns: CountColumns, json: bool) -> Result<Self, BudgetError> {
         let memory_bytes = common.process.memory_bytes();
         let threads = fitting::threads(&common.process, |threads| budget(threads, memory_bytes))?;
-        let lanes = (2..=threads).rev().find(|lanes| budget_beside(threads, *lanes, memory_bytes).check().is_ok());
+        let lanes_max = fitting::lanes(threads, |lanes| budget_of_lanes(threads, lanes, memory_bytes));
         let buffers = buffers_needed(threads);
         Ok(Self {
             columns,
@@ -193,7 +193,7 @@ impl Counting {
             counter: Counter { longest: columns.longest || json, words: columns.words, characters: columns.characters },
             memory_bytes,
             threads,
-            lanes: lanes.unwrap_or(1),
+            lanes_max,
             progress: common.progress,
             plan: RunPlan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool: BufferPool::new(BLOCK_BYTES, buffers),
@@ -213,24 +213,23 @@ impl Counting {
             if args.files0_from.is_none() || !self.control.stopped() {
                 printed = printer.file(&counted.path, counted.count);
             }
-            if printed.is_ok() { Ok(()) } else { Err(Error::new(ErrorClass::Stopped, "", "nothing can be printed")) }
+            let goes_on = printed.is_ok() && !self.control.stopped();
+            if goes_on { Ok(()) } else { Err(Error::new(ErrorClass::Stopped, "", "nothing more is printed")) }
         };
         let names = names.take_while(|_| !self.control.stopped());
+        let is_listed = args.files0_from.is_some();
+        let _progress = Progress::start(self.progress, &self.control, stored_bytes(args));
         let mut files = names.map(|name| name.map(OpenedFile::new)).peekable();
         while let Some(name) = files.next() {
             let is_encoded = |file: &Result<OpenedFile, String>| file.as_ref().is_ok_and(OpenedFile::is_encoded);
             let taken = match name {
                 // One by itself is decoded by one thread and counted by all.
-                Ok(file) if self.lanes > 1 && file.is_encoded() && files.peek().is_some_and(is_encoded) => {
+                // Whoever writes a list may wait for the row of a name before the next.
+                Ok(file) if self.lanes_max > 1 && file.is_encoded() && (is_listed || files.peek().is_some_and(is_encoded)) => {
                     let encoded = std::iter::from_fn(|| files.next_if(is_encoded)).flatten();
                     self.side_by_side(std::iter::once(file).chain(encoded), &mut take)
                 }
-                Ok(file) => {
-                    let expected_bytes = file.input.as_ref().ok().and_then(Input::size_bytes);
-                    let expected_bytes = expected_bytes.map(|size| size + self.control.stored_bytes());
-                    let _progress = Progress::start(self.progress, &self.control, expected_bytes);
-                    take(self.file(file, self.threads, &self.pool, &self.control))
-                }
+                Ok(file) => take(self.file(file, self.threads, &self.pool, &self.control)),
                 Err(said) => {
                     names_exit = names_exit.max(message::error(&said));
                     Ok(())
@@ -252,9 +251,8 @@ impl Counting {
         files: impl Iterator<Item = OpenedFile> + Send,
         take: &mut (impl FnMut(CountedFile) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
-        let _progress = Progress::start(self.progress, &self.control, None);
         let begun = files.take_while(|_| !self.control.stopped());
-        let mut pools: Vec<BufferPool> = (0..self.lanes).map(|_| BufferPool::new(BLOCK_BYTES, buffers_needed(1))).collect();
+        let mut pools: Vec<BufferPool> = (0..self.lanes_max).map(|_| BufferPool::new(BLOCK_BYTES, buffers_needed(1))).collect();
         let work = |pool: &mut BufferPool, file| self.file(file, 1, pool, &self.control.of_input());
         each(begun, &mut pools, work, take)
     }
@@ -279,11 +277,19 @@ impl Counting {
     }
 }
 
+/// Size of all files as they are stored; `None` where it is not known beforehand.
+fn stored_bytes(args: &CountArgs) -> Option<u64> {
+    if args.files0_from.is_some() || args.files.is_empty() {
+        return None;
+    }
+    let stored = |path| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.len());
+    args.files.iter().map(stored).sum()
+}
+
 /// The sum with compressed files that are counted side by side.
-fn budget_beside(threads: usize, lanes: usize, memory_bytes: u64) -> Budget {
+fn budget_of_lanes(threads: usize, lanes: usize, memory_bytes: u64) -> Budget {
     let mut budget = budget(threads, memory_bytes);
-    // The thread that decodes, and the one that counts.
-    let lane = 2 * limits::THREAD_BYTES + (buffers_needed(1) * BLOCK_BYTES) as u64 + decoder_bytes(memory_bytes);
+    let lane = fitting::lane_bytes(memory_bytes) + (buffers_needed(1) * BLOCK_BYTES) as u64;
     budget.reserve(format!("{lanes} files side by side"), lanes as u64 * lane);
     budget
 }

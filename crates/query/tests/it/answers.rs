@@ -241,6 +241,10 @@ fn arithmetic_beyond_64_bits_is_an_error_and_no_other_number() {
     let (head, rows) = table.split_once('\n').unwrap();
     assert_eq!(head, "a.k + Int64(1),m,f,c,d,s");
     assert_eq!(rows, "2,-1,1.5,,18000000000000000000,0\n3,-2,3.0,6,6,1\n");
+    let sets = format!("SELECT k + 1 AS g, count(*) AS c, grouping(k + 1) AS s FROM '{large}' GROUP BY ROLLUP(k + 1) ORDER BY 1");
+    assert_eq!(answer(query(&["--to", "csv", &sets])), "g,c,s\n2,1,0\n3,1,0\n,2,1\n");
+    let cube = format!("SELECT k * 2 AS a, 0 - k AS b, count(*) AS c FROM '{large}' GROUP BY CUBE(k * 2, 0 - k) ORDER BY 1, 2");
+    assert_eq!(answer(query(&["--to", "csv", &cube])), "a,b,c\n2,-1,1\n2,,1\n4,-2,1\n4,,1\n,-2,1\n,-1,1\n,,2\n");
     let grouped =
         format!("SELECT k % 2 + 1 AS g, count(*) AS c FROM '{large}' GROUP BY k % 2 + 1 HAVING k % 2 + 1 > 0 ORDER BY g");
     assert_eq!(answer(query(&["--to", "csv", &grouped])), "g,c\n1,1\n2,1\n");

@@ -23,10 +23,9 @@ impl NamedInput {
         self.input.is_small() && !self.is_stdin
     }
 
-    /// True if it is a file that is one stream, of which one thread reads the whole: it is
-    /// compressed, or UTF-16.
+    /// True if one thread has to decode it.
     pub(crate) fn is_encoded(&self) -> bool {
-        self.input.is_stored() && !self.input.is_file() && !self.is_stdin
+        self.input.is_encoded_file() && !self.is_stdin
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::args::GrepArgs;
 use crate::message;
 use crate::verbs::grep::one_line;
+use crate::verbs::grep::ordered_output::OrderedOutput;
 use crate::verbs::grep::printer::output_error;
-use crate::verbs::grep::turns::TurnOutput;
 use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
@@ -28,7 +28,7 @@ const PIECE_BYTES: usize = 24 << 10;
 pub(crate) struct JsonEvents {
     /// Shared, as a clone of a matcher begins with empty caches.
     matcher: Arc<RegexMatcher>,
-    pub(super) out: Gather<TurnOutput>,
+    pub(super) out: Gather<OrderedOutput>,
     /// A piece of an event; kept for its room.
     piece: Vec<u8>,
     path: Value,
@@ -90,7 +90,7 @@ struct GrepCounts {
 }
 
 impl JsonEvents {
-    pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<TurnOutput>) -> Self {
+    pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<OrderedOutput>) -> Self {
         Self {
             matcher: Arc::new(expression.matcher()),
             out,
@@ -250,7 +250,7 @@ impl JsonEvents {
     }
 
     /// Takes the totals of another one.
-    pub(super) fn absorb(&mut self, other: &mut Self) {
+    pub(super) fn add_totals(&mut self, other: &mut Self) {
         self.all.add(std::mem::take(&mut other.all));
         self.lost_something |= other.lost_something;
     }

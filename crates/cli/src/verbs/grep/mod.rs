@@ -4,13 +4,13 @@ mod block;
 mod inputs;
 mod json;
 mod operands;
+mod ordered_output;
 mod printer;
 mod replacement;
 mod selection;
 mod side_by_side;
 mod standard_input;
 mod text;
-mod turns;
 mod whole;
 
 use crate::args::{Common, GrepArgs, Sort, TerminalWhen};
@@ -26,7 +26,8 @@ use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan};
 use rorqual_search::limits::{
-    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, multiline_bytes_max, pattern_bytes_max, sort_bytes_max,
+    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, held_bytes_max, multiline_bytes_max,
+    pattern_bytes_max, sort_bytes_max,
 };
 use rorqual_search::{
     CaseMatching, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher,
@@ -127,8 +128,8 @@ struct SearchPlan {
     names: bool,
     memory_bytes: u64,
     threads: usize,
-    /// Compressed files that are searched side by side.
-    lanes: usize,
+    /// Most compressed files that are searched side by side.
+    lanes_max: usize,
     plan: RunPlan,
     pool: BufferPool,
     control: Control,
@@ -169,8 +170,7 @@ impl SearchPlan {
         let sorted = args.sort == Sort::Path;
         let needs =
             Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, multiline: args.multiline, sorted };
-        let compiled = compile(common, needs, &operands)?;
-        let CompiledPattern { expression, threads, lanes } = compiled;
+        let CompiledPattern { expression, threads, lanes_max } = compile(common, needs, &operands)?;
         let searcher = Searcher {
             matcher: expression.matcher(),
             mode: output.mode_of(args, &operands, &expression),
@@ -208,7 +208,7 @@ impl SearchPlan {
             names,
             memory_bytes,
             threads,
-            lanes,
+            lanes_max,
             plan: RunPlan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
             control: control.clone(),
@@ -239,13 +239,13 @@ impl SearchPlan {
                 }
                 // One by itself is decoded by one thread and searched by all.
                 Ok(named)
-                    if self.lanes > 1
+                    if self.lanes_max > 1
                         && self.whole_bytes_max.is_none()
                         && named.is_encoded()
                         && inputs.peek().is_some_and(|next| next.as_ref().is_ok_and(NamedInput::is_encoded)) =>
                 {
                     if lanes.is_empty() {
-                        lanes = self.lanes(args, lane)?;
+                        lanes = self.make_lanes(args, lane)?;
                     }
                     self.encoded_ones(alike(named, NamedInput::is_encoded, &mut inputs), &mut lanes, lane, results)?;
                 }
@@ -361,8 +361,9 @@ struct Results {
 impl Results {
     /// Ends one input. An error that is returned is one of the output.
     fn end(&mut self, search: &SearchPlan, printer: &mut MatchPrinter, end: SearchEnd) -> Result<(), Error> {
-        printer.settle(false)?;
         let SearchEnd { name, shown, error, ended } = end;
+        // Lines that were found before an error are printed before it is told.
+        printer.settle(error.is_some() || ended.as_ref().is_ok_and(|summary| summary.context_cut))?;
         let (summary, late) = match ended {
             Ok(summary) => (summary, None),
             Err(error) => (Summary::default(), Some(error)),
@@ -476,7 +477,7 @@ fn progress(common: &Common, output: GrepOutput) -> TerminalWhen {
 struct CompiledPattern {
     expression: Expression,
     threads: usize,
-    lanes: usize,
+    lanes_max: usize,
 }
 
 /// Compiles the pattern. One that does not fit its share is tried with twice as much, which may
@@ -487,9 +488,8 @@ fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<Com
     loop {
         match Expression::new(needs.pattern.clone()) {
             Ok(expression) => {
-                let fits = |lanes: &usize| needs.budget_beside(fitting, *lanes).check().is_ok();
-                let lanes = (2..=fitting).rev().find(fits).unwrap_or(1);
-                return Ok(CompiledPattern { expression, threads: fitting, lanes });
+                let lanes_max = fitting::lanes(fitting, |lanes| needs.budget_of_lanes(fitting, lanes));
+                return Ok(CompiledPattern { expression, threads: fitting, lanes_max });
             }
             Err(error) if error.is_too_large => {
                 needs.double();
@@ -533,18 +533,25 @@ impl Needs {
         if whole.rest_bytes() < by_lines.rest_bytes() { whole } else { by_lines }
     }
 
-    /// The sum with files that are searched side by side, each in a lane.
-    fn budget_beside(&self, threads: usize, lanes: usize) -> Budget {
-        let mut budget = self.terms(threads, false, self.memory_bytes);
+    /// The sum while files are searched side by side, each in a lane. The workers of a plain file
+    /// are gone then; their blocks may have been used before.
+    fn budget_of_lanes(&self, threads: usize, lanes: usize) -> Budget {
         let pattern_bytes = self.pattern_shares * pattern_bytes_max(self.memory_bytes);
-        let hits = (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>();
-        let lane =
-            side_by_side::buffers() * buffer_bytes(self.line_bytes_max) + side_by_side::held_bytes_max(self.memory_bytes) + hits;
+        let blocks =
+            (buffers_needed(threads) + BUFFERS_BESIDE + lanes * side_by_side::BUFFERS) * buffer_bytes(self.line_bytes_max);
+        // The searcher, its report, and the automaton for over-long lines.
+        let automata = (2 * CACHES_PER_WORKER + 2) * pattern_bytes;
+        let hits = ((1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
+        let before = (2 * self.before as u64).saturating_mul(self.line_bytes_max as u64).min(self.memory_bytes / CONTEXT_SHARE);
         let window = if self.window { 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes } else { 0 };
-        let before = if self.before > 0 { self.memory_bytes / CONTEXT_SHARE } else { 0 };
-        // The thread that decodes, and the one that searches, whose report has automata of its own.
-        let own = 2 * limits::THREAD_BYTES + decoder_bytes(self.memory_bytes) + 2 * CACHES_PER_WORKER * pattern_bytes;
-        budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane as u64 + own + window + before));
+        let lane = fitting::lane_bytes(self.memory_bytes) + automata + hits + before + window;
+        let mut budget = Budget::new(self.memory_bytes);
+        budget.reserve("program", limits::PROGRAM_BYTES);
+        budget.reserve("blocks", blocks as u64);
+        budget.reserve("compiling the patterns", self.pattern.compile_bytes(pattern_bytes));
+        budget.reserve("automata", CACHES_PER_WORKER * pattern_bytes);
+        budget.reserve("names in order (--sort)", if self.sorted { sort_bytes_max(self.memory_bytes) } else { 0 });
+        budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane + held_bytes_max(self.memory_bytes) as u64));
         budget
     }
 
@@ -575,5 +582,46 @@ impl Needs {
             budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes);
         }
         budget
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes of a search with so much memory, threads, and lines before a selected one.
+    fn lanes(memory_bytes: u64, threads: usize, before: usize) -> usize {
+        let pattern = SearchPattern {
+            patterns: vec![b"404".to_vec()],
+            fixed: false,
+            case: CaseMatching::Sensitive,
+            word: false,
+            whole_line: false,
+            line_end: LineEnd::Newline,
+            multiline: false,
+            dot_newline: false,
+            bytes_max: pattern_bytes_max(memory_bytes),
+            memory_setting: "--memory",
+        };
+        let line_bytes_max = limits::LINE_BYTES_MAX_DEFAULT;
+        let needs = Needs {
+            pattern,
+            pattern_shares: 1,
+            memory_bytes,
+            line_bytes_max,
+            before,
+            window: false,
+            multiline: false,
+            sorted: false,
+        };
+        fitting::lanes(threads, |lanes| needs.budget_of_lanes(threads, lanes))
+    }
+
+    #[test]
+    fn threads_and_lines_before_leave_room_for_files_side_by_side() {
+        assert_eq!([2, 4, 8, 16].map(|threads| lanes(256 << 20, threads, 0)), [2, 3, 3, 3]);
+        assert_eq!([2, 4, 8].map(|threads| lanes(256 << 20, threads, 3)), [2, 3, 3]);
+        assert_eq!([8, 16].map(|threads| lanes(2 << 30, threads, 0)), [4, 4]);
+        assert_eq!(lanes(64 << 20, 2, 0), 1);
     }
 }

@@ -3,8 +3,8 @@
 use crate::args::GrepArgs;
 use crate::verbs::grep::GrepOutput;
 use crate::verbs::grep::json::JsonEvents;
+use crate::verbs::grep::ordered_output::{OrderedOutput, OutputSlot};
 use crate::verbs::grep::text::{PrintStyle, TextPrinter};
-use crate::verbs::grep::turns::{InputTurn, TurnOutput};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{BufferPool, Control, Error};
 use rorqual_search::{Expression, LineSink, LongPiece, MatchedBlock, ShownLines, Summary};
@@ -21,7 +21,7 @@ enum GrepForm {
     Text(Box<TextPrinter>),
     Json(Box<JsonEvents>),
     /// Counts and names, which are printed when an input has ended.
-    Summaries(TurnOutput),
+    Summaries(OrderedOutput),
 }
 
 impl MatchPrinter {
@@ -32,23 +32,23 @@ impl MatchPrinter {
         (pool, control): (&BufferPool, &Control),
         names: bool,
     ) -> io::Result<Self> {
-        Self::to(TurnOutput::new(control)?, output, args, expression, pool, names)
+        Self::to(OrderedOutput::new(control)?, output, args, expression, pool, names)
     }
 
-    /// Another one beside it, whose output waits for its turn: up to `held_bytes_max` of it.
-    pub(crate) fn beside(
+    /// One for a lane, which holds up to `held_bytes_max` of its output until its turn comes.
+    pub(crate) fn for_lane(
         &self,
-        held_bytes_max: usize,
+        (output, held_bytes_max): (GrepOutput, usize),
         args: &GrepArgs,
         expression: &Expression,
         (pool, control): (&BufferPool, &Control),
         names: bool,
     ) -> io::Result<Self> {
-        Self::to(self.output().beside(held_bytes_max, control)?, GrepOutput::of(args), args, expression, pool, names)
+        Self::to(self.output().for_lane(held_bytes_max, control)?, output, args, expression, pool, names)
     }
 
     fn to(
-        out: TurnOutput,
+        out: OrderedOutput,
         output: GrepOutput,
         args: &GrepArgs,
         expression: &Expression,
@@ -67,7 +67,7 @@ impl MatchPrinter {
         Ok(Self { form, failed: false })
     }
 
-    fn output(&self) -> &TurnOutput {
+    fn output(&self) -> &OrderedOutput {
         match &self.form {
             GrepForm::Text(text) => text.out.writer(),
             GrepForm::Json(json) => json.out.writer(),
@@ -75,7 +75,7 @@ impl MatchPrinter {
         }
     }
 
-    fn output_mut(&mut self) -> &mut TurnOutput {
+    fn output_mut(&mut self) -> &mut OrderedOutput {
         match &mut self.form {
             GrepForm::Text(text) => text.out.writer_mut(),
             GrepForm::Json(json) => json.out.writer_mut(),
@@ -84,8 +84,8 @@ impl MatchPrinter {
     }
 
     /// An input begins whose output waits for its turn.
-    pub(super) fn start_in_turn(&mut self, turn: &InputTurn) {
-        self.output_mut().start(turn);
+    pub(super) fn start_ordered(&mut self, slot: &OutputSlot) {
+        self.output_mut().start(slot);
     }
 
     /// Waits for the turn, and prints all that waits for it.
@@ -97,9 +97,9 @@ impl MatchPrinter {
     }
 
     /// Takes the totals of one that printed beside this one.
-    pub(super) fn absorb(&mut self, other: &mut Self) {
+    pub(super) fn add_totals(&mut self, other: &mut Self) {
         match (&mut self.form, &mut other.form) {
-            (GrepForm::Json(json), GrepForm::Json(other)) => json.absorb(other),
+            (GrepForm::Json(json), GrepForm::Json(other)) => json.add_totals(other),
             (GrepForm::Text(text), GrepForm::Text(other)) => text.lost_something |= other.lost_something,
             _ => {}
         }

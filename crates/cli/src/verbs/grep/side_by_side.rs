@@ -1,29 +1,19 @@
 //! Inputs that are searched side by side, each by one thread: small files, and compressed ones.
 
 use super::inputs::{Inputs, NamedInput};
-use super::turns::{InputTurn, PrintTurns};
-use super::{Results, SearchEnd, SearchLane, SearchPlan};
+use super::ordered_output::{OutputOrder, OutputSlot};
+use super::printer::output_error;
+use super::{BUFFERS_BESIDE, Results, SearchEnd, SearchLane, SearchPlan};
 use crate::args::GrepArgs;
-use crate::verbs::grep::BUFFERS_BESIDE;
-use crate::verbs::grep::printer::output_error;
 use rorqual_pipe::limits::buffers_needed;
-use rorqual_pipe::{BufferPool, Error, ErrorClass, Operation, each};
-use rorqual_search::{SearchReport, Searcher};
+use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Operation, each};
+use rorqual_search::limits::held_bytes_max;
+use rorqual_search::{SearchMode, SearchReport, Searcher};
 use std::iter::{self, Peekable};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Share of the memory for the output of a file that waits for its turn: 4 MiB of 256 MiB.
-const HELD_SHARE: u64 = 64;
-
 /// Buffers of one lane.
-pub(super) const fn buffers() -> usize {
-    buffers_needed(1) + BUFFERS_BESIDE
-}
-
-/// Output of one file that waits for its turn, in bytes.
-pub(super) fn held_bytes_max(memory_bytes: u64) -> usize {
-    usize::try_from(memory_bytes / HELD_SHARE).unwrap_or(usize::MAX)
-}
+pub(super) const BUFFERS: usize = buffers_needed(1) + BUFFERS_BESIDE;
 
 fn decided_error() -> Error {
     Error::new(ErrorClass::Stopped, "", "the answer is known")
@@ -84,18 +74,17 @@ impl SearchPlan {
     }
 
     /// One lane for each file that is searched side by side.
-    pub(super) fn lanes(&self, args: &GrepArgs, main: &SearchLane) -> Result<Vec<SearchLane>, Error> {
+    pub(super) fn make_lanes(&self, args: &GrepArgs, main: &SearchLane) -> Result<Vec<SearchLane>, Error> {
         let lane = |_| {
-            let (expression, pool) = (main.expression.clone(), BufferPool::new(self.pool.buffer_bytes(), buffers()));
-            let held_bytes_max = held_bytes_max(self.memory_bytes);
-            let printer = main.printer.beside(held_bytes_max, args, &expression, (&pool, &self.control), self.names);
+            let (expression, pool) = (main.expression.clone(), BufferPool::new(self.pool.buffer_bytes(), BUFFERS));
+            let output = (self.output, held_bytes_max(self.memory_bytes));
+            let printer = main.printer.for_lane(output, args, &expression, (&pool, &self.control), self.names);
             Ok(SearchLane { printer: printer.map_err(output_error)?, expression, pool })
         };
-        (0..self.lanes).map(lane).collect()
+        (0..self.lanes_max).map(lane).collect()
     }
 
-    /// Searches files that are one stream each, side by side. Each prints when those before it have
-    /// ended; what it has found by then waits, up to a limit.
+    /// Searches files that are one stream each, side by side.
     pub(super) fn encoded_ones(
         &self,
         inputs: impl Iterator<Item = NamedInput> + Send,
@@ -103,39 +92,82 @@ impl SearchPlan {
         main: &mut SearchLane,
         results: &mut Results,
     ) -> Result<(), Error> {
-        // It goes straight to the output, which the others share.
-        main.printer.settle(true)?;
-        let (turns, control) = (Arc::<PrintTurns>::default(), self.control.of_input());
-        let encoded = (0..).zip(inputs.take_while(|_| !self.control.stopped()));
-        let ended = Mutex::new(&mut *results);
-        let work = |lane: &mut SearchLane, (number, named): (u64, NamedInput)| {
-            self.one_in_turn(named, lane, InputTurn::new(&turns, number, &control), &ended)
+        let control = self.control.of_input();
+        let inputs = inputs.take_while(|_| !control.stopped());
+        let searched = if self.output.mode() == SearchMode::Count {
+            self.summarise(inputs, &control, lanes, main, results)
+        } else {
+            self.print_ordered(inputs, &control, lanes, main, results)
         };
-        let searched = each(encoded, lanes, work, |ended| ended);
-        lanes.iter_mut().for_each(|lane| main.printer.absorb(&mut lane.printer));
         match searched {
-            Err(_) if results.is_decided() => Ok(()),
+            Err(_) if results.is_decided() || self.control.stopped() => Ok(()),
             searched => searched,
         }
     }
 
-    fn one_in_turn(
+    /// Searches files of which a line is printed at most.
+    fn summarise(
+        &self,
+        inputs: impl Iterator<Item = NamedInput> + Send,
+        control: &Control,
+        lanes: &mut [SearchLane],
+        main: &mut SearchLane,
+        results: &mut Results,
+    ) -> Result<(), Error> {
+        let work = |lane: &mut SearchLane, named| self.search(named, lane, None, 1, &control.of_input());
+        each(inputs, lanes, work, |end| {
+            results.end(self, &mut main.printer, end)?;
+            if results.is_decided() {
+                control.stop();
+            }
+            self.check_goes_on(results)
+        })
+    }
+
+    /// An error once nothing more is wanted. After a stop, what follows a file that was cut would
+    /// look as if that one were whole.
+    fn check_goes_on(&self, results: &Results) -> Result<(), Error> {
+        if results.is_decided() || self.control.stopped() { Err(decided_error()) } else { Ok(()) }
+    }
+
+    /// Searches files whose lines are printed. Output is held, up to a limit, until the files
+    /// before it have ended.
+    fn print_ordered(
+        &self,
+        inputs: impl Iterator<Item = NamedInput> + Send,
+        control: &Control,
+        lanes: &mut [SearchLane],
+        main: &mut SearchLane,
+        results: &mut Results,
+    ) -> Result<(), Error> {
+        // It goes straight to the output, which the others share.
+        main.printer.settle(true)?;
+        let order = Arc::<OutputOrder>::default();
+        // The number is drawn after the input: one that panics as it is opened takes none.
+        let numbered = inputs.zip(0..).map(|(named, number)| (named, OutputSlot::new(&order, number, control)));
+        // Locked by the one whose turn it is, also while its output waits for a reader.
+        let ended = Mutex::new(&mut *results);
+        let work = |lane: &mut SearchLane, (named, slot)| self.search_ordered(named, lane, slot, &ended);
+        let searched = each(numbered, lanes, work, |ended| ended);
+        lanes.iter_mut().for_each(|lane| main.printer.add_totals(&mut lane.printer));
+        searched
+    }
+
+    fn search_ordered(
         &self,
         named: NamedInput,
         lane: &mut SearchLane,
-        turn: InputTurn,
+        slot: OutputSlot,
         results: &Mutex<&mut Results>,
     ) -> Result<(), Error> {
-        lane.printer.start_in_turn(&turn);
-        let end = self.search(named, lane, None, 1, turn.control());
+        lane.printer.start_ordered(&slot);
+        let end = self.search(named, lane, None, 1, slot.control());
         lane.printer.take_turn()?;
         let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
         results.end(self, &mut lane.printer, end)?;
         lane.printer.settle(true)?;
-        if results.is_decided() {
-            return Err(decided_error());
-        }
-        turn.end();
+        self.check_goes_on(&results)?;
+        slot.end();
         Ok(())
     }
 }

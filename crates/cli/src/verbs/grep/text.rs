@@ -3,9 +3,9 @@
 use crate::args::GrepArgs;
 use crate::message;
 use crate::verbs::grep::one_line;
+use crate::verbs::grep::ordered_output::OrderedOutput;
 use crate::verbs::grep::printer::output_error;
 use crate::verbs::grep::replacement::{self, Replacing};
-use crate::verbs::grep::turns::TurnOutput;
 use anstyle::{AnsiColor, Style as Colour};
 use grep_matcher::{Captures, Matcher};
 use grep_regex::RegexMatcher;
@@ -86,7 +86,7 @@ pub(crate) struct TextPrinter {
     plain: bool,
     /// Shared, as a clone of a matcher begins with empty caches.
     pub(super) matcher: Arc<RegexMatcher>,
-    pub(super) out: Gather<TurnOutput>,
+    pub(super) out: Gather<OrderedOutput>,
     name: Vec<u8>,
     /// Something was shown of this input.
     shown: bool,
@@ -141,7 +141,7 @@ struct TextLongLine {
 }
 
 impl TextPrinter {
-    pub(crate) fn new(style: PrintStyle, replacement: Option<&str>, expression: &Expression, out: Gather<TurnOutput>) -> Self {
+    pub(crate) fn new(style: PrintStyle, replacement: Option<&str>, expression: &Expression, out: Gather<OrderedOutput>) -> Self {
         let replacement = replacement.map_or_else(Vec::new, |text| replacement::parts(text, &expression.matcher()));
         Self {
             replacement,
@@ -167,7 +167,7 @@ impl TextPrinter {
     /// The input is over.
     pub(super) fn input_ended(&self) {
         if self.shown {
-            self.out.writer().shown();
+            self.out.writer().mark_shown();
         }
     }
 
@@ -199,7 +199,7 @@ impl TextPrinter {
     /// another.
     fn begin(&mut self) -> Result<(), Error> {
         let is_first = !std::mem::replace(&mut self.shown, true);
-        if is_first && self.style.around && self.out.writer_mut().begins(&gap_line(self.style.colour)) {
+        if is_first && self.style.around && self.out.writer_mut().needs_gap(&gap_line(self.style.colour)) {
             return self.gap();
         }
         Ok(())

@@ -8,23 +8,23 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The input that may print, of several.
 #[derive(Debug, Default)]
-pub(super) struct PrintTurns {
-    state: Mutex<TurnState>,
+pub(super) struct OutputOrder {
+    state: Mutex<OrderState>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct TurnState {
+struct OrderState {
     /// Number of the input that may print.
     next: u64,
     /// Nothing is printed any more.
     is_over: bool,
 }
 
-impl PrintTurns {
+impl OutputOrder {
     /// Waits for the turn of an input; `false` when nothing is printed any more.
     fn wait(&self, number: u64) -> bool {
-        let waits = |state: &mut TurnState| !state.is_over && state.next != number;
+        let waits = |state: &mut OrderState| !state.is_over && state.next != number;
         let state = self.moved.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
         !state.is_over
     }
@@ -43,15 +43,15 @@ impl PrintTurns {
         self.moved.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, TurnState> {
+    fn lock(&self) -> MutexGuard<'_, OrderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An input's place in the order. Dropped before [`InputTurn::end`], as by an error or a panic, it
+/// An input's place in the order. Dropped before [`OutputSlot::end`], as by an error or a panic, it
 /// ends the output of all.
-pub(super) struct InputTurn {
-    turns: Arc<PrintTurns>,
+pub(super) struct OutputSlot {
+    order: Arc<OutputOrder>,
     number: u64,
     /// The control of all inputs side by side, and of this one.
     all: Control,
@@ -59,10 +59,10 @@ pub(super) struct InputTurn {
     is_ended: bool,
 }
 
-impl InputTurn {
+impl OutputSlot {
     /// `control` is the one of all inputs side by side.
-    pub(super) fn new(turns: &Arc<PrintTurns>, number: u64, control: &Control) -> Self {
-        Self { turns: Arc::clone(turns), number, all: control.clone(), control: control.of_input(), is_ended: false }
+    pub(super) fn new(order: &Arc<OutputOrder>, number: u64, control: &Control) -> Self {
+        Self { order: Arc::clone(order), number, all: control.clone(), control: control.of_input(), is_ended: false }
     }
 
     /// The control of this input.
@@ -73,14 +73,14 @@ impl InputTurn {
     /// Gives the turn, which it has, to the next input.
     pub(super) fn end(mut self) {
         self.is_ended = true;
-        self.turns.end();
+        self.order.end();
     }
 }
 
-impl Drop for InputTurn {
+impl Drop for OutputSlot {
     fn drop(&mut self) {
         if !self.is_ended {
-            self.turns.stop();
+            self.order.stop();
             self.all.stop();
         }
     }
@@ -88,7 +88,7 @@ impl Drop for InputTurn {
 
 /// Standard output, or a place in front of it, where the output of an input waits for its turn.
 #[derive(Debug)]
-pub(super) struct TurnOutput {
+pub(super) struct OrderedOutput {
     out: OutputFd,
     /// `None` once the output goes straight on.
     waiting: Option<WaitingOutput>,
@@ -99,31 +99,32 @@ pub(super) struct TurnOutput {
 
 #[derive(Debug)]
 struct WaitingOutput {
-    turns: Arc<PrintTurns>,
+    order: Arc<OutputOrder>,
     number: u64,
     /// Output between the lines of inputs, where some were shown before.
     gap: Vec<u8>,
 }
 
-impl TurnOutput {
+impl OrderedOutput {
     pub(super) fn new(control: &Control) -> io::Result<Self> {
         Ok(Self { out: OutputFd::stdout(control)?, waiting: None, held: Vec::new(), shown_before: Arc::default() })
     }
 
-    /// Another one beside it, which holds up to `held_bytes_max` until its turn comes.
-    pub(super) fn beside(&self, held_bytes_max: usize, control: &Control) -> io::Result<Self> {
+    /// One for a lane, which holds up to `held_bytes_max` until its turn comes.
+    pub(super) fn for_lane(&self, held_bytes_max: usize, control: &Control) -> io::Result<Self> {
         let shown_before = Arc::clone(&self.shown_before);
         Ok(Self { out: OutputFd::stdout(control)?, waiting: None, held: Vec::with_capacity(held_bytes_max), shown_before })
     }
 
     /// The output of another input follows.
-    pub(super) fn start(&mut self, turn: &InputTurn) {
+    pub(super) fn start(&mut self, slot: &OutputSlot) {
         self.held.clear();
-        self.waiting = Some(WaitingOutput { turns: Arc::clone(&turn.turns), number: turn.number, gap: Vec::new() });
+        self.waiting = Some(WaitingOutput { order: Arc::clone(&slot.order), number: slot.number, gap: Vec::new() });
     }
 
-    /// Lines of an input begin. True if `gap` has to be written now; else that is done here.
-    pub(super) fn begins(&mut self, gap: &[u8]) -> bool {
+    /// Takes `gap` for the start of an input's lines. True if the caller has to write it: lines
+    /// were shown before, and the output goes straight on.
+    pub(super) fn needs_gap(&mut self, gap: &[u8]) -> bool {
         match &mut self.waiting {
             Some(waiting) => {
                 gap.clone_into(&mut waiting.gap);
@@ -134,7 +135,7 @@ impl TurnOutput {
     }
 
     /// Lines of an input were shown.
-    pub(super) fn shown(&self) {
+    pub(super) fn mark_shown(&self) {
         self.shown_before.store(true, Ordering::Relaxed);
     }
 
@@ -144,20 +145,19 @@ impl TurnOutput {
     /// When writing fails, or nothing is printed any more.
     pub(super) fn take_turn(&mut self) -> io::Result<()> {
         let Some(waiting) = &self.waiting else { return Ok(()) };
-        if !waiting.turns.wait(waiting.number) {
+        if !waiting.order.wait(waiting.number) {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        if self.shown_before.load(Ordering::Relaxed) {
-            self.out.write_all(&waiting.gap)?;
-        }
-        self.out.write_all(&self.held)?;
+        let gap = if self.shown_before.load(Ordering::Relaxed) { &waiting.gap[..] } else { &[] };
+        let written = self.out.write_all(gap).and_then(|()| self.out.write_all(&self.held));
+        // Whatever came of it, nothing is written twice.
         self.held.clear();
         self.waiting = None;
-        Ok(())
+        written
     }
 }
 
-impl Write for TurnOutput {
+impl Write for OrderedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(bytes)])
     }
@@ -165,7 +165,7 @@ impl Write for TurnOutput {
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         if let Some(waiting) = &self.waiting {
             let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
-            if !waiting.turns.has(waiting.number) && length <= self.held.capacity() - self.held.len() {
+            if !waiting.order.has(waiting.number) && length <= self.held.capacity() - self.held.len() {
                 slices.iter().for_each(|slice| self.held.extend_from_slice(slice));
                 return Ok(length);
             }
