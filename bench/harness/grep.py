@@ -79,7 +79,7 @@ def rotated(setting):
         Contender("zgrep -h", "peer", [["zgrep", "-h", pattern.text, *paths], *lines_of], expect(lines)),
         Contender("gzip -dc of as many at a time as there are cores, nothing else", "floor", [side_by_side(paths)]),
     ]
-    title = f"grep {pattern.words} in the same log in 8 rotated files as gzip (rates are of the unpacked bytes)"
+    title = f"grep {pattern.words} in 8 rotated files as gzip (unpacked bytes)"
     return Job("grep-rotated", title, log.bytes, contenders, files)
 
 
