@@ -40,6 +40,11 @@ pub(crate) fn open_stored(path: &Path) -> Result<Input, Error> {
     if objects::is_address(path) { objects::open(path).map(Input::stored) } else { Input::open_stored(path) }
 }
 
+/// Size of all files as they are stored, in bytes; `None` where it is not known beforehand.
+pub(crate) fn stored_bytes(paths: &[PathBuf]) -> Option<u64> {
+    paths.iter().map(|path| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.len())).sum()
+}
+
 /// Tells files that are named more than once, as by a pattern and beside it: their lines count as
 /// often.
 pub(crate) fn say_if_twice(paths: &[PathBuf]) {

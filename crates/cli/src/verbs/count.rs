@@ -15,7 +15,6 @@ use rorqual_pipe::{
 };
 use serde_json::{Value, json};
 use std::ffi::OsString;
-use std::fs::Metadata;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::ffi::OsStringExt;
@@ -218,7 +217,9 @@ impl Counting {
         };
         let names = names.take_while(|_| !self.control.stopped());
         let is_listed = args.files0_from.is_some();
-        let _progress = Progress::start(self.progress, &self.control, stored_bytes(args));
+        let is_known = !is_listed && !args.files.is_empty();
+        let stored_bytes = if is_known { input::stored_bytes(&args.files) } else { None };
+        let _progress = Progress::start(self.progress, &self.control, stored_bytes);
         let mut files = names.map(|name| name.map(OpenedFile::new)).peekable();
         while let Some(name) = files.next() {
             let is_encoded = |file: &Result<OpenedFile, String>| file.as_ref().is_ok_and(OpenedFile::is_encoded);
@@ -275,15 +276,6 @@ impl Counting {
         operation.ended(finish.error.as_ref());
         CountedFile { path, count: Some(total), error: finish.error }
     }
-}
-
-/// Size of all files as they are stored; `None` where it is not known beforehand.
-fn stored_bytes(args: &CountArgs) -> Option<u64> {
-    if args.files0_from.is_some() || args.files.is_empty() {
-        return None;
-    }
-    let stored = |path| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.len());
-    args.files.iter().map(stored).sum()
 }
 
 /// The sum with compressed files that are counted side by side.

@@ -3,6 +3,7 @@
 use crate::common::{MIB, PROGRAM, TestFolder, eventually, log, rorqual};
 use rorqual_testkit::paths::{encodings, greedy_encodings, gzip};
 use rorqual_testkit::process::ProcessRun;
+use std::io::Write;
 
 #[test]
 fn the_greediest_that_are_allowed_stay_within_the_promise() {
@@ -151,6 +152,10 @@ fn an_answer_that_is_known_ends_searches_side_by_side() {
     let ran = rorqual(&["grep", "-q", "needle", "--stats", "--threads", "4", &without, &small, &large, &large]).run().exits(0);
     let stats: serde_json::Value = serde_json::from_str(&ran.stderr).expect("an object");
     assert!(stats["decoded_bytes"].as_u64() < Some(large_bytes), "{stats}");
+    // A full disk: the error of the output comes once, and nothing waits for its turn.
+    let full = format!("'{PROGRAM}' grep --threads 4 -h '' '{small}' '{large}' '{large}' > /dev/full");
+    let ran = ProcessRun::new("sh").args(["-c", &full]).run().exits(2);
+    assert_eq!(ran.stderr.matches("No space left").count(), 1, "{}", ran.stderr);
     // A reader that takes one line.
     let closed = format!("'{PROGRAM}' grep --threads 4 -h '' '{small}' '{large}' '{large}' | head -n 1");
     let ran = ProcessRun::new("sh").args(["-c", &closed]).run().exits(0);
@@ -179,6 +184,23 @@ fn what_follows_a_file_that_was_cut_is_not_printed() {
         let others = files[1..].iter().filter(|file| ran.text().contains(file.as_str())).count();
         assert_eq!((others, ran.text().contains(&files[0])), (0, true), "{verb:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_list_that_waits_for_the_row_of_a_name_gets_it() {
+    let folder = TestFolder::new();
+    let files: Vec<String> = (0..2).map(|number| folder.file(&format!("{number}.gz"), gzip(b"a\n"))).collect();
+    let (seen, is_seen) = std::sync::mpsc::channel::<()>();
+    let names: Vec<String> = files.iter().map(|file| format!("{file}\0")).collect();
+    let feeder = move |stdin: &mut std::process::ChildStdin| {
+        stdin.write_all(names[0].as_bytes())?;
+        let _ = is_seen.recv();
+        stdin.write_all(names[1].as_bytes())
+    };
+    let mut running = rorqual(&["count", "-l", "--threads", "4", "--total=never", "--files0-from=-"]).feed(feeder).start();
+    let _ = running.stdout_when(|text| text.contains(&files[0]));
+    seen.send(()).expect("it waits");
+    assert_eq!(running.wait().exits(0).text(), format!("1 {}\n1 {}\n", files[0], files[1]));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, allocator, escaped_path};
 pub(crate) use schema::run as run_schema;
 pub(crate) use source::{InputContent, InputFile, KnownInput, RecordLimit, given};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -92,7 +92,7 @@ impl<'a> Convert<'a> {
             Err(_) if self.scan.control.stopped() => return Ok(self.stopped_early()),
             looked => looked?,
         };
-        let _progress = Progress::start(self.progress, &self.scan.control, stored_bytes(&self.args.files));
+        let _progress = Progress::start(self.progress, &self.scan.control, crate::input::stored_bytes(&self.args.files));
         loop {
             let schema = columns.schema()?;
             self.fit(&schema, &sources)?;
@@ -452,8 +452,4 @@ fn reserve_records(budget: &mut Budget, limit: RecordLimit, held: &HeldInputs, m
     let starts = (held.streams + 1) * PREFIX_BYTES;
     budget.reserve(format!("starts of {} streams, read ahead, and of what is looked at", held.streams), starts as u64);
     budget.reserve(format!("rows of {threads} workers (--record-max)"), threads as u64 * worker_bytes(record_bytes_max));
-}
-
-fn stored_bytes(files: &[PathBuf]) -> Option<u64> {
-    files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum()
 }

@@ -1,6 +1,6 @@
 //! `rorqual schema`, and the files it makes.
 
-use super::{InputContent, KnownInput, given, said_schema, scan, stored_bytes};
+use super::{InputContent, KnownInput, given, said_schema, scan};
 use crate::args::{Common, SchemaArgs};
 use crate::exit::ExitStatus;
 use crate::progress::Progress;
@@ -36,7 +36,7 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<ExitStatus, String> {
     let (threads, scan) = scan(common, &args.from, &args.files, memory_bytes, |_, _| 0)?;
     interrupt::stop_on_interrupt(&scan.control);
     let given = given(&args.from)?;
-    let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
+    let progress = Progress::start(common.progress, &scan.control, crate::input::stored_bytes(&args.files));
     let opened: Result<Vec<_>, _> = args
         .files
         .iter()

@@ -5,7 +5,6 @@ use crate::verbs::grep::operands::Operands;
 use crate::verbs::grep::selection::SelectionFlags;
 use ignore::Walk;
 use rorqual_pipe::{Error, ErrorClass, Input};
-use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -50,11 +49,7 @@ impl<'a> Inputs<'a> {
 
     /// Size of all inputs as they are stored; `None` where it is not known beforehand.
     pub(crate) fn stored_bytes(&self) -> Option<u64> {
-        if self.selection.recursive {
-            return None;
-        }
-        let stored = |path| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.len());
-        self.operands.paths.iter().map(stored).sum()
+        if self.selection.recursive { None } else { input::stored_bytes(&self.operands.paths) }
     }
 
     fn found(&self, path: &Path) -> Result<NamedInput, Error> {

@@ -48,9 +48,8 @@ impl SearchPlan {
             operation.ended(found.as_ref().map_or_else(Some, |(_, error)| error.as_ref()));
             (name, shown, found)
         };
-        let mut decided = false;
         let mut workers = vec![self.searcher.clone(); self.threads];
-        let searched = rorqual_pipe::each(small, &mut workers, work, |(name, shown, found)| {
+        let searched = each(small, &mut workers, work, |(name, shown, found)| {
             match found {
                 Err(error) => results.fail(&error),
                 Ok((found, error)) => {
@@ -64,13 +63,9 @@ impl SearchPlan {
                     results.end(self, &mut lane.printer, SearchEnd { name, shown, error, ended })?;
                 }
             }
-            decided = results.is_decided();
-            if decided { Err(decided_error()) } else { Ok(()) }
+            if results.is_decided() { Err(decided_error()) } else { Ok(()) }
         });
-        match searched {
-            Err(_) if decided => Ok(()),
-            searched => searched,
-        }
+        if results.is_decided() { Ok(()) } else { searched }
     }
 
     /// One lane for each file that is searched side by side.
@@ -99,10 +94,7 @@ impl SearchPlan {
         } else {
             self.print_ordered(inputs, &control, lanes, main, results)
         };
-        match searched {
-            Err(_) if results.is_decided() || self.control.stopped() => Ok(()),
-            searched => searched,
-        }
+        if results.is_decided() || self.control.stopped() { Ok(()) } else { searched }
     }
 
     /// Searches files of which a line is printed at most.

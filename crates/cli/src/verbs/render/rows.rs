@@ -155,7 +155,7 @@ impl RowSource {
 
 /// The stored size of the file of rows.
 pub(super) fn stored_bytes(args: &RowsArgs) -> Option<u64> {
-    std::fs::metadata(args.rows.as_ref()?).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+    crate::input::stored_bytes(std::slice::from_ref(args.rows.as_ref()?))
 }
 
 fn of_file(
