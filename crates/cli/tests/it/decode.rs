@@ -11,12 +11,15 @@ fn the_greediest_that_are_allowed_stay_within_the_promise() {
     // More than any dictionary, so that all of it is used.
     let bytes = log(120_000);
     assert!(bytes.len() as u64 > 10 * MIB);
+    // Pages of the program's own file: 8.6 MiB of a release build, and up to 12.8 of this one, which
+    // leaves too little of the 12 for the rest of the program.
+    let own_pages = if cfg!(debug_assertions) { 2 * MIB } else { 0 };
     // Two threads, 11 blocks and a decoder beside the program.
     let sum_bytes = 12 * MIB + 2 * (MIB / 2) + 11 * (MIB / 4) + 9 * MIB;
     for (name, stored) in greedy_encodings(&bytes) {
         let file = folder.file(name, &stored);
         let ran = rorqual(&["count", "--json", "--threads", "2", &file]).run().exits(0);
-        ran.within(sum_bytes);
+        ran.within(sum_bytes + own_pages);
         assert_eq!(
             (&ran.json()["total"]["bytes"], &ran.json()["total"]["lines"]),
             (&bytes.len().into(), &120_000.into()),
@@ -24,7 +27,7 @@ fn the_greediest_that_are_allowed_stay_within_the_promise() {
         );
         let little = rorqual(&["count", "--json", "--threads", "1", "--memory", "19MiB", &file]).run();
         match name {
-            "bzip2" => assert_eq!(little.exits(0).within(19 * MIB).code, Some(0)),
+            "bzip2" => assert_eq!(little.exits(0).within(19 * MIB + own_pages).code, Some(0)),
             _ => _ = little.exits(2).says(&[&file, &format!("this {name} data needs "), "--memory moves the limit"]),
         }
     }
