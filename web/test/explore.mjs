@@ -255,6 +255,13 @@ async function boxExplained(page, inside) {
   await answered(page)
 }
 
+/** Nothing reaches over the side of 320 pixels, once the bars are drawn anew for them. */
+async function fitsPhone(page) {
+  await page.setViewportSize({ width: 320, height: 640 })
+  await page.waitForFunction(() => document.documentElement.scrollWidth === 320)
+  await page.setViewportSize(laptop)
+}
+
 const steps = {
   async 'the empty page explains itself'(page) {
     await clear(page)
@@ -1297,9 +1304,7 @@ const steps = {
     await sortedBy(page, 'p95')
     assert.deepEqual(await firstMetrics(page), before)
 
-    await page.setViewportSize({ width: 320, height: 640 })
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320)
-    await page.setViewportSize(laptop)
+    await fitsPhone(page)
     await page.goBack()
     await at(page, 'metrics').getByRole('columnheader', { name: 'Path', exact: true }).waitFor()
     await page.keyboard.press('m')
@@ -1365,9 +1370,7 @@ const steps = {
     expectLine(await lineOf(page), anyRow, {}, sum)
     const svg = (await taken(page, page.getByRole('button', { name: 'SVG', exact: true }))).toString()
     assert.match(svg, /— bytes, right axis/)
-    await page.setViewportSize({ width: 320, height: 640 })
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320)
-    await page.setViewportSize(laptop)
+    await fitsPhone(page)
     await at(page, 'lens').selectOption('')
     await at(page, 'lens-note').waitFor({ state: 'detached' })
     assert.doesNotMatch(page.url(), /lens=/)
