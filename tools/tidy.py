@@ -15,7 +15,7 @@ LINES = [
      "only pipe/src/run.rs starts threads: write a Stage and call run()"),
     (r"\bFile::(open|create)\b|\bfs::(read|write|read_to_string)\b|\bOpenOptions\b", "crates/",
      ("crates/pipe/src/input.rs", "crates/pipe/src/gather.rs", "crates/pipe/src/stats.rs", "crates/fetch/src/part.rs", "crates/fetch/src/sidecar.rs",
-      "crates/store/src/disk.rs", "crates/serve/src/http/secrets.rs", "crates/serve/src/state", "crates/serve/src/corpus.rs", "crates/cli/src/verbs/", "crates/render/src/folder.rs", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "/build.rs", "/tests/", "/examples/", "crates/testkit/"),
+      "crates/store/src/disk.rs", "crates/serve/src/http/secrets.rs", "crates/serve/src/state", "crates/serve/src/corpus.rs", "crates/cli/src/verbs/", "crates/render/src/folder.rs", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "crates/cluster/src/trust.rs", "/build.rs", "/tests/", "/examples/", "crates/testkit/"),
      "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, templates by render's folder.rs, token and key by serve's secrets.rs, kept sessions by its state/, and by the verbs"),
     (r"\b(MmapMut|Mmap|MmapOptions)\b", "crates/", ("crates/pipe/src/pool.rs",), "payload memory is leased from pipe's Pool"),
     (r"#\[ignore", "crates/", (), "a test that may be left out is not a test: make it fast, or make it a benchmark"),
@@ -32,7 +32,7 @@ DEPENDENCIES = [
     ("rorqual-accesslog", r"tokio|hyper|axum|reqwest", "accesslog knows columns: no sockets, no runtime"),
     ("rorqual-shell", r"tokio|hyper|axum|arrow.*|reqwest", "shell is small: both programs link it"),
     ("rorqual", r"axum|hyper|reqwest", "only serve and fetch know HTTP"),
-    ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
+    ("rorqual", r"datafusion.*|object_store|rorqual-query|rorqual-cluster", "only query and cluster know the engine, in programs of their own"),
 ]
 
 # Libraries, whose texts name no flag: a Setting in them is worded by the program that runs.

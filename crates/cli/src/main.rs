@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
         Verb::Summary(args) => verbs::summary::run(&cli.common, &args),
         Verb::Query(args) => verbs::query::run(&cli.common, &args),
+        Verb::Cluster(args) => verbs::query::run_cluster(&cli.common, &args),
         Verb::Render(args) => verbs::render::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Mcp(args) => verbs::mcp::run(&cli.common, &args),

@@ -1,7 +1,7 @@
 //! Objects of stores as inputs. `rorqual-query` has the clients of stores, so that this program
 //! needs none; it reads the objects, and this program its output, as with SQL.
 
-use crate::verbs::query::{SiblingOutput, not_started, program};
+use crate::verbs::query::{SiblingOutput, program, query_not_started};
 use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -30,7 +30,7 @@ pub(crate) fn open(address: &Path) -> Result<Input, Error> {
     command.process_group(0);
     match SiblingOutput::start(&mut command, &name) {
         Ok(output) => Ok(Input::from_reader(name, Box::new(output))),
-        Err(cause) => Err(Error::new(ErrorClass::Io, name, not_started(&cause))),
+        Err(cause) => Err(Error::new(ErrorClass::Io, name, query_not_started(&cause))),
     }
 }
 
@@ -54,7 +54,7 @@ fn stands_for_many(address: &Path) -> bool {
 
 fn list(address: &Path) -> Result<Vec<PathBuf>, String> {
     let ran = Command::new(program()).arg("--list-objects").arg(address).stdin(Stdio::null()).output();
-    let ran = ran.map_err(|cause| not_started(&cause))?;
+    let ran = ran.map_err(|cause| query_not_started(&cause))?;
     if !ran.status.success() {
         return Err(SiblingOutput::said(&ran.stderr).unwrap_or_else(|| format!("{}: cannot be listed", escaped_path(address))));
     }

@@ -167,6 +167,11 @@ impl Notes {
         self.add_met(note, Occurrences { times: 1, first_offset: offset });
     }
 
+    /// Something was met so many times, first at `offset`.
+    pub fn add_all(&mut self, note: DecodeNote, times: u64, offset: u64) {
+        self.add_met(note, Occurrences { times, first_offset: offset });
+    }
+
     /// A sentence for each kind of thing that was met in the input `name`.
     pub fn told(&self, name: &str) -> impl Iterator<Item = String> {
         let one = move |(note, met): (&DecodeNote, &Occurrences)| {

@@ -21,7 +21,7 @@ Examples:
 /// written but the file of -o. The SQL is DataFusion's.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rorqual query", bin_name = "rorqual query", version, max_term_width = 110, args_override_self = true, after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub struct Args {
     /// The query; without it, it is read from standard input, or a prompt is shown where that is a
     /// terminal
     #[arg(value_name = "SQL", conflicts_with = "file")]
@@ -136,7 +136,7 @@ pub(crate) enum QueryConflicts {
 
 /// The fate of records that are no rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BadRecordFlag {
+pub enum BadRecordFlag {
     /// The query fails at the first.
     Error,
     /// They are left out and counted.

@@ -98,9 +98,27 @@ fn call(left: Expr, operator: CheckedOperator, right: Expr, kind: DataType) -> E
     };
     operators.push(operator);
     numbers.push(right);
-    let signature = Signature::any(numbers.len(), Volatility::Immutable);
+    function(operators, kind).call(numbers)
+}
+
+/// Parts of a function of checked operators that make it in another process; `None` if it is none.
+#[must_use]
+pub fn checked_parts(function: &ScalarUDF) -> Option<(String, DataType)> {
+    let chain = function.inner().downcast_ref::<CheckedChain>()?;
+    Some((chain.operators.iter().map(|operator| operator.sign()).collect(), chain.kind.clone()))
+}
+
+/// The function of these parts; `None` if they are of none.
+#[must_use]
+pub fn checked_of_parts(signs: &str, kind: &DataType) -> Option<ScalarUDF> {
+    let operators: Option<Vec<CheckedOperator>> = signs.chars().map(CheckedOperator::of_sign).collect();
+    Some(function(operators?, kind.clone())).filter(|_| kind.is_integer() && !signs.is_empty())
+}
+
+fn function(operators: Vec<CheckedOperator>, kind: DataType) -> ScalarUDF {
+    let signature = Signature::any(operators.len() + 1, Volatility::Immutable);
     let name = format!("checked[{}]", operators.iter().map(|operator| operator.sign()).collect::<Vec<_>>().join(" "));
-    ScalarUDF::from(CheckedChain { name, operators, kind, signature }).call(numbers)
+    ScalarUDF::from(CheckedChain { name, operators, kind, signature })
 }
 
 /// An operator of two whole numbers of one type.
@@ -119,6 +137,10 @@ impl CheckedOperator {
             Operator::Multiply => Some(Self::Multiply),
             _ => None,
         }
+    }
+
+    fn of_sign(sign: char) -> Option<Self> {
+        [Self::Add, Self::Subtract, Self::Multiply].into_iter().find(|operator| operator.sign().contains(sign))
     }
 
     fn sign(self) -> &'static str {

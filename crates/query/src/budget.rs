@@ -8,20 +8,22 @@ use crate::limits::{
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError};
+use rorqual_shell::args::ProcessArgs;
 use rorqual_shell::fitting;
 
 /// Threads and memory of a query.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct QueryShares {
+pub struct QueryShares {
     /// The whole process.
-    pub(crate) memory_bytes: u64,
+    pub memory_bytes: u64,
     /// Threads that work, and partitions of a plan.
-    pub(crate) threads: usize,
+    pub threads: usize,
     /// Most bytes that the engine's operators may reserve.
-    pub(crate) operators_bytes: u64,
+    pub operators_bytes: u64,
     /// Longest line or record that is taken.
-    pub(crate) record_bytes_max: usize,
-    pub(crate) zstd_window_log_max: u32,
+    pub record_bytes_max: usize,
+    /// Largest window of zstd that is taken, as its binary logarithm.
+    pub zstd_window_log_max: u32,
 }
 
 /// The engine counts the rows that its operators hold and not their work memory, which is about as
@@ -34,24 +36,37 @@ impl QueryShares {
     /// # Errors
     /// When not even one thread fits; the error prints every term.
     pub(crate) fn of(args: &Args) -> Result<Self, BudgetError> {
-        let threads = fitting::threads(&args.process, |threads| budget(args, threads))?;
-        let memory_bytes = args.process.memory_bytes();
+        Self::of_process(&args.process, args.record_max)
+    }
+
+    /// The shares of a process that takes records up to `record_max`, or as long as a buffer's
+    /// share allows.
+    ///
+    /// # Errors
+    /// When not even one thread fits; the error prints every term.
+    pub fn of_process(process: &ProcessArgs, record_max: Option<u64>) -> Result<Self, BudgetError> {
+        let memory_bytes = process.memory_bytes();
+        let record_bytes_max = record_bytes_max(memory_bytes, record_max);
+        let budget = |threads| budget(memory_bytes, record_bytes_max, threads);
+        let threads = fitting::threads(process, budget)?;
         Ok(Self {
             memory_bytes,
             threads,
-            operators_bytes: (OPERATORS_BYTES_MIN + budget(args, threads).rest_bytes()) * COUNTED.0 / COUNTED.1,
-            record_bytes_max: record_bytes_max(args),
+            operators_bytes: (OPERATORS_BYTES_MIN + budget(threads).rest_bytes()) * COUNTED.0 / COUNTED.1,
+            record_bytes_max,
             zstd_window_log_max: zstd_window_log_max(memory_bytes),
         })
     }
 
     /// Memory for tables, operators and the output.
-    pub(crate) fn rest_bytes(&self) -> u64 {
+    #[must_use]
+    pub fn rest_bytes(&self) -> u64 {
         self.operators_bytes * COUNTED.1 / COUNTED.0
     }
 
     /// Bytes to reserve among the operators for so many bytes that need nothing beside them.
-    pub(crate) fn as_operators(&self, bytes: u64) -> u64 {
+    #[must_use]
+    pub fn as_operators(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(COUNTED.0) / COUNTED.1
     }
 
@@ -62,7 +77,8 @@ impl QueryShares {
 
     /// Memory of a stream that so many threads decode: blocks, the decoder with a piece of an
     /// object before it, and the rows of each block.
-    pub(crate) fn stream_bytes(&self, threads: usize) -> u64 {
+    #[must_use]
+    pub fn stream_bytes(&self, threads: usize) -> u64 {
         let blocks = buffers_needed(threads) * buffer_bytes(self.record_bytes_max);
         let rows = threads * (1 + WINDOW_PER_WORKER) * ROWS_BYTES;
         (blocks + rows) as u64 + decoder_bytes(self.memory_bytes) + OBJECT_PIECE_BYTES
@@ -70,16 +86,16 @@ impl QueryShares {
 }
 
 /// Longest record: as large as a buffer's share of the memory allows, unless a flag says it.
-fn record_bytes_max(args: &Args) -> usize {
-    let fitting = (args.process.memory_bytes() / 256) as usize;
-    args.record_max.map_or(fitting.clamp(LINE_BYTES_MAX_DEFAULT, RECORD_BYTES_MAX_DEFAULT), |bytes| bytes as usize)
+fn record_bytes_max(memory_bytes: u64, record_max: Option<u64>) -> usize {
+    let fitting = (memory_bytes / 256) as usize;
+    record_max.map_or(fitting.clamp(LINE_BYTES_MAX_DEFAULT, RECORD_BYTES_MAX_DEFAULT), |bytes| bytes as usize)
 }
 
-fn budget(args: &Args, threads: usize) -> Budget {
-    let mut budget = Budget::new(args.process.memory_bytes());
+fn budget(memory_bytes: u64, record_bytes_max: usize, threads: usize) -> Budget {
+    let mut budget = Budget::new(memory_bytes);
     budget.reserve("program", PROGRAM_BYTES);
     budget.reserve(format!("{threads} threads"), threads as u64 * THREAD_BYTES);
-    let buffer = buffer_bytes(record_bytes_max(args)) as u64;
+    let buffer = buffer_bytes(record_bytes_max) as u64;
     budget.reserve(format!("{threads} blocks, each with room for one record (--record-max)"), threads as u64 * buffer);
     budget.reserve("room in which the guard works", CANCEL_BELOW_BYTES);
     budget.reserve("operators", OPERATORS_BYTES_MIN);

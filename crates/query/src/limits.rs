@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// Bytes of the temp folder unless a flag says otherwise; it is disk.
-pub(crate) const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
+pub const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
 
 /// Rows of a table that are shown unless a flag says otherwise; they are held until all are there.
 pub(crate) const TABLE_ROWS_DEFAULT: usize = 100;
 
 /// The process before any payload: the pages of the program that a query touches, the plan, the
 /// runtime's threads.
-pub(crate) const PROGRAM_BYTES: u64 = 72 << 20;
+pub const PROGRAM_BYTES: u64 = 72 << 20;
 
 /// Memory of one working thread: stack, batches on their way between operators.
 pub(crate) const THREAD_BYTES: u64 = 6 << 20;
@@ -88,7 +88,7 @@ pub(crate) const fn writer_share(memory_bytes: u64) -> usize {
 
 /// Settings of the allocator: two arenas that threads share, and no large block kept, so that freed
 /// memory is given back.
-pub(crate) const ALLOCATOR: [(&str, &str); 3] =
+pub const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
 const _: () = assert!(END_BELOW_BYTES < CANCEL_BELOW_BYTES);

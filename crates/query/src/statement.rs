@@ -7,17 +7,19 @@ use crate::exit::ExitStatus;
 use crate::fit::QueryFit;
 use crate::limits::CHAIN_MAX;
 use crate::output::{QuerySink, refuse_loss};
-use crate::scan::PiecesAhead;
+use crate::scan::{PiecesAhead, ScanContext};
 use crate::tables::TableOptions;
 use crate::temp::TempFolder;
 use crate::watchdog::QueryWatchdog;
 use crate::{fault, message, prompt};
+use async_trait::async_trait;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::execute_stream;
-use datafusion::prelude::SQLOptions;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::{SQLOptions, SessionConfig};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -31,8 +33,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Runs the statements of the arguments.
-pub(crate) fn run(args: &Args) -> ExitStatus {
+/// Runs the plans of queries in other processes.
+#[async_trait]
+pub trait PlanRunner: Send + Sync {
+    /// Settings of a plan for them, made of those for this process.
+    ///
+    /// # Errors
+    /// When there are none, in words for people.
+    async fn config(&self, config: SessionConfig) -> Result<SessionConfig>;
+
+    /// Rows of a plan. Notes of its scans are in the tallies of `scans` at their end.
+    ///
+    /// # Errors
+    /// When it can't be run, in words for people.
+    async fn run(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &SessionConfig,
+        scans: &Arc<ScanContext>,
+    ) -> Result<SendableRecordBatchStream>;
+
+    /// Ends whatever still runs, and waits a moment for that.
+    async fn end(&self);
+}
+
+/// Runs the statements of the arguments, queries of files by `elsewhere` if that is given.
+pub(crate) fn run(args: &Args, elsewhere: Option<&dyn PlanRunner>) -> ExitStatus {
     let started = Instant::now();
     let shares = match QueryShares::of(args) {
         Ok(shares) => shares,
@@ -44,11 +70,17 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
     };
     let entered = runtime.enter();
-    let runner = match Runner::new(args, shares) {
+    let runner = match Runner::new(args, shares, elsewhere) {
         Ok(runner) => runner,
         Err(error) => return message::error(&error),
     };
-    let exit = runtime.block_on(runner.run());
+    let exit = runtime.block_on(async {
+        let exit = runner.run().await;
+        if let Some(elsewhere) = elsewhere {
+            elsewhere.end().await;
+        }
+        exit
+    });
     if args.process.stats {
         runner.print_stats(started);
     }
@@ -88,6 +120,7 @@ pub(crate) struct Runner<'a> {
     shares: QueryShares,
     known: Arc<TableOptions>,
     engine: Engine,
+    elsewhere: Option<&'a dyn PlanRunner>,
     guard: QueryWatchdog,
     temp: Arc<TempFolder>,
     /// The output is of an earlier statement of this run, and so may be replaced.
@@ -96,12 +129,12 @@ pub(crate) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// To be called where there is a runtime.
-    fn new(args: &'a Args, shares: QueryShares) -> Result<Self, String> {
+    fn new(args: &'a Args, shares: QueryShares, elsewhere: Option<&'a dyn PlanRunner>) -> Result<Self, String> {
         let known = Arc::new(TableOptions::of(args)?);
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
         let engine = Engine::new(args, Arc::clone(&known), shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
         let guard = QueryWatchdog::start(shares.memory_bytes, shares.threads, &temp);
-        Ok(Self { args, shares, known, engine, guard, temp, has_written: AtomicBool::new(false) })
+        Ok(Self { args, shares, known, engine, elsewhere, guard, temp, has_written: AtomicBool::new(false) })
     }
 
     async fn run(&self) -> ExitStatus {
@@ -202,6 +235,13 @@ impl<'a> Runner<'a> {
         refuse_loss(self.args, &self.known, self.has_written.load(Ordering::Relaxed))?;
         let mut sink = QuerySink::create(self.args, &plan, stop).map_err(QueryFault::Output)?;
         let plan = sink.limited(plan)?;
+        let told = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_));
+        if let Some(elsewhere) = self.elsewhere.filter(|_| !told) {
+            self.query_elsewhere(&plan, &mut sink, elsewhere).await?;
+            sink.finish().map_err(QueryFault::Output)?;
+            self.has_written.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
         match self.query(&plan, &mut sink, true).await {
             // A hash join holds one side; a merge join spills both.
             Err(QueryFault::Engine(error)) if fault::is_out_of_memory(&error) && sink.is_untouched() => {
@@ -227,7 +267,25 @@ impl<'a> Runner<'a> {
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
         let physical = state.create_physical_plan(plan).await?;
-        let mut rows = execute_stream(physical, state.task_ctx())?;
+        self.write_rows(execute_stream(physical, state.task_ctx())?, sink).await
+    }
+
+    /// Runs a query elsewhere, and takes its rows into the sink.
+    async fn query_elsewhere(
+        &self,
+        plan: &LogicalPlan,
+        sink: &mut QuerySink,
+        elsewhere: &dyn PlanRunner,
+    ) -> Result<(), QueryFault> {
+        let mut state = self.engine.session.state();
+        let config = elsewhere.config(state.config().clone()).await?;
+        *state.config_mut() = config;
+        let physical = state.create_physical_plan(plan).await?;
+        self.write_rows(elsewhere.run(physical, state.config(), &self.engine.scans).await?, sink).await
+    }
+
+    async fn write_rows(&self, mut rows: SendableRecordBatchStream, sink: &mut QuerySink) -> Result<(), QueryFault> {
+        let pool = &self.engine.session.runtime_env().memory_pool;
         let written = MemoryConsumer::new("rows that wait to be written").register(pool);
         written.try_grow(self.shares.as_operators(sink.bytes(&rows.schema())) as usize)?;
         sink.start(rows.schema());

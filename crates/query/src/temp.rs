@@ -15,7 +15,7 @@ const LOCK: &str = "lock";
 const REMOVALS_MAX: usize = 100;
 
 /// A folder that is removed at the end. One whose process was killed is removed by the next.
-pub(crate) struct TempFolder {
+pub struct TempFolder {
     path: PathBuf,
     _lock: File,
 }
@@ -25,18 +25,21 @@ impl TempFolder {
     ///
     /// # Errors
     /// When no folder can be made there.
-    pub(crate) fn create(parent: Option<&Path>) -> Result<Self, String> {
+    pub fn create(parent: Option<&Path>) -> Result<Self, String> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         remove_left(&parent);
         let made = make(&parent);
         made.map_err(|cause| format!("{}: cannot make a folder for temporary files: {}", parent.display(), reason(&cause)))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn remove(&self) {
+    /// Removes it with all that is in it.
+    pub fn remove(&self) {
         remove(&self.path);
     }
 }

@@ -20,7 +20,7 @@ const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
 
 /// Looks at the resident size every few milliseconds, and at the memory taken since. Near the limit
 /// it asks for the query's end, and nearer ends the process.
-pub(crate) struct QueryWatchdog {
+pub struct QueryWatchdog {
     exceeded: Arc<Notify>,
     message: String,
     _watch: ProcessWatch,
@@ -28,7 +28,8 @@ pub(crate) struct QueryWatchdog {
 
 impl QueryWatchdog {
     /// Starts to look.
-    pub(crate) fn start(memory_bytes: u64, threads: usize, temp: &Arc<TempFolder>) -> Self {
+    #[must_use]
+    pub fn start(memory_bytes: u64, threads: usize, temp: &Arc<TempFolder>) -> Self {
         let fewer = if threads > 1 { ", or fewer --threads" } else { "" };
         let message = format!(
             "the query needs more than --memory {}: stopped before it took more, since what it holds can't be moved to the temp \
@@ -55,7 +56,7 @@ impl QueryWatchdog {
     }
 
     /// Ends when the process comes near its limit.
-    pub(crate) async fn exceeded(&self) {
+    pub async fn exceeded(&self) {
         self.exceeded.notified().await;
     }
 
@@ -79,7 +80,8 @@ fn end(message: &str, temp: &TempFolder) -> ! {
 
 /// Does the remaining work for a query that [`QueryWatchdog`] ended, where this process is there
 /// for that.
-pub(crate) fn clear_away() -> Option<ExitStatus> {
+#[must_use]
+pub fn clear_away() -> Option<ExitStatus> {
     let [message, folder] = ENDED.map(std::env::var_os);
     let (message, folder) = (message?, folder?);
     temp::remove(Path::new(&folder));

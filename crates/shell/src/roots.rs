@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 pub struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// The folders of `--root`.
+    /// The folders of a flag of that name.
     ///
     /// # Errors
     /// A sentence, where one is no folder.
-    pub fn new(folders: &[PathBuf]) -> Result<Self, String> {
+    pub fn new(flag: &str, folders: &[PathBuf]) -> Result<Self, String> {
         let resolve = |root: &PathBuf| {
-            let resolved = root.canonicalize().map_err(|cause| format!("--root {}: {}", escaped_path(root), reason(&cause)))?;
-            if resolved.is_dir() { Ok(resolved) } else { Err(format!("--root {}: is no folder", escaped_path(root))) }
+            let resolved = root.canonicalize().map_err(|cause| format!("{flag} {}: {}", escaped_path(root), reason(&cause)))?;
+            if resolved.is_dir() { Ok(resolved) } else { Err(format!("{flag} {}: is no folder", escaped_path(root))) }
         };
         folders.iter().map(resolve).collect::<Result<_, _>>().map(Self)
     }

@@ -28,7 +28,7 @@ pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use name_globs::{NameGlob, NameGlobs};
-pub(crate) use query::QueryArgs;
+pub(crate) use query::{ClusterVerbArgs, QueryArgs};
 pub(crate) use render::{RenderArgs, RowsArgs, SplitBy};
 pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs, SummaryArgs};
 pub(crate) use serve::ServeArgs;
@@ -108,6 +108,7 @@ pub(crate) enum Verb {
     Sample(SampleArgs),
     Summary(SummaryArgs),
     Query(QueryArgs),
+    Cluster(ClusterVerbArgs),
     Render(RenderArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),

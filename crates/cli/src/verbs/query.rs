@@ -1,6 +1,6 @@
-//! `rorqual query`
+//! `rorqual query` and `rorqual cluster`
 
-use crate::args::{Common, ProcessArgs, QueryArgs, TerminalWhen};
+use crate::args::{ClusterVerbArgs, Common, ProcessArgs, QueryArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::{interrupt, message};
 use rorqual_pipe::limits::STOP_CHECK;
@@ -16,23 +16,49 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The program that answers queries.
 const PROGRAM: &str = "rorqual-query";
 
+/// The program that answers them on several machines.
+const CLUSTER: &str = "rorqual-cluster";
+
 /// Becomes the program beside this one, or the one that the shell would find.
 pub(crate) fn run(common: &Common, args: &QueryArgs) -> ExitStatus {
+    // The query's own flags come last: of a flag given twice they count.
+    let flags = flags(&common.process).into_iter().chain(args.args.iter().cloned());
+    if args.args.iter().any(is_cluster) {
+        return become_program(common, "query", CLUSTER, std::iter::once("query".into()).chain(flags));
+    }
+    become_program(common, "query", PROGRAM, flags)
+}
+
+/// The same for the roles of a cluster.
+pub(crate) fn run_cluster(common: &Common, args: &ClusterVerbArgs) -> ExitStatus {
+    // Its flags belong to roles, and stand after them.
+    become_program(common, "cluster", CLUSTER, args.args.iter().cloned().chain(flags(&common.process)))
+}
+
+/// True if an argument says that the query is for a cluster.
+fn is_cluster(arg: &OsString) -> bool {
+    arg == "--cluster" || arg.as_encoded_bytes().starts_with(b"--cluster=")
+}
+
+fn become_program(common: &Common, verb: &str, name: &str, args: impl Iterator<Item = OsString>) -> ExitStatus {
     if common.limit_rate.is_some() {
-        return message::error(&"query has no --limit-rate");
+        return message::error(&format!("{verb} has no --limit-rate"));
     }
     if common.progress == TerminalWhen::Always {
-        return message::error(&"query has no --progress");
+        return message::error(&format!("{verb} has no --progress"));
     }
-    let program = program();
-    // The query's own flags come last: of a flag given twice they count.
-    let cause = Command::new(&program).args(flags(&common.process)).args(&args.args).exec();
-    message::error(&not_started(&cause))
+    let cause = Command::new(path(name)).args(args).exec();
+    message::error(&not_started(name, &cause))
+}
+
+/// The program of queries.
+pub(crate) fn program() -> PathBuf {
+    path(PROGRAM)
 }
 
 /// The program beside this one, or the one that the shell would find.
-pub(crate) fn program() -> PathBuf {
-    sibling().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
+fn path(name: &str) -> PathBuf {
+    sibling(name).filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// Output of the program, until it ends. Where that fails, reading it fails: its output is not
@@ -104,19 +130,24 @@ impl Drop for SiblingOutput {
 }
 
 /// Reason for which it does not start.
-pub(crate) fn not_started(cause: &io::Error) -> String {
+fn not_started(name: &str, cause: &io::Error) -> String {
     if cause.kind() == ErrorKind::NotFound {
         return format!(
-            "{PROGRAM} is neither beside this program nor in PATH. It is built apart: \
-             cargo build --release -p {PROGRAM}, or make install"
+            "{name} is neither beside this program nor in PATH. It is built apart: \
+             cargo build --release -p {name}, or make install"
         );
     }
-    format!("{PROGRAM}: cannot start: {}", reason(cause))
+    format!("{name}: cannot start: {}", reason(cause))
 }
 
-fn sibling() -> Option<PathBuf> {
+/// Reason for which the program of queries does not start.
+pub(crate) fn query_not_started(cause: &io::Error) -> String {
+    not_started(PROGRAM, cause)
+}
+
+fn sibling(name: &str) -> Option<PathBuf> {
     let itself = std::env::current_exe().ok()?;
-    Some(itself.parent()?.join(PROGRAM))
+    Some(itself.parent()?.join(name))
 }
 
 /// Flags of every verb that mean something to queries.

@@ -19,8 +19,10 @@ mod stream;
 mod table;
 
 pub(crate) use object::{ObjectReader, PiecesAhead};
-pub(crate) use scan_notes::ScanTallies;
-pub(crate) use table::{OnceInput, OpenMode, RecordFile, RecordTable};
+pub use scan_notes::{NoteRecord, ScanTallies};
+pub use source::{RecordSource, ScanSpec};
+pub use table::OpenMode;
+pub(crate) use table::{OnceInput, RecordFile, RecordTable};
 
 use crate::args::BadRecordFlag;
 use crate::budget::QueryShares;
@@ -32,17 +34,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// State shared by all scans of a process.
 #[derive(Debug)]
-pub(crate) struct ScanContext {
+pub struct ScanContext {
     pub(crate) shares: QueryShares,
     /// Blocks for stretches: a thread holds one while it works, and none while it waits.
     pub(crate) blocks: BufferPool,
     /// Counts bytes; it stops no reader.
     pub(crate) control: Control,
-    pub(crate) tallies: ScanTallies,
+    /// Notes of the scans of a statement.
+    pub tallies: ScanTallies,
     /// The stop of the statement that runs, for what reads while it is planned.
     stop: Mutex<Control>,
     /// The fate of records that are no rows, where it was said.
     pub(crate) bad: Option<BadRecordFlag>,
+    /// Pieces of objects that the scans of tasks read ahead.
+    pub(crate) pieces_ahead: PiecesAhead,
 }
 
 impl ScanContext {
@@ -55,7 +60,18 @@ impl ScanContext {
             tallies: ScanTallies::default(),
             stop: Mutex::default(),
             bad,
+            pieces_ahead: PiecesAhead::default(),
         })
+    }
+
+    /// State of a process that works on tasks of others, which read so many pieces of objects
+    /// ahead.
+    #[must_use]
+    pub fn of_tasks(shares: QueryShares, pieces_max: usize) -> Arc<Self> {
+        let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
+        let pieces_ahead = PiecesAhead::new(pieces_max).divided(shares.threads);
+        let (control, tallies, stop) = Default::default();
+        Arc::new(Self { shares, blocks, control, tallies, stop, bad: None, pieces_ahead })
     }
 
     /// A statement begins, which `stop` ends.

@@ -42,6 +42,8 @@ pub(crate) struct RecordOpener {
     pub(crate) batch_rows: usize,
     /// Threads that decode one stream.
     pub(crate) stream_threads: usize,
+    /// The fate of records that are no rows, where it was said.
+    pub(crate) bad: Option<BadRecordFlag>,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pieces_ahead: PiecesAhead,
     pub(crate) context: Arc<ScanContext>,
@@ -90,7 +92,7 @@ impl RecordOpener {
     pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) -> Result<(), Error> {
         self.counts.rows_decoded.add(decoded.batches.iter().map(RecordBatch::num_rows).sum());
         self.counts.rows_outside.add(decoded.outside);
-        let skips = self.context.bad.map_or(matches!(self.format, RecordFormat::Log(_)), |bad| bad == BadRecordFlag::Skip);
+        let skips = self.bad.map_or(matches!(self.format, RecordFormat::Log(_)), |bad| bad == BadRecordFlag::Skip);
         if !skips && let Some(error) = self.bad(name, chunk, decoded) {
             return Err(error);
         }

@@ -5,6 +5,7 @@ use super::counts::ScanCounts;
 use super::object::PiecesAhead;
 use super::opener::RecordOpener;
 use super::scan_notes::ScanNotes;
+use crate::args::BadRecordFlag;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -19,16 +20,29 @@ use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::{DisplayFormatType, apply_expression_roots};
 use rorqual_columnar::RecordFormat;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// Parts of a scan that make the same scan in another process, beside its files and its filter.
+#[derive(Debug, Clone)]
+pub struct ScanSpec {
+    /// Format of the files.
+    pub format: RecordFormat,
+    /// Lines of a log outside of it are left out, in microseconds.
+    pub span_us: Option<RangeInclusive<i64>>,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+    /// The fate of records that are no rows, where it was said.
+    pub bad: Option<BadRecordFlag>,
+}
+
 /// Scans files of records: format, columns, span of time, filters.
 #[derive(Clone)]
-pub(crate) struct RecordSource {
+pub struct RecordSource {
     format: RecordFormat,
     table: TableSchema,
     projection: SplitProjection,
@@ -38,6 +52,10 @@ pub(crate) struct RecordSource {
     filter: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
     pieces_ahead: PiecesAhead,
+    /// Most threads that decode one stream.
+    stream_threads_max: usize,
+    /// The fate of records that are no rows, where it was said.
+    bad: Option<BadRecordFlag>,
     metrics: ExecutionPlanMetricsSet,
     context: Arc<ScanContext>,
     tally: Arc<ScanNotes>,
@@ -54,10 +72,61 @@ impl RecordSource {
             filter: None,
             batch_rows: crate::limits::BATCH_ROWS,
             pieces_ahead: PiecesAhead::default(),
+            stream_threads_max: usize::MAX,
+            bad: context.bad,
             metrics: ExecutionPlanMetricsSet::new(),
             context: Arc::clone(context),
             tally: context.tallies.add(),
         }
+    }
+
+    /// The scan of another process, for one of the tasks that share this one: it decodes a stream
+    /// by one thread, and keeps its notes until they are [published](Self::publish_notes).
+    #[must_use]
+    pub fn of_task(
+        spec: ScanSpec,
+        schema: &SchemaRef,
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        context: &Arc<ScanContext>,
+    ) -> Self {
+        let table = TableSchema::from(Arc::clone(schema));
+        Self {
+            format: spec.format,
+            projection: SplitProjection::unprojected(&table),
+            table,
+            span_us: spec.span_us,
+            filter,
+            batch_rows: spec.batch_rows,
+            pieces_ahead: context.pieces_ahead.clone(),
+            stream_threads_max: 1,
+            bad: spec.bad,
+            metrics: ExecutionPlanMetricsSet::new(),
+            context: Arc::clone(context),
+            tally: Arc::default(),
+        }
+    }
+
+    /// Parts that make the same scan in another process.
+    #[must_use]
+    pub fn spec(&self) -> ScanSpec {
+        ScanSpec { format: self.format.clone(), span_us: self.span_us.clone(), batch_rows: self.batch_rows, bad: self.bad }
+    }
+
+    /// Filter of the engine, if there is one.
+    #[must_use]
+    pub fn engine_filter(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        self.filter.as_ref()
+    }
+
+    /// Name of the count that [`publish_notes`](Self::publish_notes) adds in any case: where it is
+    /// missing, notes may be, too.
+    pub const ENDED_METRIC: &str = "rorqual_scan_ended";
+
+    /// Puts the notes of the scan among its metrics, which go to another process: a count each,
+    /// named by the note as JSON.
+    pub fn publish_notes(&self) {
+        MetricBuilder::new(&self.metrics).counter(Self::ENDED_METRIC, 0).add(1);
+        self.tally.publish(&self.metrics);
     }
 
     /// The same with pieces of objects that are read ahead.
@@ -133,7 +202,8 @@ impl FileSource for RecordSource {
             filter: self.filter.clone(),
             tried: Arc::default(),
             batch_rows: self.batch_rows,
-            stream_threads: self.context.shares.stream_threads(config.file_groups.len()),
+            stream_threads: self.context.shares.stream_threads(config.file_groups.len()).min(self.stream_threads_max),
+            bad: self.bad,
             store,
             pieces_ahead: self.pieces_ahead.divided(config.file_groups.len()),
             context: Arc::clone(&self.context),

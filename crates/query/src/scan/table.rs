@@ -32,17 +32,25 @@ pub(crate) struct RecordFile {
 
 /// Way of opening a file.
 #[derive(Debug, Clone)]
-pub(crate) enum OpenMode {
+pub enum OpenMode {
     /// A file of this machine. A plain one is read by all workers side by side.
-    Local { path: PathBuf, is_plain: bool },
+    Local {
+        /// Its path.
+        path: PathBuf,
+        /// It is neither compressed nor of another encoding.
+        is_plain: bool,
+    },
     /// A stream that can be read once: standard input, a pipe.
     Once(Arc<OnceInput>),
     /// By its address, as a stream.
-    Object { name: String },
+    Object {
+        /// Its address.
+        name: String,
+    },
 }
 
 /// An input of which the first bytes were read to find out its format.
-pub(crate) struct OnceInput {
+pub struct OnceInput {
     name: String,
     input: Mutex<Option<Input>>,
 }

@@ -73,7 +73,7 @@ impl TableOptions {
         }
         let inputs = Mutex::default();
         let widen = args.conflicts == QueryConflicts::Widen;
-        let roots = if args.root.is_empty() { None } else { Some(Roots::new(&args.root)?) };
+        let roots = if args.root.is_empty() { None } else { Some(Roots::new("--root", &args.root)?) };
         Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false), roots })
     }
 

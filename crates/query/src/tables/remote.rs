@@ -115,7 +115,10 @@ fn percent_decode(path: &str) -> String {
 }
 
 /// A store, with keys and regions from the environment, as the vendors' own tools have it.
-pub(crate) fn make_store(url: &Url) -> Result<Arc<dyn ObjectStore>> {
+///
+/// # Errors
+/// When the address is of no kind of store, or the environment says too little.
+pub fn make_store(url: &Url) -> Result<Arc<dyn ObjectStore>> {
     if url.query().is_some() {
         let shown = &url[..Position::AfterPath];
         return plan_err!("'{shown}?…': what follows the ? of an address is not sent; fetch it first (rorqual fetch)");

@@ -105,7 +105,7 @@ impl Asker {
         };
         match self.run_program(&path, args).await {
             Ok(ran) => self.result(form, ran),
-            Err(cause) if program == AnswerProgram::Query => failed(query::not_started(&cause)),
+            Err(cause) if program == AnswerProgram::Query => failed(query::query_not_started(&cause)),
             Err(cause) => failed(format!("{}: {}", path.display(), reason(&cause))),
         }
     }

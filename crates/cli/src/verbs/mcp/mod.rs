@@ -28,7 +28,7 @@ pub(crate) fn run(common: &Common, args: &McpArgs) -> ExitStatus {
         return message::error(&"mcp has no --limit-rate and no --stats");
     }
     let current = [PathBuf::from(".")];
-    let roots = match Roots::new(if args.root.is_empty() { &current } else { &args.root }) {
+    let roots = match Roots::new("--root", if args.root.is_empty() { &current } else { &args.root }) {
         Ok(roots) => roots,
         Err(error) => return message::error(&error),
     };

@@ -1,7 +1,7 @@
 //! The rows of `--sql`: the output of `rorqual query`'s program.
 
 use crate::args::{Common, ProcessArgs};
-use crate::verbs::query::{SiblingOutput, flags, not_started, program};
+use crate::verbs::query::{SiblingOutput, flags, program, query_not_started};
 use rorqual_pipe::Input;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +30,6 @@ pub(super) fn start(common: &Common, query: &TemplateQuery) -> Result<Input, Str
         command.arg(flag).args(query.splits.then_some("--caller-splits"));
     }
     command.arg("--").arg(&query.sql);
-    let output = SiblingOutput::start(&mut command, NAME).map_err(|cause| not_started(&cause))?;
+    let output = SiblingOutput::start(&mut command, NAME).map_err(|cause| query_not_started(&cause))?;
     Ok(Input::from_reader(NAME, Box::new(output)))
 }

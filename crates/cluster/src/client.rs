@@ -1,0 +1,357 @@
+//! The client: sends the plan of a query to the scheduler, asks until it is done, and takes its
+//! rows from the executors.
+
+use crate::codec::ScanCodec;
+use crate::files::ClusterFiles;
+use crate::limits::{
+    ASK_EVERY, END_MAX, JOB_TRIES_MAX, LOOK_EVERY, MESSAGE_BYTES_MAX, NO_EXECUTORS_MAX, PARTITIONS_MAX, PARTITIONS_PER_THREAD,
+};
+use crate::tasks::said;
+use crate::trust::Trust;
+use async_trait::async_trait;
+use ballista_core::client::BallistaClient;
+use ballista_core::error::BallistaError;
+use ballista_core::extension::{BallistaConfigGrpcEndpoint, SessionConfigExt};
+use ballista_core::serde::protobuf::execute_query_params::Query;
+use ballista_core::serde::protobuf::operator_metric::Metric;
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use ballista_core::serde::protobuf::{
+    CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams, GetJobStatusParams, KeyValuePair,
+    OperatorWithMetrics, PartitionLocation, RemoveSessionParams, execute_query_result, job_status,
+};
+use ballista_core::version::insert_version_header;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::physical_plan::AsExecutionPlan;
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use futures::StreamExt;
+use rorqual_query::{NoteRecord, PlanRunner, RecordSource, ScanContext};
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio::sync::mpsc::Sender;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+
+/// Batches that wait for the output.
+const BATCHES_AHEAD: usize = 2;
+
+/// A client of a cluster.
+pub(crate) struct ClusterClient {
+    host: String,
+    port: u16,
+    trust: Trust,
+    /// Partitions of a plan, where that was said.
+    partitions: Option<usize>,
+    session: String,
+    /// The jobs that run or of which rows are taken.
+    running: Arc<Mutex<Vec<String>>>,
+}
+
+impl ClusterClient {
+    pub(crate) fn new((host, port): (String, u16), trust: Trust, partitions: Option<usize>) -> Self {
+        let session = ballista_core::ids::new_instance_id();
+        Self { host, port, trust, partitions, session, running: Arc::default() }
+    }
+
+    async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>> {
+        let (host, port) = (&self.host, self.port);
+        let failed = |why: &dyn std::fmt::Display| exec_datafusion_err!("no connection to the scheduler at {host}:{port}: {why}");
+        let endpoint = Endpoint::from_shared(self.trust.url(host, port)).map_err(|error| failed(&error))?;
+        let endpoint = self.trust.endpoint(&endpoint).map_err(|error| failed(&error))?;
+        let channel = endpoint.connect().await.map_err(|error| failed(&transport(&error)))?;
+        let client = SchedulerGrpcClient::new(channel);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// Threads of the cluster. Executors may be on their way when there is none.
+    async fn threads(&self, scheduler: &mut SchedulerGrpcClient<Channel>) -> Result<usize> {
+        let begun = Instant::now();
+        loop {
+            let asked = scheduler.get_job_metrics(GetJobMetricsParams { job_id: String::new() }).await;
+            let stages = asked.map_err(|status| self.refused(&status))?.into_inner().stages;
+            match stages.first() {
+                Some(stage) if stage.partitions > 0 => return Ok(stage.partitions as usize),
+                _ if begun.elapsed() > NO_EXECUTORS_MAX => {
+                    return exec_err!("the scheduler at {}:{} has no executors", self.host, self.port);
+                }
+                _ => tokio::time::sleep(LOOK_EVERY).await,
+            }
+        }
+    }
+
+    fn refused(&self, status: &Status) -> DataFusionError {
+        refused(&format!("{}:{}", self.host, self.port), status, self.trust.has_key())
+    }
+}
+
+/// The last cause of a failed connection, which tells more than those around it.
+pub(crate) fn transport(error: &tonic::transport::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
+    let key = if has_key { "--cluster-key is that of the cluster" } else { "it wants a key (--cluster-key)" };
+    match status.code() {
+        Code::Unavailable | Code::Unknown | Code::Cancelled => {
+            let mut cause = status.message().to_owned();
+            let mut source = status.source();
+            while let Some(error) = source {
+                cause = error.to_string();
+                source = error.source();
+            }
+            exec_datafusion_err!("the connection to the scheduler at {name} broke: {cause}. Is it up, and is it so that {key}?")
+        }
+        _ => exec_datafusion_err!("the scheduler at {name}: {}", told(status.message())),
+    }
+}
+
+/// An error of the engine in words, as far as it has some of ours.
+fn told(error: &str) -> String {
+    said(error).unwrap_or_else(|| error.to_owned())
+}
+
+#[async_trait]
+impl PlanRunner for ClusterClient {
+    async fn config(&self, config: SessionConfig) -> Result<SessionConfig> {
+        let partitions = match self.partitions {
+            Some(partitions) => partitions,
+            None => {
+                let threads = self.threads(&mut self.connect().await?).await?;
+                (threads * PARTITIONS_PER_THREAD).min(PARTITIONS_MAX.max(threads))
+            }
+        };
+        Ok(config.upgrade_for_ballista().with_target_partitions(partitions))
+    }
+
+    async fn run(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &SessionConfig,
+        scans: &Arc<ScanContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let codec = ScanCodec::new(scans, ClusterFiles::Unopened);
+        let mut bytes = Vec::new();
+        PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec)?.try_encode(&mut bytes)?;
+        let entries = config.options().entries();
+        let settings = entries.into_iter().map(|entry| KeyValuePair { key: entry.key, value: entry.value }).collect();
+        let job = ClusterJob {
+            scheduler: self.connect().await?,
+            name: format!("{}:{}", self.host, self.port),
+            session: self.session.clone(),
+            plan: bytes,
+            settings,
+            trust: self.trust.clone(),
+            running: Arc::clone(&self.running),
+            scans: Arc::clone(scans),
+        };
+        let mut builder = RecordBatchReceiverStreamBuilder::new(plan.schema(), BATCHES_AHEAD);
+        let sender = builder.tx();
+        builder.spawn(async move { job.run(&sender).await });
+        Ok(builder.build())
+    }
+
+    async fn end(&self) {
+        let ended = async {
+            let Ok(mut scheduler) = self.connect().await else { return };
+            let jobs = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+            for job_id in jobs {
+                let _ended_by_itself = scheduler.cancel_job(CancelJobParams { job_id }).await;
+            }
+            let _gone_already = scheduler.remove_session(RemoveSessionParams { session_id: self.session.clone() }).await;
+        };
+        // The scheduler ends jobs that nobody asks about.
+        let _ = tokio::time::timeout(END_MAX, ended).await;
+    }
+}
+
+/// A query that runs.
+struct ClusterJob {
+    scheduler: SchedulerGrpcClient<Channel>,
+    /// Name of the scheduler in messages.
+    name: String,
+    session: String,
+    plan: Vec<u8>,
+    settings: Vec<KeyValuePair>,
+    trust: Trust,
+    running: Arc<Mutex<Vec<String>>>,
+    scans: Arc<ScanContext>,
+}
+
+/// Reason for which rows end early.
+enum FetchFault {
+    /// An executor is gone with its results.
+    Lost(DataFusionError),
+    Other(DataFusionError),
+}
+
+impl ClusterJob {
+    async fn run(mut self, rows: &Sender<Result<RecordBatch>>) -> Result<()> {
+        let mut has_given = false;
+        for tries in 1.. {
+            let job = self.submit().await?;
+            self.running().push(job.clone());
+            let ran = self.finish(&job, rows, &mut has_given).await;
+            if ran.is_ok() {
+                self.take_notes(&job).await?;
+            }
+            let _kept_for_a_while =
+                self.scheduler.clean_job_data(CleanJobDataParams { job_id: job.clone(), remove_stage_ids: Vec::new() }).await;
+            self.running().retain(|running| *running != job);
+            match ran {
+                Err(FetchFault::Lost(_)) if !has_given && tries < JOB_TRIES_MAX => {}
+                Err(FetchFault::Lost(error) | FetchFault::Other(error)) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self, status: &Status) -> DataFusionError {
+        refused(&self.name, status, self.trust.has_key())
+    }
+
+    /// Sends the plan; gives the name of the job.
+    async fn submit(&mut self) -> Result<String> {
+        let params = ExecuteQueryParams {
+            session_id: self.session.clone(),
+            settings: self.settings.clone(),
+            operation_id: ballista_core::ids::new_instance_id(),
+            query: Some(Query::PhysicalPlan(self.plan.clone())),
+        };
+        let mut request = Request::new(params);
+        insert_version_header(request.metadata_mut());
+        let answer = self.scheduler.execute_query(request).await.map_err(|status| self.refused(&status))?;
+        match answer.into_inner().result {
+            Some(execute_query_result::Result::Success(started)) => Ok(started.job_id),
+            Some(execute_query_result::Result::Failure(failure)) => {
+                exec_err!("the scheduler at {}: {}", self.name, told(&format!("{failure:?}")))
+            }
+            None => exec_err!("the scheduler at {} gave no answer", self.name),
+        }
+    }
+
+    /// Waits for the job, and takes its rows.
+    async fn finish(&self, job: &str, rows: &Sender<Result<RecordBatch>>, has_given: &mut bool) -> Result<(), FetchFault> {
+        let places = self.wait(job).await.map_err(FetchFault::Other)?;
+        tokio::select! {
+            fetched = self.fetch(places, rows, has_given) => fetched,
+            error = self.keep_asking(job) => Err(FetchFault::Other(error)),
+        }
+    }
+
+    /// Asks until the job is done; gives the places of its results, in order.
+    async fn wait(&self, job: &str) -> Result<Vec<PartitionLocation>> {
+        let mut scheduler = self.scheduler.clone();
+        let mut pause = ASK_EVERY.0;
+        loop {
+            let asked = scheduler.get_job_status(GetJobStatusParams { job_id: job.to_owned() }).await;
+            let status = asked.map_err(|status| self.refused(&status))?.into_inner().status;
+            match status.and_then(|status| status.status) {
+                Some(job_status::Status::Successful(done)) => return Ok(done.partition_location),
+                Some(job_status::Status::Failed(failed)) => return exec_err!("{}", told(&failed.error)),
+                Some(job_status::Status::Queued(_) | job_status::Status::Running(_)) | None => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(ASK_EVERY.1);
+        }
+    }
+
+    /// Asks about the job, which ends where nobody does, until that fails.
+    async fn keep_asking(&self, job: &str) -> DataFusionError {
+        let mut scheduler = self.scheduler.clone();
+        loop {
+            tokio::time::sleep(2 * LOOK_EVERY).await;
+            if let Err(status) = scheduler.get_job_status(GetJobStatusParams { job_id: job.to_owned() }).await {
+                return self.refused(&status);
+            }
+        }
+    }
+
+    async fn fetch(
+        &self,
+        places: Vec<PartitionLocation>,
+        rows: &Sender<Result<RecordBatch>>,
+        has_given: &mut bool,
+    ) -> Result<(), FetchFault> {
+        for place in places {
+            let mut part = self.part(place).await?;
+            while let Some(batch) = part.next().await {
+                let batch = batch.map_err(FetchFault::Lost)?;
+                *has_given |= batch.num_rows() > 0;
+                if rows.send(Ok(batch)).await.is_err() {
+                    return Err(FetchFault::Other(exec_datafusion_err!("nobody wants more rows")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of one part of the result.
+    async fn part(&self, place: PartitionLocation) -> Result<SendableRecordBatchStream, FetchFault> {
+        let layout = place.layout();
+        let (Some(executor), Some(partition)) = (place.executor_meta, place.partition_id) else {
+            return Err(FetchFault::Other(exec_datafusion_err!("a part of the result has no place")));
+        };
+        let name = format!("{}:{}", executor.host, executor.port);
+        let lost = |error: BallistaError| {
+            let error = told(&error.to_string());
+            FetchFault::Lost(exec_datafusion_err!("the executor at {name} does not give its part of the result: {error}"))
+        };
+        let (host, port) = (executor.host.as_str(), executor.port as u16);
+        let trust = self.trust.clone();
+        let endpoint = Arc::new(BallistaConfigGrpcEndpoint::new(Arc::new(move |to| trust.endpoint(&to))));
+        let (tries, wait_ms, window) = (1, 100, 0);
+        let client = BallistaClient::try_new(
+            host,
+            port,
+            MESSAGE_BYTES_MAX,
+            self.trust.has_key(),
+            Some(endpoint),
+            tries,
+            wait_ms,
+            window,
+            window,
+        );
+        let mut client = client.await.map_err(lost)?;
+        let stream = client.fetch_partition(&executor.id, &partition.into(), place.file_id, layout, true).await;
+        stream.map_err(lost)
+    }
+
+    /// Takes the notes of the job's scans.
+    async fn take_notes(&mut self, job: &str) -> Result<()> {
+        let asked = self.scheduler.get_job_metrics(GetJobMetricsParams { job_id: job.to_owned() }).await;
+        let stages = asked.map_err(|status| self.refused(&status))?.into_inner().stages;
+        for operator in stages.iter().flat_map(|stage| &stage.operators) {
+            let counts = || {
+                operator.metrics.iter().filter_map(|metric| match &metric.metric {
+                    Some(Metric::Count(count)) => Some(count.name.as_str()),
+                    _ => None,
+                })
+            };
+            if is_scan(operator) && !counts().any(|name| name == RecordSource::ENDED_METRIC) {
+                return exec_err!("the cluster did not tell which records were left out, so its answer may lack some");
+            }
+            self.scans.tallies.add_records(counts().filter_map(NoteRecord::of_metric));
+        }
+        Ok(())
+    }
+}
+
+/// True if an operator scans records, which it may leave out.
+fn is_scan(operator: &OperatorWithMetrics) -> bool {
+    let is_of = |kind: &str| operator.operator_desc.contains(&format!("file_type={kind}"));
+    operator.operator_type == "DataSourceExec" && ["log", "json", "csv"].into_iter().any(is_of)
+}

@@ -1,0 +1,331 @@
+//! Our scans and functions as bytes: plans go from the client to the scheduler, and their parts
+//! from there to the executors.
+//!
+//! The engine's codec has no scans of ours, drops the tags of objects and what opens a file. All
+//! that is in the head of a [`ScanMessage`], with the version of the program: another one is
+//! refused before it reads anything.
+
+use crate::files::ClusterFiles;
+use crate::limits::VERSION;
+use crate::tasks::marked;
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::from_proto::{parse_protobuf_file_scan_config, parse_table_schema_from_proto};
+use datafusion_proto::physical_plan::to_proto::serialize_file_scan_config;
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension};
+use datafusion_proto::protobuf::{FileScanExecConf, PhysicalExprNode};
+use prost::Message;
+use rorqual_accesslog::format::LogFormat;
+use rorqual_columnar::csv::Dialect;
+use rorqual_columnar::{RecordFormat, ValueRules, json};
+use rorqual_query::{BadRecordFlag, OpenMode, RecordSource, ScanContext, ScanSpec, checked_of_parts, checked_parts};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Start of a scan's bytes, by which they are known from a node of the engine.
+const MAGIC: &[u8] = b"rorqual scan\0";
+
+/// Start of the bytes of a checked operator.
+const CHECKED: &[u8] = b"rorqual checked\0";
+
+/// A scan: its head as JSON, the files with their ranges and columns, and the engine's filter.
+#[derive(Clone, PartialEq, Message)]
+struct ScanMessage {
+    #[prost(string, tag = "1")]
+    head: String,
+    #[prost(message, optional, tag = "2")]
+    scan: Option<FileScanExecConf>,
+    #[prost(message, optional, tag = "3")]
+    filter: Option<PhysicalExprNode>,
+}
+
+/// Head of a scan.
+#[derive(Debug, Serialize, Deserialize)]
+struct ScanHeader {
+    version: String,
+    format: FormatMessage,
+    span_us: Option<(i64, i64)>,
+    batch_rows: usize,
+    /// The flag of bad records: `true` leaves them out.
+    skips_bad: Option<bool>,
+    places: Vec<PlaceMessage>,
+    /// The place of each file of each group, in order.
+    groups: Vec<Vec<usize>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum PlaceMessage {
+    Local { path: String, is_plain: bool },
+    Object { name: String, e_tag: Option<String> },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RulesMessage {
+    exact_numbers: bool,
+    nulls: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum LayoutMessage {
+    Lines,
+    Documents,
+    Array,
+    Rows(Vec<String>),
+    Members(Vec<String>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum FormatMessage {
+    Log(String),
+    Json(LayoutMessage, RulesMessage),
+    Csv { delimiter: u8, quote: Option<u8>, says_delimiter: bool, header: bool, names: Vec<String>, rules: RulesMessage },
+}
+
+fn rules_out(rules: &ValueRules) -> RulesMessage {
+    RulesMessage { exact_numbers: rules.exact_numbers, nulls: rules.nulls.clone() }
+}
+
+fn rules_in(rules: RulesMessage) -> ValueRules {
+    ValueRules { exact_numbers: rules.exact_numbers, nulls: rules.nulls }
+}
+
+fn format_out(format: &RecordFormat) -> Result<FormatMessage> {
+    Ok(match format {
+        RecordFormat::Log(log) => {
+            let source = log_source(log)?;
+            FormatMessage::Log(source)
+        }
+        RecordFormat::Json(layout, rules) => {
+            let layout = match layout {
+                json::Layout::Lines => LayoutMessage::Lines,
+                json::Layout::Documents => LayoutMessage::Documents,
+                json::Layout::Array => LayoutMessage::Array,
+                json::Layout::Rows(keys) => LayoutMessage::Rows(keys.clone()),
+                json::Layout::Members(keys) => LayoutMessage::Members(keys.clone()),
+            };
+            FormatMessage::Json(layout, rules_out(rules))
+        }
+        RecordFormat::Csv(csv) => FormatMessage::Csv {
+            delimiter: csv.delimiter,
+            quote: csv.quote,
+            says_delimiter: csv.says_delimiter,
+            header: csv.header,
+            names: csv.names.clone(),
+            rules: rules_out(&csv.rules),
+        },
+    })
+}
+
+/// A text that gives the same format again: its name with its prefixes, or its string.
+fn log_source(log: &LogFormat) -> Result<String> {
+    let same = |text: &&str| LogFormat::parse(text).is_ok_and(|parsed| format!("{parsed:?}") == format!("{log:?}"));
+    let found = [log.source(), log.name()].into_iter().find(same);
+    found.map(str::to_owned).ok_or_else(|| {
+        let name = log.name();
+        exec_datafusion_err!("the log format '{name}' can't be sent to other machines; give it by --format")
+    })
+}
+
+fn format_in(format: FormatMessage) -> Result<RecordFormat> {
+    Ok(match format {
+        FormatMessage::Log(source) => {
+            let log = LogFormat::parse(&source).map_err(|error| exec_datafusion_err!("{error}"))?;
+            RecordFormat::Log(log)
+        }
+        FormatMessage::Json(layout, rules) => {
+            let layout = match layout {
+                LayoutMessage::Lines => json::Layout::Lines,
+                LayoutMessage::Documents => json::Layout::Documents,
+                LayoutMessage::Array => json::Layout::Array,
+                LayoutMessage::Rows(keys) => json::Layout::Rows(keys),
+                LayoutMessage::Members(keys) => json::Layout::Members(keys),
+            };
+            RecordFormat::Json(layout, rules_in(rules))
+        }
+        FormatMessage::Csv { delimiter, quote, says_delimiter, header, names, rules } => {
+            RecordFormat::Csv(Dialect { delimiter, quote, says_delimiter, header, names, rules: rules_in(rules) })
+        }
+    })
+}
+
+/// Scans and functions of ours as bytes; everything else by the engine's codec.
+#[derive(Debug)]
+pub(crate) struct ScanCodec {
+    context: Arc<ScanContext>,
+    files: ClusterFiles,
+    engine: BallistaPhysicalExtensionCodec,
+}
+
+impl ScanCodec {
+    /// The codec of a process that reads `files` only.
+    pub(crate) fn new(context: &Arc<ScanContext>, files: ClusterFiles) -> Self {
+        Self { context: Arc::clone(context), files, engine: BallistaPhysicalExtensionCodec::default() }
+    }
+
+    fn scan_out(
+        &self,
+        config: &FileScanConfig,
+        source: &RecordSource,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<ScanMessage> {
+        let spec = source.spec();
+        let (places, groups) = places_out(config)?;
+        let header = ScanHeader {
+            version: VERSION.to_owned(),
+            format: format_out(&spec.format)?,
+            span_us: spec.span_us.map(|span| (*span.start(), *span.end())),
+            batch_rows: spec.batch_rows,
+            skips_bad: spec.bad.map(|bad| bad == BadRecordFlag::Skip),
+            places,
+            groups,
+        };
+        let head = serde_json::to_string(&header).map_err(|error| exec_datafusion_err!("{error}"))?;
+        let filter = source.engine_filter().map(|filter| converter.physical_expr_to_proto(filter, self)).transpose()?;
+        Ok(ScanMessage { head, scan: Some(serialize_file_scan_config(config, self, converter)?), filter })
+    }
+
+    fn scan_in(
+        &self,
+        message: &ScanMessage,
+        ctx: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let header: ScanHeader =
+            serde_json::from_str(&message.head).map_err(|error| exec_datafusion_err!("a scan of another version: {error}"))?;
+        if header.version != VERSION {
+            let sent = header.version;
+            return exec_err!("the plan is of rorqual {sent}, and this process of {VERSION}: all have to be of one version");
+        }
+        let Some(scan) = &message.scan else { return exec_err!("a scan without files") };
+        let within = PhysicalPlanDecodeContext::new(ctx, self);
+        let table = parse_table_schema_from_proto(scan)?;
+        let filter = message.filter.as_ref().map(|filter| converter.proto_to_physical_expr(filter, table.file_schema(), &within));
+        let spec = ScanSpec {
+            format: format_in(header.format)?,
+            span_us: header.span_us.map(|(start, end)| start..=end),
+            batch_rows: header.batch_rows,
+            bad: header.skips_bad.map(|skips| if skips { BadRecordFlag::Skip } else { BadRecordFlag::Error }),
+        };
+        let source = RecordSource::of_task(spec, table.file_schema(), filter.transpose()?, &self.context);
+        let config = parse_protobuf_file_scan_config(scan, &within, converter, Arc::new(source))?;
+        let groups = self.groups_in(&config, &header.places, &header.groups)?;
+        Ok(DataSourceExec::from_data_source(FileScanConfigBuilder::from(config).with_file_groups(groups).build()))
+    }
+
+    fn groups_in(&self, config: &FileScanConfig, places: &[PlaceMessage], groups: &[Vec<usize>]) -> Result<Vec<FileGroup>> {
+        let opened = |(number, file): (&usize, &PartitionedFile)| match places.get(*number) {
+            Some(place) => self.file_in(file, place),
+            None => exec_err!("a scan without the place of a file"),
+        };
+        let group = |(numbers, group): (&Vec<usize>, &FileGroup)| {
+            let files: Result<Vec<PartitionedFile>> = numbers.iter().zip(group.files()).map(opened).collect();
+            files.map(FileGroup::new)
+        };
+        groups.iter().zip(&config.file_groups).map(group).collect()
+    }
+
+    fn file_in(&self, file: &PartitionedFile, place: &PlaceMessage) -> Result<PartitionedFile> {
+        let mut file = file.clone();
+        let mode = match place {
+            PlaceMessage::Local { path, is_plain } => {
+                let path = self.files.checked(path.as_ref())?;
+                OpenMode::Local { path, is_plain: *is_plain }
+            }
+            PlaceMessage::Object { name, e_tag } => {
+                file.object_meta.e_tag.clone_from(e_tag);
+                OpenMode::Object { name: name.clone() }
+            }
+        };
+        Ok(file.with_extension(mode))
+    }
+}
+
+/// The places of a scan's files, each once, and the number of the place of each file.
+fn places_out(config: &FileScanConfig) -> Result<(Vec<PlaceMessage>, Vec<Vec<usize>>)> {
+    let mut places: Vec<PlaceMessage> = Vec::new();
+    let mut number = |file: &PartitionedFile| {
+        let place = place_out(file)?;
+        // Stretches of a file follow one another.
+        if places.last() != Some(&place) {
+            places.push(place);
+        }
+        Ok(places.len() - 1)
+    };
+    let groups = config.file_groups.iter().map(|group| group.files().iter().map(&mut number).collect());
+    let groups = groups.collect::<Result<Vec<Vec<usize>>>>()?;
+    Ok((places, groups))
+}
+
+fn place_out(file: &PartitionedFile) -> Result<PlaceMessage> {
+    match file.extension::<OpenMode>() {
+        Some(OpenMode::Local { path, is_plain }) => {
+            let shown = path.display();
+            let path = std::path::absolute(path).map_err(|cause| exec_datafusion_err!("{shown}: {cause}"))?;
+            let Some(text) = path.to_str() else {
+                return exec_err!("{shown}: a path that is no UTF-8 can't be sent to other machines");
+            };
+            Ok(PlaceMessage::Local { path: text.to_owned(), is_plain: *is_plain })
+        }
+        Some(OpenMode::Object { name }) => Ok(PlaceMessage::Object { name: name.clone(), e_tag: file.object_meta.e_tag.clone() }),
+        Some(OpenMode::Once(_)) => {
+            exec_err!("standard input and pipes can be read by this process only: put it into a file that all machines have")
+        }
+        None => exec_err!("{}: a scan without a place", file.object_meta.location),
+    }
+}
+
+impl PhysicalExtensionCodec for ScanCodec {
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
+        let Some((config, source)) = scan.and_then(|config| Some((config, config.file_source().downcast_ref::<RecordSource>()?)))
+        else {
+            if node.name() == "StreamingTableExec" {
+                return exec_err!(
+                    "Arrow files, and Parquet with large pages, are read by one process only: `rorqual convert` makes Parquet of them"
+                );
+            }
+            return self.engine.try_encode(node, buf, converter);
+        };
+        buf.extend_from_slice(MAGIC);
+        let message = self.scan_out(config, source, converter)?;
+        message.encode(buf).map_err(|error| exec_datafusion_err!("{error}"))
+    }
+
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        ctx: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(scan) = buf.strip_prefix(MAGIC) else { return self.engine.try_decode(buf, inputs, ctx, converter) };
+        let message = ScanMessage::decode(scan).map_err(|error| exec_datafusion_err!("a scan that can't be read: {error}"))?;
+        self.scan_in(&message, ctx, converter).map_err(|error| marked(&error.message()))
+    }
+
+    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
+        if let Some((signs, kind)) = checked_parts(node) {
+            buf.extend_from_slice(CHECKED);
+            buf.extend_from_slice(format!("{signs} {kind}").as_bytes());
+        }
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
+        let parts = buf.strip_prefix(CHECKED).and_then(|text| std::str::from_utf8(text).ok()?.split_once(' '));
+        let known = parts.and_then(|(signs, kind)| checked_of_parts(signs, &kind.parse::<DataType>().ok()?));
+        known.map(Arc::new).ok_or_else(|| exec_datafusion_err!("there is no function {name} here"))
+    }
+}

@@ -1,0 +1,304 @@
+//! An executor: asks the scheduler for tasks, works on them in its memory, and serves their results
+//! to other executors and to clients, on one port.
+
+use crate::codec::ScanCodec;
+use crate::files::{ClusterFiles, ClusterStores};
+use crate::limits::{LOOK_EVERY, MESSAGE_BYTES_MAX, PIECES_AHEAD, SHUFFLE_LOOK_EVERY};
+use crate::tasks::{RunningTasks, TaskEngine};
+use crate::trust::Trust;
+use arrow_flight::flight_service_server::FlightServiceServer;
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::registry::BallistaFunctionRegistry;
+use ballista_core::serde::BallistaCodec;
+use ballista_core::serde::BallistaLogicalExtensionCodec;
+use ballista_core::serde::protobuf::executor_grpc_server::{ExecutorGrpc, ExecutorGrpcServer};
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use ballista_core::serde::protobuf::{
+    CancelTasksParams, CancelTasksResult, ExecutorOperatingSystemSpecification, ExecutorRegistration, ExecutorResource,
+    ExecutorSpecification, ExecutorStoppedParams, LaunchMultiTaskParams, LaunchMultiTaskResult, LaunchTaskParams,
+    LaunchTaskResult, RemoveJobDataParams, RemoveJobDataResult, StopExecutorParams, StopExecutorResult, executor_resource,
+};
+use ballista_core::{BALLISTA_PROTOCOL_VERSION, ids::new_instance_id};
+use ballista_executor::execution_engine::DefaultExecutionEngine;
+use ballista_executor::execution_loop::poll_loop;
+use ballista_executor::executor::Executor;
+use ballista_executor::flight_service::BallistaFlightService;
+use ballista_executor::health::ExecutorHealth;
+use ballista_executor::metrics::LoggingMetricsCollector;
+use ballista_executor::runtime_cache::DefaultSessionRuntimeCache;
+use datafusion::common::Result;
+use datafusion::config::SpillCompression;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use rorqual_pipe::format_size;
+use rorqual_query::{QueryShares, QueryWatchdog, ScanContext, TempFolder};
+use rorqual_shell::message;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Response, Status};
+
+/// Consumers that an error about memory names.
+const CONSUMERS_NAMED: usize = 3;
+
+/// Sessions of clients of which stores and footers are kept.
+const SESSIONS_KEPT: usize = 16;
+
+/// Settings of an executor.
+pub(crate) struct ExecutorSettings {
+    /// Host and port of the scheduler.
+    pub(crate) scheduler: (String, u16),
+    /// Name under which other machines reach this one.
+    pub(crate) host: String,
+    pub(crate) trust: Trust,
+    pub(crate) shares: QueryShares,
+    pub(crate) files: ClusterFiles,
+    pub(crate) temp: Arc<TempFolder>,
+    pub(crate) temp_bytes_max: u64,
+}
+
+/// Works until `ended`, or until the scheduler refuses it.
+///
+/// # Errors
+/// A sentence for people.
+pub(crate) async fn work(
+    listener: TcpListener,
+    address: SocketAddr,
+    settings: &ExecutorSettings,
+    ended: impl Future<Output = ()>,
+) -> Result<(), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("the executor: {error}");
+    let shuffle = settings.temp.path().join("shuffle");
+    std::fs::create_dir(&shuffle).map_err(|cause| failed(&rorqual_pipe::reason(&cause)))?;
+    let running = Arc::new(RunningTasks::default());
+    let executor = Arc::new(executor(address, settings, &shuffle, &running)?);
+    let mut scheduler = connect(settings).await?;
+    let mut server = settings.trust.server().map_err(|error| failed(&error))?;
+    let flight = FlightServiceServer::new(BallistaFlightService::new(shuffle.display().to_string()))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let control = ExecutorGrpcServer::new(TaskControl { executor: Arc::clone(&executor), shuffle: shuffle.clone() });
+    let served = server.add_service(flight).add_service(control).serve_with_incoming(TcpIncoming::from(listener));
+    let context = ScanContext::of_tasks(settings.shares, PIECES_AHEAD * settings.shares.threads);
+    let scans = Arc::new(ScanCodec::new(&context, settings.files.clone()));
+    let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> =
+        BallistaCodec::new(Arc::new(BallistaLogicalExtensionCodec::default()), scans);
+    let polled = poll_loop(scheduler.clone(), Arc::clone(&executor), codec, None, None, ExecutorHealth::new());
+    let bounded = keep_bounds(settings, &shuffle, &running);
+    tokio::pin!(ended);
+    let outcome = tokio::select! {
+        served = served => served.map_err(|error| failed(&error)),
+        polled = polled => polled.map_err(|error| failed(&error)),
+        () = bounded => Ok(()),
+        () = &mut ended => Ok(()),
+    };
+    // A scheduler that hears nothing more waits for this executor for seconds.
+    let said = ExecutorStoppedParams { executor_id: executor.metadata.id.clone(), reason: "ended".to_owned() };
+    let _gone_anyway = tokio::time::timeout(LOOK_EVERY, scheduler.executor_stopped(said)).await;
+    outcome
+}
+
+/// A connection to the scheduler. One that is not there yet is waited for, as machines start in any
+/// order.
+async fn connect(settings: &ExecutorSettings) -> Result<SchedulerGrpcClient<Channel>, String> {
+    let (host, port) = &settings.scheduler;
+    let url = settings.trust.url(host, *port);
+    let endpoint = Endpoint::from_shared(url).map_err(|error| format!("--scheduler {host}:{port}: {error}"))?;
+    let endpoint = settings.trust.endpoint(&endpoint).map_err(|error| error.to_string())?;
+    let mut told = false;
+    loop {
+        match endpoint.connect().await {
+            Ok(channel) => {
+                let client = SchedulerGrpcClient::new(channel);
+                return Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX));
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    let why = crate::client::transport(&error);
+                    message::note(&format!("no connection to the scheduler at {host}:{port} yet: {why}"));
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+}
+
+fn executor(
+    address: SocketAddr,
+    settings: &ExecutorSettings,
+    shuffle: &Path,
+    running: &Arc<RunningTasks>,
+) -> Result<Executor, String> {
+    let (shares, files) = (settings.shares, settings.files.clone());
+    let (spill, temp_bytes_max) = (settings.temp.path().to_owned(), settings.temp_bytes_max);
+    let base = Arc::new(move |_: &SessionConfig| base_runtime(&shares, files.clone(), &spill, temp_bytes_max));
+    let policy = Arc::new(move |base: Arc<RuntimeEnv>, _: &SessionConfig, threads: u32| task_runtime(&base, &shares, threads));
+    let sessions = DefaultSessionRuntimeCache::new(base, policy, SESSIONS_KEPT);
+    let trust = settings.trust.clone();
+    let config = Arc::new(move || {
+        let trust = trust.clone();
+        let config = SessionConfig::new_with_ballista().with_spill_compression(SpillCompression::Lz4Frame);
+        config
+            .with_ballista_use_tls(trust.has_key())
+            .with_ballista_override_create_grpc_client_endpoint(Arc::new(move |to| trust.endpoint(&to)))
+    });
+    let mut functions = BallistaFunctionRegistry::default();
+    let (trunc, sum) = rorqual_query::functions();
+    functions.scalar_functions.insert(trunc.name().to_owned(), Arc::new(trunc));
+    functions.aggregate_functions.insert(sum.name().to_owned(), Arc::new(sum));
+    let Some(work_dir) = shuffle.to_str() else { return Err(format!("{}: is no UTF-8", shuffle.display())) };
+    let unused = Arc::new(|_: &SessionConfig| Ok(Arc::new(RuntimeEnv::default())));
+    let engine = Arc::new(TaskEngine::new(DefaultExecutionEngine::new(), shares, running));
+    let executor = Executor::new(
+        registration(address, settings),
+        work_dir,
+        unused,
+        config,
+        Arc::new(functions),
+        Arc::new(LoggingMetricsCollector::default()),
+        shares.threads,
+        engine,
+    );
+    Ok(executor.with_session_runtime_cache(Some(Arc::new(sessions))))
+}
+
+fn registration(address: SocketAddr, settings: &ExecutorSettings) -> ExecutorRegistration {
+    let threads = executor_resource::Resource::Vcores(settings.shares.threads as u32);
+    ExecutorRegistration {
+        id: new_instance_id(),
+        host: Some(settings.host.clone()),
+        port: address.port().into(),
+        grpc_port: address.port().into(),
+        specification: Some(ExecutorSpecification { resources: vec![ExecutorResource { resource: Some(threads) }] }),
+        os_info: Some(ExecutorOperatingSystemSpecification::default()),
+        ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
+    }
+}
+
+/// The part that the tasks of a client share: stores, footers, the folder of rows that have no
+/// room.
+fn base_runtime(shares: &QueryShares, files: ClusterFiles, spill: &Path, temp_bytes_max: u64) -> Result<Arc<RuntimeEnv>> {
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![spill.to_owned()]))
+        .with_max_temp_directory_size(temp_bytes_max);
+    let caches = usize::try_from(shares.memory_bytes / 64).unwrap_or(usize::MAX) / SESSIONS_KEPT;
+    RuntimeEnvBuilder::new()
+        .with_object_store_registry(Arc::new(ClusterStores::new(files)))
+        .with_disk_manager_builder(disk)
+        .with_metadata_cache_limit(caches)
+        .with_object_list_cache_limit(caches)
+        .with_file_statistics_cache_limit(caches)
+        .build_arc()
+}
+
+/// The same for a task of so many threads, with its share of the memory.
+fn task_runtime(base: &Arc<RuntimeEnv>, shares: &QueryShares, threads: u32) -> Result<Arc<RuntimeEnv>> {
+    let bytes = shares.operators_bytes / shares.threads as u64 * u64::from(threads.max(1));
+    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX)), named);
+    RuntimeEnvBuilder::from_runtime_env(base).with_memory_pool(Arc::new(pool)).build_arc()
+}
+
+/// Ends tasks when the memory or the folder comes near its limit.
+async fn keep_bounds(settings: &ExecutorSettings, shuffle: &Path, running: &RunningTasks) {
+    let QueryShares { memory_bytes, threads, .. } = settings.shares;
+    let watchdog = QueryWatchdog::start(memory_bytes, threads, &settings.temp);
+    let (host, memory) = (&settings.host, format_size(memory_bytes));
+    let too_much = format!("the executor at {host} came near its --memory {memory}, and this task held most of it");
+    let watched = async {
+        loop {
+            watchdog.exceeded().await;
+            running.end_largest(&too_much).await;
+        }
+    };
+    let full = format!(
+        "the executor at {host} has no room for results between its stages: they take more than its --temp-max {}",
+        format_size(settings.temp_bytes_max)
+    );
+    let sized = async {
+        loop {
+            tokio::time::sleep(SHUFFLE_LOOK_EVERY).await;
+            let folder = shuffle.to_owned();
+            let bytes = tokio::task::spawn_blocking(move || folder_bytes(&folder)).await.unwrap_or(0);
+            if bytes > settings.temp_bytes_max {
+                running.end_all(&full);
+            }
+        }
+    };
+    tokio::join!(watched, sized);
+}
+
+/// Bytes of all files below a folder.
+fn folder_bytes(folder: &Path) -> u64 {
+    let mut bytes = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => bytes += metadata.len(),
+                // It is gone meanwhile.
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
+}
+
+/// The scheduler's calls to an executor: tasks that nobody needs, files of jobs that ended.
+struct TaskControl {
+    executor: Arc<Executor>,
+    shuffle: PathBuf,
+}
+
+impl TaskControl {
+    /// The folder of a job, if its name is one of a folder.
+    fn job(&self, id: &str) -> Option<PathBuf> {
+        let is_name = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+        is_name.then(|| self.shuffle.join(id))
+    }
+}
+
+#[async_trait::async_trait]
+impl ExecutorGrpc for TaskControl {
+    async fn launch_task(&self, _: Request<LaunchTaskParams>) -> Result<Response<LaunchTaskResult>, Status> {
+        Err(Status::unimplemented("executors of rorqual ask for their tasks"))
+    }
+
+    async fn launch_multi_task(&self, _: Request<LaunchMultiTaskParams>) -> Result<Response<LaunchMultiTaskResult>, Status> {
+        Err(Status::unimplemented("executors of rorqual ask for their tasks"))
+    }
+
+    async fn stop_executor(&self, _: Request<StopExecutorParams>) -> Result<Response<StopExecutorResult>, Status> {
+        Err(Status::permission_denied("an executor is ended on its own machine"))
+    }
+
+    async fn cancel_tasks(&self, request: Request<CancelTasksParams>) -> Result<Response<CancelTasksResult>, Status> {
+        let mut cancelled = true;
+        for task in request.into_inner().task_infos {
+            let ended = self.executor.cancel_task(task.job_id.into(), task.stage_id as usize, task.task_id as usize).await;
+            cancelled &= ended.unwrap_or(false);
+        }
+        Ok(Response::new(CancelTasksResult { cancelled }))
+    }
+
+    async fn remove_job_data(&self, request: Request<RemoveJobDataParams>) -> Result<Response<RemoveJobDataResult>, Status> {
+        let request = request.into_inner();
+        let Some(folder) = self.job(&request.job_id) else { return Err(Status::invalid_argument("no job has such a name")) };
+        let stages = request.remove_stage_ids.iter().map(|stage| folder.join(stage.to_string()));
+        let folders = if request.remove_stage_ids.is_empty() { vec![folder.clone()] } else { stages.collect() };
+        for folder in folders {
+            // It may be gone, or never have been.
+            let _ = tokio::fs::remove_dir_all(folder).await;
+        }
+        Ok(Response::new(RemoveJobDataResult {}))
+    }
+}

@@ -1,0 +1,247 @@
+//! Tasks of an executor: each in its own share of the memory, with its notes, and its errors in
+//! words.
+
+use crate::limits::TASK_END_WITHIN;
+use async_trait::async_trait;
+use ballista_core::JobId;
+use ballista_core::error::BallistaError;
+use ballista_core::serde::protobuf::{RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport};
+use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
+use datafusion::common::{DataFusionError, Result, resources_datafusion_err};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::prelude::SessionConfig;
+use rorqual_query::{OpenMode, QueryShares, RecordSource};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::Notify;
+
+/// Marks of a message for people in an error of the engine, which writes errors for programmers.
+const MARKS: (&str, &str) = ("rorqual-says<", ">");
+
+/// An error whose message [`said`] finds again in whatever the engine makes of it.
+pub(crate) fn marked(text: &str) -> DataFusionError {
+    let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    DataFusionError::Execution(format!("{}{encoded}{}", MARKS.0, MARKS.1))
+}
+
+/// The message for people in an error of the engine, if it has one.
+pub(crate) fn said(error: &str) -> Option<String> {
+    let start = error.find(MARKS.0)? + MARKS.0.len();
+    let encoded = &error[start..start + error[start..].find(MARKS.1)?];
+    let decoded = url::form_urlencoded::parse(format!("text={encoded}").as_bytes()).next()?.1.into_owned();
+    Some(decoded)
+}
+
+/// Tasks that run in this process.
+#[derive(Debug, Default)]
+pub(crate) struct RunningTasks(Mutex<Vec<Weak<RunningTask>>>);
+
+/// A task that can be asked to end.
+#[derive(Debug)]
+struct RunningTask {
+    pool: Arc<dyn MemoryPool>,
+    /// Reason for which it ends, once it is asked.
+    reason: Mutex<Option<String>>,
+    asked: Notify,
+}
+
+impl RunningTask {
+    fn ask(&self, reason: &str) {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.to_owned());
+        self.asked.notify_one();
+    }
+
+    /// Ends when the task is asked to end.
+    async fn asked(&self) -> String {
+        self.asked.notified().await;
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    fn is_asked(&self) -> bool {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+impl RunningTasks {
+    fn add(&self, context: &TaskContext) -> Arc<RunningTask> {
+        let pool = Arc::clone(context.memory_pool());
+        let task = Arc::new(RunningTask { pool, reason: Mutex::default(), asked: Notify::new() });
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| task.strong_count() > 0);
+        tasks.push(Arc::downgrade(&task));
+        task
+    }
+
+    fn running(&self) -> Vec<Arc<RunningTask>> {
+        let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.iter().filter_map(Weak::upgrade).filter(|task| !task.is_asked()).collect()
+    }
+
+    /// Asks the task that holds most memory to end, and gives it a moment.
+    pub(crate) async fn end_largest(&self, reason: &str) {
+        if let Some(largest) = self.running().into_iter().max_by_key(|task| task.pool.reserved()) {
+            largest.ask(reason);
+        }
+        tokio::time::sleep(TASK_END_WITHIN).await;
+    }
+
+    /// Asks all tasks to end.
+    pub(crate) fn end_all(&self, reason: &str) {
+        self.running().iter().for_each(|task| task.ask(reason));
+    }
+}
+
+/// Makes tasks of parts of plans.
+pub(crate) struct TaskEngine {
+    engine: DefaultExecutionEngine,
+    shares: QueryShares,
+    running: Arc<RunningTasks>,
+}
+
+impl TaskEngine {
+    pub(crate) fn new(engine: DefaultExecutionEngine, shares: QueryShares, running: &Arc<RunningTasks>) -> Self {
+        Self { engine, shares, running: Arc::clone(running) }
+    }
+}
+
+impl ExecutionEngine for TaskEngine {
+    fn create_query_stage_exec(
+        &self,
+        job_id: JobId,
+        stage_id: usize,
+        task_id: usize,
+        partitions: Vec<usize>,
+        plan: Arc<dyn ExecutionPlan>,
+        work_dir: &str,
+        config: &SessionConfig,
+    ) -> Result<Arc<dyn QueryStageExecutor>> {
+        let scans = scans(&plan);
+        let stage = self.engine.create_query_stage_exec(job_id, stage_id, task_id, partitions, plan, work_dir, config)?;
+        Ok(Arc::new(StageTask { stage, scans, shares: self.shares, running: Arc::clone(&self.running) }))
+    }
+}
+
+/// The scans of records in a plan.
+fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
+    let mut found: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().flat_map(scans).collect();
+    if scan(plan).is_some() {
+        found.push(Arc::clone(plan));
+    }
+    found
+}
+
+fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &RecordSource)> {
+    let config = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;
+    Some((config, config.file_source().downcast_ref::<RecordSource>()?))
+}
+
+/// True if the scan has files that are read in order, by blocks of their own.
+fn has_streams(config: &FileScanConfig) -> bool {
+    let is_range =
+        |mode: Option<&OpenMode>, has_range: bool| has_range && matches!(mode, Some(OpenMode::Local { is_plain: true, .. }));
+    let mut files = config.file_groups.iter().flat_map(|group| group.files());
+    !files.all(|file| is_range(file.extension::<OpenMode>(), file.range.is_some()))
+}
+
+/// A part of a plan that runs here.
+struct StageTask {
+    stage: Arc<dyn QueryStageExecutor>,
+    scans: Vec<Arc<dyn ExecutionPlan>>,
+    shares: QueryShares,
+    running: Arc<RunningTasks>,
+}
+
+impl StageTask {
+    /// Takes the memory of the streams that its scans read from its share. Each partition reads one
+    /// of them at a time.
+    fn reserve(&self, context: &TaskContext) -> Result<Vec<MemoryReservation>> {
+        let streams = self.scans.iter().filter(|plan| scan(plan).is_some_and(|(config, _)| has_streams(config)));
+        let reserve = |_: &Arc<dyn ExecutionPlan>| {
+            let reservation = MemoryConsumer::new("blocks, decoder and rows of a stream").register(context.memory_pool());
+            let bytes = self.shares.as_operators(self.shares.stream_bytes(1));
+            reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+            Ok(reservation)
+        };
+        streams.map(reserve).collect()
+    }
+
+    /// The error as it goes to the client. Those by which the engine decides what to run again stay
+    /// as they are.
+    fn told(&self, error: DataFusionError) -> DataFusionError {
+        let root = root(&error);
+        let may_pass = match root {
+            DataFusionError::IoError(_) => true,
+            DataFusionError::ObjectStore(cause) => matches!(cause.as_ref(), object_store::Error::Generic { .. }),
+            DataFusionError::External(cause) => match cause.downcast_ref::<BallistaError>() {
+                Some(BallistaError::ArrowError(cause)) => return marked(&cause.to_string()),
+                other => other.is_some(),
+            },
+            _ => false,
+        };
+        if may_pass { error } else { marked(&rorqual_query::describe(root, &self.shares)) }
+    }
+}
+
+/// The error of the engine that others of it, and of the distributed engine, are around.
+fn root(error: &DataFusionError) -> &DataFusionError {
+    let found = error.find_root();
+    match found {
+        DataFusionError::External(cause) => match cause.downcast_ref::<BallistaError>() {
+            Some(BallistaError::DataFusionError(inner)) => root(inner),
+            _ => found,
+        },
+        _ => found,
+    }
+}
+
+impl fmt::Debug for StageTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stage.fmt(f)
+    }
+}
+
+impl fmt::Display for StageTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stage)
+    }
+}
+
+#[async_trait]
+impl QueryStageExecutor for StageTask {
+    async fn execute_query_stage(&self, task_id: usize, context: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
+        let run = async {
+            let task = self.running.add(&context);
+            let _streams = self.reserve(&context)?;
+            tokio::select! {
+                ended = self.stage.execute_query_stage(task_id, Arc::clone(&context)) => ended,
+                reason = task.asked() => Err(resources_datafusion_err!("{reason}")),
+            }
+        };
+        let ended = run.await;
+        for (_, source) in self.scans.iter().filter_map(scan) {
+            source.publish_notes();
+        }
+        ended.map_err(|error| self.told(error))
+    }
+
+    fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
+        self.stage.collect_plan_metrics()
+    }
+
+    fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport> {
+        self.stage.collect_runtime_stats_reports()
+    }
+
+    fn collect_window_state_reports(&self) -> Result<Vec<WindowStateReport>> {
+        self.stage.collect_window_state_reports()
+    }
+
+    fn collect_column_stats(&self) -> Vec<TaskColumnStats> {
+        self.stage.collect_column_stats()
+    }
+}

@@ -1,0 +1,155 @@
+//! A cluster answers as one process does, with the same messages.
+
+use crate::common::{MIB, SAMPLE, TestCluster, TestFolder, alone, same};
+use rorqual_testkit::generate::{EventLines, write_array, write_lines};
+use rorqual_testkit::http::{GeneratedContent, TestServer};
+use rorqual_testkit::paths::gzip;
+use std::io::Write;
+
+/// A log of some MiB, with lines that are none and a field that can't be read.
+fn log() -> Vec<u8> {
+    let mut log = Vec::new();
+    for _ in 0..6 {
+        log.extend_from_slice(SAMPLE);
+        log.extend_from_slice(b"this is no line of a log\n");
+    }
+    log
+}
+
+/// Questions about a log whose answers do not depend on the order of rows.
+const QUESTIONS: [&str; 12] = [
+    "SELECT count(*) AS n FROM '{}'",
+    "SELECT status, count(*) AS n, sum(bytes) AS b, min(time) AS t FROM '{}' GROUP BY status ORDER BY status",
+    "SELECT date_trunc('hour', time) AS h, status, count(*) AS n FROM '{}' GROUP BY 1, 2 ORDER BY 1, 2",
+    "SELECT client, count(*) AS n FROM '{}' GROUP BY client ORDER BY n DESC, client LIMIT 20",
+    "SELECT count(DISTINCT client) AS c, count(DISTINCT path) AS p FROM '{}' WHERE status <> 200",
+    "SELECT time, client, path FROM '{}' WHERE status = 404 ORDER BY time, client, path LIMIT 50",
+    "SELECT count(*) AS n FROM '{}' WHERE time >= '2015-05-18T00:00:00Z' AND time < '2015-05-19T00:00:00Z'",
+    "SELECT a.status, count(*) AS n FROM '{}' a JOIN (SELECT DISTINCT client FROM '{}' WHERE status = 404) b ON a.client = b.client \
+     GROUP BY 1 ORDER BY 1",
+    "SELECT status, bytes * 2 + 1 AS twice, count(*) AS n FROM '{}' GROUP BY 1, 2 ORDER BY n DESC, 1, 2 LIMIT 10",
+    "SELECT status, n, sum(n) OVER (ORDER BY status) AS run FROM (SELECT status, count(*) AS n FROM '{}' GROUP BY status) ORDER BY 1",
+    "SELECT client, path FROM '{}' WHERE bytes > (SELECT max(bytes) / 2 FROM '{}') ORDER BY 1, 2 LIMIT 5",
+    "SELECT path, count(*) AS n FROM '{}' WHERE path LIKE '%presentations%' GROUP BY path HAVING count(*) > 50 ORDER BY n, path",
+];
+
+/// The questions to a table; those with a note of lines that were left out are told it once.
+fn asked(cluster: &TestCluster, table: &str, flags: &[&str]) {
+    for question in QUESTIONS {
+        let sql = question.replace("{}", table);
+        let ran = same(cluster, &[flags, &[&sql]].concat());
+        assert!(ran.text().lines().count() > 1, "{sql}");
+    }
+}
+
+#[test]
+fn questions_to_a_log_in_every_form() {
+    let folder = TestFolder::new();
+    let log = log();
+    let plain = folder.file("access.log", &log);
+    let compressed = folder.file("access.log.gz", gzip(&log));
+    let parquet = folder.text("access.parquet");
+    let _ = alone(&["-o", &parquet, &format!("SELECT * FROM '{plain}'")]).run().exits(0);
+    let cluster = TestCluster::start(&folder, 2);
+    asked(&cluster, &plain, &[]);
+    asked(&cluster, &compressed, &[]);
+    asked(&cluster, &parquet, &[]);
+    // Files that are read as one table, some of them whole and some in stretches.
+    for name in ["part-1.log", "part-2.log", "part-3.log"] {
+        let _ = folder.file(name, SAMPLE);
+    }
+    let parts = folder.text("part-*.log");
+    asked(&cluster, &parts, &[]);
+    let told = same(&cluster, &[&QUESTIONS[0].replace("{}", &plain)]);
+    told.says(&["6 records were left out", "this line"].map(|_| "6 records were left out"));
+    cluster.waits_for_clean_folders();
+}
+
+#[test]
+fn records_of_json_and_csv() {
+    let folder = TestFolder::new();
+    let (mut lines, mut array) = (Vec::new(), Vec::new());
+    write_lines(&mut EventLines::new(7), 12 * MIB, &mut lines).unwrap();
+    write_array(&mut EventLines::new(7), 3 * MIB, "", &mut array).unwrap();
+    let ndjson = folder.file("events.ndjson", &lines);
+    let array = folder.file("events.json", &array);
+    let csv = folder.text("events.csv");
+    let columns = alone(&["--to", "ndjson", &format!("SELECT * FROM '{ndjson}' LIMIT 1")]).run().exits(0);
+    let first: serde_json::Value = serde_json::from_str(columns.text().lines().next().unwrap()).unwrap();
+    let texts: Vec<&String> =
+        first.as_object().unwrap().iter().filter(|(_, value)| value.is_string()).map(|(key, _)| key).collect();
+    let text = texts.first().expect("a column of texts");
+    let _ = alone(&["-o", &csv, &format!("SELECT \"{text}\" FROM '{ndjson}'")]).run().exits(0);
+    let cluster = TestCluster::start(&folder, 2);
+    for table in [&ndjson, &array, &csv] {
+        let count = format!("SELECT count(*) AS n, count(DISTINCT \"{text}\") AS d, min(\"{text}\") AS m FROM '{table}'");
+        let _ = same(&cluster, &[&count]);
+        let top = format!("SELECT \"{text}\" AS v, count(*) AS n FROM '{table}' GROUP BY 1 ORDER BY n DESC, v LIMIT 7");
+        let _ = same(&cluster, &[&top]);
+    }
+    // A damaged record ends the query, or is left out and told.
+    let mut damaged = lines.clone();
+    damaged.extend_from_slice(b"{\"torn\": \n");
+    let damaged = folder.file("damaged.ndjson", &damaged);
+    let count = format!("SELECT count(*) AS n FROM '{damaged}'");
+    let refused = cluster.query(&[&count]).run().exits(2);
+    refused.says(&["damaged.ndjson", "--bad skip"]);
+    assert_eq!(refused.text(), "");
+    same(&cluster, &["--bad", "skip", &count]).says(&["1 record was left out"]);
+}
+
+#[test]
+fn objects_by_the_keys_of_the_executors() {
+    let folder = TestFolder::new();
+    let end = SAMPLE[..900_000].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let lines = [&SAMPLE[..end], b"this is no line of a log\n"].concat();
+    let content = GeneratedContent::of(lines).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
+    let served = TestServer::honest(&content);
+    let cluster = TestCluster::with(&folder, 2, |run| served.as_s3(run));
+    for question in QUESTIONS {
+        let sql = question.replace("{}", "s3://logs/access.log");
+        let expected = served.as_s3(alone(&[&sql])).run().exits(0);
+        let ran = served.as_s3(cluster.query(&[&sql])).run().exits(0);
+        assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "{sql}");
+    }
+    // An executor without keys says so; none came with the plan.
+    let other = TestFolder::new();
+    let without = TestCluster::with(&other, 1, |run| {
+        run.with(|command| {
+            command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:9").env("AWS_ALLOW_HTTP", "true").env("AWS_REGION", "us-east-1");
+            command.env("AWS_ACCESS_KEY_ID", "none").env("AWS_SECRET_ACCESS_KEY", "none");
+        })
+    });
+    let refused = served.as_s3(without.query(&["SELECT count(*) FROM 's3://logs/access.log'"])).run().exits(2);
+    refused.says(&["access.log"]);
+}
+
+/// Errors of executors are told in the words of one process.
+#[test]
+fn errors_are_told() {
+    let folder = TestFolder::new();
+    let numbers = folder.file("numbers.csv", "n\n9223372036854775807\n1\n");
+    let cluster = TestCluster::start(&folder, 2);
+    for sql in [
+        format!("SELECT n + n AS twice FROM '{numbers}'"),
+        format!("SELECT sum(n) AS s FROM '{numbers}'"),
+        format!("SELECT CAST('x' || n AS INT) AS i FROM '{numbers}'"),
+        format!("SELECT no_such_column FROM '{numbers}'"),
+    ] {
+        let expected = alone(&[&sql]).run().exits(2);
+        let ran = cluster.query(&[&sql]).run().exits(2);
+        // One process knows the files of a query where an error of a library names none.
+        assert_eq!(ran.stderr.trim(), expected.stderr.trim().split(" (the query reads").next().unwrap(), "{sql}");
+        assert_eq!(ran.text(), "");
+    }
+    // The output is whole or not there.
+    let output = folder.text("out.parquet");
+    let _ = cluster.query(&["-o", &output, &format!("SELECT n + n AS twice FROM '{numbers}'")]).run().exits(2);
+    assert!(!folder.at("out.parquet").exists());
+    let _ = cluster.query(&["-o", &output, &format!("SELECT n FROM '{numbers}'")]).run().exits(0);
+    assert!(folder.at("out.parquet").exists());
+    // A pipe is of one process.
+    let piped = cluster.query(&["SELECT count(*) FROM '-'"]).feed(|stdin| stdin.write_all(SAMPLE)).run().exits(2);
+    piped.says(&["standard input and pipes can be read by this process only"]);
+    cluster.waits_for_clean_folders();
+}

@@ -1,0 +1,96 @@
+//! Shared by the tests: a cluster of processes, and the same query by one.
+
+pub(crate) use rorqual_testkit::folder::{TestFolder, names_in};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun, RunningProcess};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual-cluster");
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+pub(crate) const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
+
+/// A scheduler and executors. Each has its folder of temporary files below that of the test.
+pub(crate) struct TestCluster {
+    pub(crate) scheduler: RunningProcess,
+    pub(crate) executors: Vec<RunningProcess>,
+    pub(crate) address: String,
+    temp: String,
+}
+
+pub(crate) fn program(args: &[&str]) -> ProcessRun {
+    ProcessRun::new(PROGRAM).args(args).time_max(Duration::from_secs(300))
+}
+
+/// Starts a process that says its address.
+pub(crate) fn listening(run: ProcessRun) -> (RunningProcess, String) {
+    let mut process = run.start();
+    let said = process.stdout_when(|text| text.ends_with('\n'));
+    (process, said.trim().rsplit(' ').next().unwrap().to_owned())
+}
+
+impl TestCluster {
+    /// A cluster of so many executors of one thread, which read the files of the folder.
+    pub(crate) fn start(folder: &TestFolder, executors: usize) -> Self {
+        Self::with(folder, executors, |run| run)
+    }
+
+    /// The same, with a change to each executor.
+    pub(crate) fn with(folder: &TestFolder, executors: usize, change: impl Fn(ProcessRun) -> ProcessRun) -> Self {
+        let (scheduler, address) = listening(program(&["scheduler", "--listen", "127.0.0.1:0"]));
+        let temp = folder.text("temp");
+        std::fs::create_dir_all(&temp).unwrap();
+        let mut cluster = Self { scheduler, executors: Vec::new(), address, temp };
+        for _ in 0..executors {
+            cluster.add(folder, &change);
+        }
+        cluster
+    }
+
+    /// One more executor.
+    pub(crate) fn add(&mut self, folder: &TestFolder, change: impl Fn(ProcessRun) -> ProcessRun) {
+        let files = folder.path().to_str().unwrap();
+        let run = program(&["executor", "--scheduler", &self.address, "--listen", "127.0.0.1:0", "--threads", "1"]);
+        let run = change(run.args(["--files", files, "--temp-dir", &self.temp]));
+        self.executors.push(listening(run).0);
+    }
+
+    /// A query of the cluster.
+    pub(crate) fn query(&self, args: &[&str]) -> ProcessRun {
+        program(&["query", "--cluster", &self.address, "--to", "csv", "--temp-dir", &self.temp]).args(args)
+    }
+
+    /// The folders of temporary files of the executors.
+    pub(crate) fn temp(&self) -> &Path {
+        self.temp.as_ref()
+    }
+
+    /// Waits until no executor has a file of a job.
+    pub(crate) fn waits_for_clean_folders(&self) {
+        let begun = Instant::now();
+        loop {
+            let shuffles = names_in(self.temp()).into_iter().map(|name| self.temp().join(name).join("shuffle"));
+            let left: Vec<String> = shuffles.filter(|folder| folder.is_dir()).flat_map(|folder| names_in(&folder)).collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "files of jobs that ended: {left:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// The query by one process.
+pub(crate) fn alone(args: &[&str]) -> ProcessRun {
+    program(&["query", "--to", "csv"]).args(args)
+}
+
+/// Holds the answers of a cluster and of one process, with all messages, to be the same.
+pub(crate) fn same(cluster: &TestCluster, args: &[&str]) -> ProcessEnd {
+    let expected = alone(args).run().exits(0);
+    let ran = cluster.query(args).run().exits(0);
+    assert_eq!(ran.text(), expected.text(), "{args:?}");
+    assert_eq!(ran.stderr, expected.stderr, "{args:?}");
+    ran
+}

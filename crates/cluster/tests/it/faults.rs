@@ -1,0 +1,157 @@
+//! Processes that die, stand still or leave.
+
+use crate::common::{PROGRAM, SAMPLE, TestCluster, TestFolder, alone, listening, names_in, program};
+use std::time::{Duration, Instant};
+
+/// A log that keeps two executors busy for some seconds, and a question about all of it.
+fn work(folder: &TestFolder) -> (String, String) {
+    let log = folder.file("access.log", SAMPLE.repeat(60));
+    let sql = format!(
+        "SELECT client, path, count(*) AS n, count(DISTINCT agent) AS a FROM '{log}' GROUP BY 1, 2 ORDER BY n DESC, 1, 2 LIMIT 40"
+    );
+    let expected = alone(&[&sql]).run().exits(0).text().to_owned();
+    (sql, expected)
+}
+
+/// An executor that is killed, or stands still, at several moments of a query: the answer is the
+/// same, and comes in time.
+#[test]
+fn an_executor_that_is_lost_costs_no_answer() {
+    let folder = TestFolder::new();
+    let (sql, expected) = work(&folder);
+    for (after_ms, is_killed) in [(300, true), (1_500, true), (3_000, true), (800, false)] {
+        let cluster = TestCluster::start(&folder, 2);
+        let running = cluster.query(&[&sql]).start();
+        std::thread::sleep(Duration::from_millis(after_ms));
+        let victim = &cluster.executors[0];
+        if is_killed {
+            victim.kill();
+        } else {
+            victim.pause();
+        }
+        let ran = running.wait().exits(0);
+        assert_eq!(ran.text(), expected, "after {after_ms} ms");
+        if !is_killed {
+            victim.go_on();
+            // It takes part again.
+            let ran = cluster.query(&[&sql]).run().exits(0);
+            assert_eq!(ran.text(), expected, "after it went on");
+        }
+    }
+}
+
+#[test]
+fn without_scheduler_or_executors_the_query_ends_with_an_error() {
+    let folder = TestFolder::new();
+    let (sql, _) = work(&folder);
+    let cluster = TestCluster::start(&folder, 1);
+    let running = cluster.query(&[&sql]).start();
+    std::thread::sleep(Duration::from_millis(700));
+    cluster.executors[0].kill();
+    let begun = Instant::now();
+    let ran = running.wait().exits(2);
+    assert_eq!(ran.text(), "");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    ran.says(&["executor"]);
+
+    let cluster = TestCluster::start(&folder, 1);
+    let running = cluster.query(&[&sql]).start();
+    std::thread::sleep(Duration::from_millis(700));
+    cluster.scheduler.kill();
+    running.wait().exits(2).says(&["the scheduler at", &cluster.address]);
+
+    let nobody = program(&["query", "--cluster", "127.0.0.1:9", "SELECT 1 AS n"]).run().exits(2);
+    nobody.says(&["no connection to the scheduler at 127.0.0.1:9"]);
+}
+
+/// A client that is stopped, or killed, leaves no task and no file.
+#[test]
+fn a_client_that_leaves_ends_its_tasks() {
+    let folder = TestFolder::new();
+    let (sql, expected) = work(&folder);
+    let cluster = TestCluster::start(&folder, 2);
+    for is_killed in [false, true] {
+        let running = cluster.query(&[&sql]).start();
+        std::thread::sleep(Duration::from_millis(900));
+        if is_killed {
+            running.kill();
+            assert_eq!(running.wait().code, None);
+        } else {
+            running.interrupt();
+            let _ = running.wait().exits(130);
+        }
+        cluster.waits_for_clean_folders();
+    }
+    assert_eq!(cluster.query(&[&sql]).run().exits(0).text(), expected);
+}
+
+/// Folders go with their processes, those of killed ones with the next.
+#[test]
+fn folders_go_with_their_processes() {
+    let folder = TestFolder::new();
+    let mut cluster = TestCluster::start(&folder, 2);
+    assert_eq!(names_in(cluster.temp()).len(), 2);
+    cluster.executors[0].kill();
+    let _ = cluster.executors.remove(0).wait();
+    cluster.add(&folder, |run| run);
+    assert_eq!(names_in(cluster.temp()).len(), 2, "that of the killed one is gone");
+    for executor in cluster.executors.drain(..) {
+        executor.terminate();
+        let _ = executor.wait().exits(0);
+    }
+    assert_eq!(names_in(cluster.temp()), Vec::<String>::new());
+}
+
+/// Processes may be started in any order; an executor waits for its scheduler, before and after.
+#[test]
+fn executors_wait_for_their_scheduler() {
+    let folder = TestFolder::new();
+    let log = folder.file("access.log", SAMPLE);
+    let mut cluster = TestCluster::start(&folder, 1);
+    let address = cluster.address.clone();
+    cluster.scheduler.terminate();
+    let _ = std::mem::replace(&mut cluster.scheduler, program(&["--version"]).start()).wait().exits(0);
+    let (scheduler, again) = listening(program(&["scheduler", "--listen", &address]));
+    assert_eq!(again, address);
+    cluster.scheduler = scheduler;
+    let sql = format!("SELECT count(*) AS n FROM '{log}'");
+    let expected = alone(&[&sql]).run().exits(0);
+    assert_eq!(cluster.query(&[&sql]).run().exits(0).text(), expected.text());
+}
+
+/// One command starts a cluster, and its end ends all of it.
+#[test]
+fn a_local_cluster() {
+    let folder = TestFolder::new();
+    let log = folder.file("access.log", SAMPLE);
+    let temp = folder.text("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let local = program(&["local", "-n", "2", "--listen", "127.0.0.1:0", "--threads", "1", "--temp-dir", &temp]);
+    let in_folder = |command: &mut std::process::Command| {
+        command.current_dir(folder.path());
+    };
+    let mut local = local.with(in_folder).start();
+    let said = local.stdout_when(|text| text.ends_with('\n'));
+    let address = said.split(' ').find(|word| word.contains("127.0.0.1:")).unwrap().to_owned();
+    let sql = format!("SELECT status, count(*) AS n FROM '{log}' GROUP BY 1 ORDER BY 1");
+    let expected = alone(&[&sql]).run().exits(0);
+    let ran = program(&["query", "--cluster", &address, "--to", "csv", &sql]).run().exits(0);
+    assert_eq!(ran.text(), expected.text());
+    assert!(running_children(local.id()) >= 3);
+    local.interrupt();
+    let _ = local.wait().exits(0);
+    assert_eq!(names_in(temp.as_ref()), Vec::<String>::new());
+    let gone = program(&["query", "--cluster", &address, &sql]).run().exits(2);
+    gone.says(&["no connection to the scheduler"]);
+}
+
+/// Number of processes of this program that a process has started.
+fn running_children(parent: u32) -> usize {
+    let name = std::path::Path::new(PROGRAM).file_name().unwrap().to_string_lossy().into_owned();
+    let is_child = |process: &str| {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+        let Some((before, after)) = stat.rsplit_once(')') else { return false };
+        before.contains(&name[..15.min(name.len())]) && after.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    names_in("/proc".as_ref()).iter().filter(|process| is_child(process)).count()
+}

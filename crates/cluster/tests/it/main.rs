@@ -1,0 +1,8 @@
+//! `rorqual-cluster` as it is run.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+mod answers;
+mod common;
+mod faults;
+mod memory;
+mod trust;

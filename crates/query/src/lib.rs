@@ -1,0 +1,90 @@
+//! SQL over files where they lie: the program `rorqual-query`, as a library for the program that
+//! runs the same queries on several machines.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod args;
+mod arithmetic;
+mod budget;
+mod copy;
+mod engine;
+mod fault;
+mod fit;
+mod limits;
+mod output;
+mod prompt;
+mod scan;
+mod statement;
+mod sum;
+mod tables;
+mod temp;
+mod trunc;
+mod watchdog;
+
+pub use args::{Args as QueryArgs, BadRecordFlag};
+pub use arithmetic::{checked_of_parts, checked_parts};
+pub use budget::QueryShares;
+pub use limits::{ALLOCATOR, PROGRAM_BYTES, TEMP_BYTES_DEFAULT};
+pub use scan::{NoteRecord, OpenMode, RecordSource, ScanContext, ScanSpec, ScanTallies};
+pub use statement::PlanRunner;
+pub use tables::remote::make_store;
+pub use temp::TempFolder;
+pub use watchdog::{QueryWatchdog, clear_away};
+
+use args::Args;
+use clap::Parser;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use rorqual_shell::exit::ExitStatus;
+use rorqual_shell::{exit, message};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+/// Does what the arguments of the process say.
+#[must_use]
+pub fn program() -> ExitCode {
+    rorqual_shell::args::word_settings();
+    rorqual_pipe::open_files::raise();
+    if let Some(exit) = clear_away() {
+        return exit.into();
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return rorqual_shell::args::refused::<Args>(error).into(),
+    };
+    if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {
+        message::note(&error);
+    }
+    if let Some(exit) = copy::run(&args) {
+        return exit.into();
+    }
+    run(&args, None).into()
+}
+
+/// Runs the statements of the arguments; the queries of files by `elsewhere` if that is given.
+#[must_use]
+pub fn run(args: &QueryArgs, elsewhere: Option<&dyn PlanRunner>) -> ExitStatus {
+    quieten();
+    statement::run(args, elsewhere)
+}
+
+/// Functions that stand in place of the engine's own of the same names.
+#[must_use]
+pub fn functions() -> (ScalarUDF, AggregateUDF) {
+    (trunc::utc_trunc(), sum::checked_sum())
+}
+
+/// The message for an error of a process with these shares.
+#[must_use]
+pub fn describe(error: &datafusion::error::DataFusionError, shares: &QueryShares) -> String {
+    fault::describe(error, shares)
+}
+
+/// Silences the panics of libraries on files that contradict themselves, while a statement runs:
+/// they become errors. With `RUST_BACKTRACE` they are printed too.
+fn quieten() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !statement::RUNS.load(Ordering::Relaxed) || std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(panic);
+        }
+    }));
+}
