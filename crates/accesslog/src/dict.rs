@@ -2,6 +2,7 @@
 
 use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 /// Hashes keys alike in every worker of one analysis. The seed differs from process to process, so
 /// that nobody can write a log whose keys collide.
@@ -27,6 +28,15 @@ pub(crate) struct Dict {
     /// For each code: its hash, and where its bytes end in `arena`. Entry 0 is the absent value.
     entries: Vec<DictEntry>,
     arena: Vec<u8>,
+    last: LastKey,
+}
+
+/// The code that was given last, and the place of its key in the arena. None is at `0..0`, where no
+/// key is found.
+#[derive(Debug, Default)]
+struct LastKey {
+    code: u32,
+    range: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +48,7 @@ struct DictEntry {
 impl Dict {
     pub(crate) fn new(seed: Seed) -> Self {
         let entries = vec![DictEntry { hash: 0, end: 0 }];
-        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new() }
+        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new(), last: LastKey::default() }
     }
 
     /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
@@ -50,6 +60,20 @@ impl Dict {
         if key.is_empty() {
             return 0;
         }
+        // Lines repeat values of the line before them: its client, agent, method. A comparison
+        // costs less than a hash.
+        if self.arena.get(self.last.range.clone()) == Some(key) {
+            return self.last.code;
+        }
+        let code = self.look_up(key);
+        self.last = LastKey { code, range: self.range(code) };
+        code
+    }
+
+    /// The code of a key that is not empty. Not a part of its callers: one of them asks for each
+    /// field of a line, and most of these are absent or the same as the last one's.
+    #[inline(never)]
+    fn look_up(&mut self, key: &[u8]) -> u32 {
         let hash = hash(&self.seed, key);
         let mask = self.slots.len() - 1;
         let tag = hash as u32;
@@ -74,9 +98,14 @@ impl Dict {
     /// The bytes of a code that [`Dict::intern`] gave since the last [`Dict::clear`].
     #[inline]
     pub(crate) fn key(&self, code: u32) -> &[u8] {
+        &self.arena[self.range(code)]
+    }
+
+    #[inline]
+    fn range(&self, code: u32) -> Range<usize> {
         let code = code as usize;
         let start = if code == 0 { 0 } else { self.entries[code - 1].end as usize };
-        &self.arena[start..self.entries[code].end as usize]
+        start..self.entries[code].end as usize
     }
 
     pub(crate) fn hash_of(&self, code: u32) -> u64 {
@@ -93,6 +122,7 @@ impl Dict {
         self.slots.fill(0);
         self.entries.truncate(1);
         self.arena.clear();
+        self.last = LastKey::default();
     }
 
     #[cold]
@@ -148,5 +178,14 @@ mod tests {
         }
         dict.clear();
         assert_eq!((dict.len(), dict.arena_bytes(), dict.intern(b"x")), (1, 0, 1));
+    }
+
+    #[test]
+    fn the_last_key_is_found_at_once_and_forgotten_with_all_others() {
+        let mut dict = Dict::new(Seed::default());
+        let codes = [&b"one"[..], b"one", b"", b"one", b"two", b"owt", b"two", b"one"].map(|key| dict.intern(key));
+        assert_eq!(codes, [1, 1, 0, 1, 2, 3, 2, 1]);
+        dict.clear();
+        assert_eq!([&b"two"[..], b"one", b"one"].map(|key| dict.intern(key)), [1, 2, 2]);
     }
 }

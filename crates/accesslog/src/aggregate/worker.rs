@@ -224,7 +224,10 @@ impl LogWorker {
         for (column, sums) in batch.texts.iter_mut().zip(&mut self.sums) {
             if let Some(column) = column {
                 sums.resize(column.dict.len(), HitsAndBytes::default());
-                count_codes(&column.codes, &batch.bytes, sums);
+                // The absent value is in no sums: nothing is to be counted where there is no other.
+                if column.dict.len() > 1 {
+                    count_codes(&column.codes, &batch.bytes, sums);
+                }
             }
         }
         batch.clear();
