@@ -15,8 +15,8 @@ use super::time::{CLF_BYTES, ClfClock};
 pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRecord<'a>) -> Option<()> {
     let rest = read_client_and_user(line, record)?;
     let rest = read_time(clock, rest, record)?;
-    let (text, rest) = split_quote(rest, b" ")?;
-    request::read(text, record).ok()?;
+    let (text, mark, rest) = split_request(rest)?;
+    request::read_marked(text, mark, record).ok()?;
     let rest = read_status_and_bytes(rest, record)?;
     let (referrer, rest) = split_quote(rest, b" \"")?;
     record.referrer = present(referrer);
@@ -42,7 +42,10 @@ pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &m
 /// `client - user [`
 #[inline]
 fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
-    let (_, rest) = split_client(line)?;
+    let rest = match ipv4_bytes(line) {
+        Some(length) => &line[length..],
+        None => split_other_client(line)?.1,
+    };
     let rest = rest.strip_prefix(b" - ")?;
     if let Some(rest) = rest.strip_prefix(b"- [") {
         return Some(rest);
@@ -54,8 +57,11 @@ fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
 /// `client - user [`
 #[inline]
 fn read_client_and_user<'a>(line: &'a [u8], record: &mut LogRecord<'a>) -> Option<&'a [u8]> {
-    let (client, rest) = split_client(line)?;
-    record.client = client;
+    let rest;
+    (record.client, rest) = match ipv4_bytes(line) {
+        Some(length) => line.split_at(length),
+        None => split_other_client(line)?,
+    };
     let rest = rest.strip_prefix(b" - ")?;
     if let Some(rest) = rest.strip_prefix(b"- [") {
         return Some(rest);
@@ -65,48 +71,56 @@ fn read_client_and_user<'a>(line: &'a [u8], record: &mut LogRecord<'a>) -> Optio
     rest[space..].strip_prefix(b" [")
 }
 
-/// The client that a line begins with, and the text after it. `None` for what `general` looks at
-/// more closely: a byte order mark or a blank before it, a list of clients, a word that is no
-/// client.
+/// Length of the IPv4 address that a line begins with, before a blank: digits with three points
+/// between them, up to 15 bytes. All are looked at side by side, as a loop takes some percent of
+/// the time of a line.
 #[inline]
-fn split_client(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let space = short_find(line, b' ')?;
-    let (client, rest) = line.split_at(space);
-    if is_ipv4(line, space) {
-        return Some((client, rest));
-    }
-    Some((other_client(client)?, rest))
+fn ipv4_bytes(line: &[u8]) -> Option<usize> {
+    let window = line.first_chunk::<16>()?;
+    let (low, high) = split_words(window);
+    // Bytes that are no digits, a bit each: of an address three points, and the blank after it.
+    let mut others = not_digits(low) | not_digits(high) << 8;
+    let mut next = || {
+        // Without another one it is the first byte, which is a digit by then.
+        let at = others.trailing_zeros() as usize % 16;
+        others &= others.wrapping_sub(1);
+        at
+    };
+    let points = [next(), next(), next()];
+    let blank = next();
+    let is_address = points[0] > 0 && points.iter().all(|at| window[*at] == b'.') && window[blank] == b' ';
+    is_address.then_some(blank)
 }
 
-/// A client that is no IPv4 address. `None` also for an IPv4 address in IPv6's form, which
-/// `general` gives another text.
+/// A bit for each byte of a word that is no digit, from the lowest one on.
+#[inline]
+fn not_digits(word: u64) -> u64 {
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // Digits become 0..=9; the top bit of a byte is set where it is none.
+    let values = word ^ 0x3030_3030_3030_3030;
+    let others = (((values & !TOPS) + 0x7676_7676_7676_7676) | values) & TOPS;
+    // Brings the bits together, each to another place of the top byte.
+    (others >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+#[inline]
+fn split_words(bytes: &[u8; 16]) -> (u64, u64) {
+    let both = u128::from_le_bytes(*bytes);
+    (both as u64, (both >> 64) as u64)
+}
+
+/// A client that is no IPv4 address, and the text after it. `None` for what `general` looks at
+/// more closely: a byte order mark or a blank before it, a list of clients, a word that is no
+/// client, and an IPv4 address in IPv6's form, which `general` gives another text.
 #[cold]
-fn other_client(word: &[u8]) -> Option<&[u8]> {
+fn split_other_client(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (word, rest) = line.split_at(short_find(line, b' ')?);
     if word.ends_with(b",") {
         return None;
     }
     let client = present(address::client(word));
     let is_client = client.is_empty() && word.len() == 1 || address::is_host(client);
-    (is_client && address::mapped(client).is_none()).then_some(client)
-}
-
-/// True if the first `length` bytes look like an IPv4 address: digits and three points, up to 15
-/// bytes. All are looked at side by side, as a loop takes some percent of the time of a line.
-#[inline]
-fn is_ipv4(line: &[u8], length: usize) -> bool {
-    const TOPS: u128 = LOW << 7;
-    let Some(window) = line.first_chunk::<16>().filter(|window| length < 16 && window[0] != b'.') else { return false };
-    let word = u128::from_le_bytes(*window);
-    let bytes = (1 << (8 * length)) - 1;
-    // Digits become 0..=9, and a point 0; the top bit of a byte is set where it is neither.
-    let digits = word ^ (LOW * u128::from(b'0'));
-    let not_digits = ((digits & !TOPS) + LOW * 0x76) | digits;
-    let points = word ^ (LOW * u128::from(b'.'));
-    let not_points = ((points & !TOPS) + LOW * 0x7f) | points;
-    let points = (!not_points & TOPS & bytes) >> 7;
-    // The sum of the bytes, which is in the top one after the multiplication.
-    let halves = (points as u64) + (points >> 64) as u64;
-    (not_digits & not_points & TOPS & bytes) == 0 && halves.wrapping_mul(LOW as u64) >> 56 == 3
+    (is_client && address::mapped(client).is_none()).then_some((client, rest))
 }
 
 /// `17/May/2015:10:05:03 +0000] "`
@@ -123,12 +137,30 @@ fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut LogRecord<'a
 /// stands before the quote, which then may be escaped.
 #[inline]
 fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let quote = memchr::memchr(b'"', text)?;
+    split_at_quote(text, memchr::memchr(b'"', text)?, then)
+}
+
+#[inline]
+fn split_at_quote<'a>(text: &'a [u8], quote: usize, then: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (left, right) = (&text[..quote], &text[quote + 1..]);
     if left.last() == Some(&b'\\') {
         return None;
     }
     Some((left, right.strip_prefix(then)?))
+}
+
+/// The same of a request, with the place of its first `?`. Both are looked for at once, as most
+/// requests have none.
+#[inline]
+fn split_request(text: &[u8]) -> Option<(&[u8], Option<usize>, &[u8])> {
+    let found = memchr::memchr2(b'"', b'?', text)?;
+    if text[found] == b'"' {
+        let (request, rest) = split_at_quote(text, found, b" ")?;
+        return Some((request, None, rest));
+    }
+    let quote = memchr::memchr(b'"', &text[found..])?;
+    let (request, rest) = split_at_quote(text, found + quote, b" ")?;
+    Some((request, Some(found), rest))
 }
 
 /// `200 203023 "`
@@ -182,4 +214,37 @@ fn short_find(text: &[u8], byte: u8) -> Option<usize> {
         return memchr::memchr(byte, &text[16..]).map(|at| at + 16);
     }
     Some(hits.trailing_zeros() as usize / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same as [`ipv4_bytes`], byte by byte.
+    fn ipv4_bytes_slow(line: &[u8]) -> Option<usize> {
+        let blank = line.iter().take(16).position(|byte| *byte == b' ').filter(|_| line.len() >= 16)?;
+        let address = &line[..blank];
+        let points = address.iter().filter(|byte| **byte == b'.').count();
+        let is_address = points == 3 && address.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+        (is_address && address[0] != b'.').then_some(blank)
+    }
+
+    #[test]
+    fn addresses_are_told_side_by_side() {
+        let lines =
+            ["1.2.3.4 - - [01/Jan", "255.255.255.255 - -", "255.255.255.2555 - -", "1... - - [01/Jan/2025", ".1.2.3 - - [01/Jan"];
+        for line in lines {
+            assert_eq!(ipv4_bytes(line.as_bytes()), ipv4_bytes_slow(line.as_bytes()), "{line}");
+            // Each byte takes each value, in each place that matters.
+            for at in 0..16 {
+                for byte in 0..=255 {
+                    let mut other = line.as_bytes().to_vec();
+                    other[at] = byte;
+                    assert_eq!(ipv4_bytes(&other), ipv4_bytes_slow(&other), "{:?}", other.escape_ascii());
+                }
+            }
+        }
+        assert_eq!(ipv4_bytes(b"255.255.255.255 - -"), Some(15));
+        assert_eq!(ipv4_bytes(b"1.2.3.4 - -"), None, "too short for a line");
+    }
 }

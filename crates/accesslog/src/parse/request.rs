@@ -10,6 +10,13 @@ const METHOD_BYTES_MAX: usize = 32;
 /// `GET /path` without a protocol (HTTP/0.9, or cut short) keeps what it has, and is a flaw.
 #[inline]
 pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
+    read_marked(text, memchr::memchr(b'?', text), record)
+}
+
+/// The same of a request whose first `?` is at `mark`. In a sound one it is in the target: neither
+/// a method nor a protocol can have it.
+#[inline]
+pub(crate) fn read_marked<'a>(text: &'a [u8], mark: Option<usize>, record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let Some(space) = method_bytes(text) else {
         return read_unusual(text);
     };
@@ -21,7 +28,11 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(),
     };
     record.method = &text[..space];
     record.protocol = &text[protocol..];
-    read_target(&text[space + 1..protocol - 1], record);
+    let end = protocol - 1;
+    match mark {
+        Some(mark) => (record.path, record.query) = (&text[space + 1..mark], &text[mark + 1..end]),
+        None => record.path = &text[space + 1..end],
+    }
     Ok(())
 }
 
