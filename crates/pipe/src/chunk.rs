@@ -228,23 +228,21 @@ impl<'a> Iterator for ChunkLines<'a> {
             None if rest.is_empty() => return None,
             None => (rest.len(), false),
         };
-        if end > self.line_bytes_max {
-            return Some(self.long_line(start, end, ended));
-        }
-        self.position = start + end + usize::from(ended);
-        let after_hole = std::mem::take(&mut self.after_hole);
-        Some(ChunkLine { start, end: self.position, bytes: &rest[..end], long: self.cut && !ended, after_hole })
+        let is_over_long = end > self.line_bytes_max;
+        let hole_end = if is_over_long { self.hole_end(start, end) } else { None };
+        self.position = start + hole_end.unwrap_or(end + usize::from(ended));
+        let after_hole = std::mem::replace(&mut self.after_hole, hole_end.is_some());
+        // One place that makes the line, so that it is not copied.
+        let bytes = &rest[..end.min(self.line_bytes_max)];
+        Some(ChunkLine { start, end: self.position, bytes, long: is_over_long || self.cut && !ended, after_hole })
     }
 }
 
-impl<'a> ChunkLines<'a> {
-    /// The line of `length` bytes at `start`, or what is before the end of a hole in it.
+impl ChunkLines<'_> {
+    /// The end of the first hole in an over-long line of `length` bytes at `start`.
     #[cold]
-    fn long_line(&mut self, start: usize, length: usize, ended: bool) -> ChunkLine<'a> {
+    fn hole_end(&self, start: usize, length: usize) -> Option<usize> {
         let line = &self.bytes[start..start + length];
-        let hole_end = if self.has_holes { HoleEnds::new(line, self.line_bytes_max, 0).next() } else { None };
-        self.position = start + hole_end.unwrap_or(length + usize::from(ended));
-        let after_hole = std::mem::replace(&mut self.after_hole, hole_end.is_some());
-        ChunkLine { start, end: self.position, bytes: &line[..self.line_bytes_max], long: true, after_hole }
+        if self.has_holes { HoleEnds::new(line, self.line_bytes_max, 0).next() } else { None }
     }
 }

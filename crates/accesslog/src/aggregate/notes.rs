@@ -121,11 +121,11 @@ impl ChunkNotes {
         }
     }
 
-    pub(crate) fn repair(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
+    pub(crate) fn repair(&mut self, chunk: &Chunk, line: ChunkLine<'_>, reason: NoteReason) {
         self.repairs.add(self.lines, chunk, line, reason);
     }
 
-    pub(crate) fn reject(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason, keep: bool) {
+    pub(crate) fn reject(&mut self, chunk: &Chunk, line: ChunkLine<'_>, reason: NoteReason, keep: bool) {
         self.rejects.add(self.lines, chunk, line, reason);
         if !keep {
             return;
@@ -145,7 +145,7 @@ impl ChunkNotes {
 }
 
 impl LineNotes {
-    fn add(&mut self, line_number: u64, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
+    fn add(&mut self, line_number: u64, chunk: &Chunk, line: ChunkLine<'_>, reason: NoteReason) {
         let known = self.reasons.iter().position(|(known, _)| known.like(&reason)).unwrap_or(self.reasons.len());
         if known == SAMPLES_MAX {
             return;

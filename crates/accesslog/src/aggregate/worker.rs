@@ -171,18 +171,19 @@ impl LogWorker {
             self.totals.lines.total += 1;
             if line.long {
                 let reason = NoteReason::TooLong { line_bytes_max: self.line_bytes_max };
-                self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
+                self.beside.reject(reason, chunk, line, self.batch.len(), &mut self.totals.lines, &mut notes);
                 continue;
             }
             // The record is used where it lies: it is large, and moving it costs as much as parsing
             // a field.
-            let mut outcome = self.parser.parse(line.bytes);
+            let mut outcome = LineOutcome::Blank;
+            self.parser.parse_into(line.bytes, &mut outcome);
             let (record, flaw) = match &mut outcome {
                 LineOutcome::Parsed(record) => (record, None),
                 LineOutcome::Repaired(record, flaw) => (record, Some(NoteReason::Flaw(*flaw))),
                 LineOutcome::Rejected(flaw) => {
                     let reason = NoteReason::Flaw(*flaw);
-                    self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
+                    self.beside.reject(reason, chunk, line, self.batch.len(), &mut self.totals.lines, &mut notes);
                     continue;
                 }
                 LineOutcome::Blank => {
@@ -207,7 +208,7 @@ impl LogWorker {
             self.batch.push(record);
             if let Some(reason) = flaw {
                 self.totals.lines.repaired += 1;
-                notes.repair(chunk, &line, reason);
+                notes.repair(chunk, line, reason);
             }
         }
         notes
@@ -293,9 +294,7 @@ impl BatchRecorder {
     /// True if the line counts.
     #[inline]
     fn means(&mut self, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>, line: &[u8]) -> bool {
-        let Some(matcher) = &mut self.only else { return true };
-        let flaw = flaw.map(|reason| reason.name());
-        matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default(), line })
+        self.only.as_mut().is_none_or(|matcher| is_meant(matcher, record, flaw, line))
     }
 
     #[inline]
@@ -312,7 +311,7 @@ impl BatchRecorder {
         &mut self,
         reason: NoteReason,
         chunk: &Chunk,
-        line: &ChunkLine<'_>,
+        line: ChunkLine<'_>,
         before_row: usize,
         lines: &mut LineCounts,
         notes: &mut ChunkNotes,
@@ -379,6 +378,13 @@ impl Stage for LogWorker {
             gathered.recorder.idle();
         }
     }
+}
+
+/// True if a filter means a line. Apart, so that lines without a filter have no part in it.
+#[inline(never)]
+fn is_meant(matcher: &mut Matcher, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>, line: &[u8]) -> bool {
+    let flaw = flaw.map(|reason| reason.name());
+    matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default(), line })
 }
 
 /// Counts the long values of a record, and takes them out of it.

@@ -155,22 +155,29 @@ impl LogParser {
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.
     #[inline]
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> LineOutcome<'a> {
+        let mut outcome = LineOutcome::Blank;
+        self.parse_into(line, &mut outcome);
+        outcome
+    }
+
+    /// The same into an outcome that is there, whatever it is: a record is large, and handing it
+    /// back would copy it for each line.
+    pub(crate) fn parse_into<'a>(&'a mut self, line: &'a [u8], outcome: &mut LineOutcome<'a>) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = if line.first() == Some(&0) { after_nuls(line) } else { line };
         if let LineSyntax::Text(Program { shape: FastPath::Combined, .. }) = self.format.kind() {
-            let mut outcome = LineOutcome::Parsed(LogRecord::default());
-            if let LineOutcome::Parsed(record) = &mut outcome {
+            *outcome = LineOutcome::Parsed(LogRecord::default());
+            if let LineOutcome::Parsed(record) = outcome {
                 let parsed = match self.numbers_only {
                     true => combined::parse_numbers(&mut self.clock, line, record),
                     false => combined::parse(&mut self.clock, line, record),
                 };
-                // Nothing changes it after this, as that would copy it for each line.
                 if parsed.is_some() {
-                    return outcome;
+                    return;
                 }
             }
         }
-        self.parse_other(line)
+        *outcome = self.parse_other(line);
     }
 
     /// Reads a line that is of no shape with a function of its own.

@@ -47,10 +47,11 @@ pub struct LogRecord<'a> {
 }
 
 impl<'a> LogRecord<'a> {
-    /// The texts, in the order of `TEXT_FIELDS`.
+    /// The texts, in the order of `TEXT_FIELDS`, where they are: copies of all of them would not be
+    /// held in registers.
     #[inline]
-    pub(crate) fn texts(&self) -> [&'a [u8]; 10] {
-        let Self { client, user, host, method, path, query, protocol, referrer, agent, source, .. } = *self;
+    pub(crate) fn texts(&self) -> [&&'a [u8]; 10] {
+        let Self { client, user, host, method, path, query, protocol, referrer, agent, source, .. } = self;
         [client, user, host, method, path, query, protocol, referrer, agent, source]
     }
 
