@@ -160,20 +160,21 @@ fn own_name(text: &str, at: usize) -> Cow<'static, str> {
 /// Host of the URL that a referrer is: without user and port, with `www.`, in small letters, as
 /// names of hosts are the same in any. Empty if there is none.
 pub fn referring_site(referrer: &[u8]) -> Cow<'_, [u8]> {
-    let host = host_of(referrer);
+    site_of_host(host_of(referrer))
+}
+
+/// The site of a host as a referrer has it.
+pub(crate) fn site_of_host(host: &[u8]) -> Cow<'_, [u8]> {
     if host.iter().any(u8::is_ascii_uppercase) { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
 }
 
-/// Host of an absolute URL, as it stands there.
-fn host_of(referrer: &[u8]) -> &[u8] {
-    let Some(colon) = memchr::memmem::find(referrer, b"://") else {
+/// Host of an absolute URL, as it stands there. Empty if there is none.
+pub(crate) fn host_of(referrer: &[u8]) -> &[u8] {
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let scheme = referrer.iter().take_while(|byte| is_scheme(byte)).count();
+    let Some(rest) = referrer[scheme..].strip_prefix(b"://").filter(|_| scheme > 0) else {
         return &[];
     };
-    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    if colon == 0 || !referrer[..colon].iter().all(is_scheme) {
-        return &[];
-    }
-    let rest = &referrer[colon + 3..];
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(rest.len());
     let authority = &rest[..end];
     let host = memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..]);

@@ -1,6 +1,6 @@
 //! The stage that parses a chunk, codes its fields, and counts codes.
 
-use crate::agent::referring_site;
+use crate::agent::{host_of, site_of_host};
 use crate::aggregate::heavy_hitters::{FieldTally, HitsAndBytes, SHARDS, shard_of};
 use crate::aggregate::notes::{ChunkNotes, NoteReason};
 use crate::aggregate::timeline::class_of;
@@ -285,7 +285,7 @@ impl LogWorker {
         let sums = &self.sums[index];
         hand_over_codes(column, sums, tally, &mut self.order);
         if field == Field::Referrer {
-            counted(sums).for_each(|(code, amount)| count_site(&self.analysis, column.dict.key(code), amount));
+            count_sites(&self.analysis, counted(sums).map(|(code, amount)| (column.dict.key(code), amount)));
         }
     }
 }
@@ -398,15 +398,21 @@ fn count_long_values(analysis: &Analysis, record: &mut LogRecord<'_>) {
             tally.add(value, amount);
         }
         if field == Field::Referrer {
-            count_site(analysis, value, amount);
+            count_sites(analysis, std::iter::once((value, amount)));
         }
     }
 }
 
-fn count_site(analysis: &Analysis, referrer: &[u8], amount: HitsAndBytes) {
-    let site = referring_site(referrer);
-    if !site.is_empty() {
-        analysis.sites.add(&site, amount);
+/// Counts the sites of referrers; of one host in a row once, as most of them are of few.
+fn count_sites<'a>(analysis: &Analysis, referrers: impl Iterator<Item = (&'a [u8], HitsAndBytes)>) {
+    let mut referrers = referrers.map(|(referrer, amount)| (host_of(referrer), amount)).peekable();
+    while let Some((host, mut amount)) = referrers.next() {
+        while let Some((_, more)) = referrers.next_if(|(next, _)| *next == host) {
+            amount.add(more);
+        }
+        if !host.is_empty() {
+            analysis.sites.add(&site_of_host(host), amount);
+        }
     }
 }
 
