@@ -21,6 +21,9 @@ pub const SAMPLE_LINES_MAX: usize = 2_000;
 /// change.
 pub const WINDOW_LINES: usize = 200;
 
+/// Lines by which the likely format is found, that the others are measured by.
+const GUIDE_LINES: usize = 8;
+
 /// Lines that [`Unknown`] shows, at most.
 const UNKNOWN_LINES_MAX: usize = 5;
 
@@ -195,7 +198,7 @@ fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, L
         let is_whole = window.len() == WINDOW_LINES || first.as_ref().is_none_or(|(sound, ..)| fit.sound > *sound);
         if is_whole && is_sure(fit.sound, window.len()) {
             let before: usize =
-                lines[..seen - window.len()].chunks(WINDOW_LINES).map(|lines| tally(&format, lines).fit.sound).sum();
+                lines[..seen - window.len()].chunks(WINDOW_LINES).map(|lines| tally(&format, lines, 0).fit.sound).sum();
             return Some((before + fit.sound, seen, format));
         }
         if first.as_ref().is_none_or(|(sound, ..)| fit.sound > *sound) {
@@ -218,8 +221,9 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
     let mut best = None;
     let mut most = FormatFit::default();
     let timed = tail::format(lines);
+    let sound_min = reached(formats.iter().chain(&timed), lines);
     for format in formats.iter().chain(&timed) {
-        let FormatTally { fit, fields } = tally(format, lines);
+        let FormatTally { fit, fields } = tally(format, lines, sound_min);
         let is_extra = best.as_ref().is_some_and(|(_, format): &(FormatFit, LogFormat)| format.name() == tail::EXTRA);
         if fit > most || (is_extra && fit == most) {
             most = fit;
@@ -242,6 +246,14 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
         }
     }
     best
+}
+
+/// Number of sound lines that one of the formats reaches, the likely one by the very first lines.
+/// There are dozens of formats, of which nearly all fail at once: they need not see every line.
+fn reached<'a>(formats: impl Iterator<Item = &'a LogFormat>, lines: &[&[u8]]) -> usize {
+    let first = &lines[..lines.len().min(GUIDE_LINES)];
+    let likely = formats.max_by_key(|format| tally(format, first, 0).fit.sound);
+    likely.map_or(0, |format| tally(format, lines, 0).fit.sound)
 }
 
 /// The format of that name among those that are recognised.
@@ -319,7 +331,8 @@ struct FormatTally {
     fields: u16,
 }
 
-fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
+/// The fit of a format; no more than a part of it where fewer than `sound_min` lines are sound.
+fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
     let mut parser = LogParser::new(format);
     let mut tally = FormatTally::default();
     // BunkerWeb's lines all have a client.
@@ -329,7 +342,10 @@ fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
     let is_forwarded = matches!(format.name(), "combined_forwarded" | "host_combined_forwarded");
     let (is_lighttpd, is_longer) = (format.name() == "lighttpd", format.name() == tail::COMMON_EXTRA);
     let has_port = format.source().starts_with("%v:%p ");
-    for line in lines {
+    for (number, line) in lines.iter().enumerate() {
+        if tally.fit.sound + (lines.len() - number) < sound_min {
+            break;
+        }
         let (record, asks) = match parser.parse(line) {
             LineOutcome::Parsed(record) => (record, !record.path.is_empty()),
             LineOutcome::Repaired(record, LineFlaw::NotRequest) => (record, true),
@@ -369,7 +385,7 @@ fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
     let lines = &lines[..lines.len().min(WINDOW_LINES)];
     // A site that nobody visited yet has none.
     let requests = lines.iter().filter(|line| !is_directive(line)).count();
-    let sound = tally(&format, lines).fit.sound;
+    let sound = tally(&format, lines, 0).fit.sound;
     let sure = is_sure(sound, requests);
     (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread })
 }
