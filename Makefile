@@ -26,7 +26,7 @@ deny := $(target)/tools/bin/cargo-deny
 rg := $(target)/tools/bin/rg
 venv := $(target)/venv
 
-.PHONY: help run web build query install dist release-check test test-web test-rust test-python test-elixir test-e2e test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
+.PHONY: help run web build query cluster install dist release-check test test-web test-rust test-python test-elixir test-e2e test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -41,6 +41,9 @@ build: $(page) ## Build target/release/rorqual, the page in it (below CARGO_TARG
 
 query: ## Build target/release/rorqual-query, which `rorqual query` runs
 	cargo build --release --locked -p rorqual-query
+
+cluster: ## Build target/release/rorqual-cluster, which `rorqual cluster` and `query --cluster` run
+	cargo build --release --locked -p rorqual-cluster
 
 install: build query ## Install rorqual, rorqual-query, the manual page and completions below PREFIX (~/.local)
 	install -Dm755 $(target)/release/rorqual $(PREFIX)/bin/rorqual

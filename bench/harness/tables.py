@@ -1,5 +1,7 @@
 """Tables: JSON and logs to Parquet, the columns of a file, a row by its value, SQL over a log, and how quickly a small command is over."""
 
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +36,7 @@ def jobs():
         "summary": summary,
         "get": get,
         "query-hours": hours,
+        "query-cluster": cluster,
         "version": version,
     }
 
@@ -164,6 +167,76 @@ def hours(setting):
         Goal("rorqual query", peak_mib=256),
     ]
     return Job("query-hours", "hour x status of a 1.5 GiB log, by SQL", data.bytes, rows, [data.path], verify, goals)
+
+
+# Some ten seconds of two cores: the texts of each line are rewritten five times.
+REWRITES = """SELECT path, count(*) AS n, sum(length(regexp_replace(agent, '[aeiou]+', x, 'g'))) AS l
+FROM (SELECT path, agent, unnest(['a', 'bc', 'd', 'ef', 'g']) AS x FROM '{}') GROUP BY path ORDER BY n DESC, path LIMIT 20"""
+
+
+class Cluster:
+    """A cluster on this machine, as long as it is measured: two executors of one thread."""
+
+    def __init__(self, setting, folder):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.argv = [setting.programs.rorqual.parent / "rorqual-cluster", "local", "-n", "2", "--threads", "1",
+                     "--listen", self.address, "--files", folder]
+        self.process = None
+        self.peaks = []
+
+    def __enter__(self):
+        # Without the program its contenders are skipped.
+        if not self.argv[0].is_file():
+            return self
+        self.process = subprocess.Popen([str(arg) for arg in self.argv], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if self.address not in self.process.stdout.readline():
+            raise OSError("the cluster did not start")
+        return self
+
+    def __exit__(self, *_):
+        if self.process is None:
+            return
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        statuses = [Path(f"/proc/{child}/status").read_text() for child in children]
+        self.peaks = [int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) // 1024 for status in statuses]
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def cluster(setting):
+    """The price of a cluster: the same cores, one process or two executors."""
+    data = setting.data.log("access.log")
+    program = setting.programs.rorqual.parent / "rorqual-cluster"
+    around = Cluster(setting, data.path.parent)
+    answers = {}
+
+    def answer(name):
+        def check(stdout):
+            answers[name] = stdout
+            return "" if stdout.count(b"\n") == 21 else "no answer"
+
+        return check
+
+    query = [program, "query", "--to", "csv"]
+    asked = [*query, "--cluster", around.address]
+    sql, count = REWRITES.format(data.path), f"SELECT count(*) AS n FROM '{data.path}'"
+    number = lambda stdout: "" if stdout.split()[-1] == str(data.lines).encode() else "another number"  # noqa: E731
+    rows = [
+        Contender("a cluster of two executors", "ours", [[*asked, sql]], answer("cluster"), TIMEOUT_SECONDS),
+        Contender("one process of two threads", "ours", [[*query, "--threads", "2", sql]], answer("one"), TIMEOUT_SECONDS),
+        Contender("a cluster: count(*)", "ours", [[*asked, count]], number),
+        Contender("one process: count(*)", "ours", [[*query, "--threads", "2", count]], number),
+    ]
+
+    def verify():
+        equal = len(set(answers.values())) == 1
+        peaks = ", ".join(f"{peak} MiB" for peak in around.peaks)
+        return ["the same answer" if equal else "another answer", f"peaks of the processes: {peaks}"], equal
+
+    goals = [Goal("a cluster of two executors", 1 / 1.3, ("one process of two threads",))]
+    return Job("query-cluster", "SQL over a 1.5 GiB log: two executors, or one process", data.bytes, rows, [data.path], verify, goals, around)
 
 
 def version(setting):

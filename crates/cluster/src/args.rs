@@ -50,7 +50,7 @@ pub(crate) enum Role {
 }
 
 /// Flags of every process of a cluster.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct TrustArgs {
     /// The key of the cluster, made by `rorqual cluster key`; without it a process is reached from
     /// its own machine only
@@ -95,7 +95,7 @@ pub(crate) struct ExecutorArgs {
 }
 
 /// Flags of processes that read files.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct WorkArgs {
     /// Read files below this folder, which all executors have at the same place; may be given again
     /// [default: no files, objects only; local: the current folder]
@@ -113,7 +113,7 @@ pub(crate) struct WorkArgs {
     pub(crate) temp_max: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LocalArgs {
     /// Number of executors
     #[arg(short = 'n', long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -139,7 +139,7 @@ pub(crate) struct ClusterQueryArgs {
     pub(crate) cluster_key: Option<PathBuf>,
     /// Parts into which each step is cut [default: four for each thread of the cluster, at most
     /// 512]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) partitions: Option<u16>,
     #[command(flatten)]
     pub(crate) query: QueryArgs,

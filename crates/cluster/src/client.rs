@@ -2,14 +2,23 @@
 //! rows from the executors.
 
 use crate::codec::ScanCodec;
+use crate::exchange::plain_keys;
 use crate::files::ClusterFiles;
 use crate::limits::{
-    ASK_EVERY, END_MAX, JOB_TRIES_MAX, LOOK_EVERY, MESSAGE_BYTES_MAX, NO_EXECUTORS_MAX, PARTITIONS_MAX, PARTITIONS_PER_THREAD,
+    ASK_EVERY, END_MAX, FETCHES_MAX, FETCHING_BYTES_MAX, LOOK_EVERY, MESSAGE_BYTES_MAX, NO_EXECUTORS_MAX, PARTITIONS_MAX,
+    PARTITIONS_PER_THREAD, QUERY_TRIES_MAX,
 };
+use crate::scheduler::{AGAIN, NO_JOB};
 use crate::tasks::said;
-use crate::trust::Trust;
+use crate::trust::{Trust, bracketed};
+use crate::version::SendsVersion;
 use async_trait::async_trait;
 use ballista_core::client::BallistaClient;
+use ballista_core::config::{
+    BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, BALLISTA_SHUFFLE_READER_MAX_BLOCKS_PER_ADDRESS,
+    BALLISTA_SHUFFLE_READER_MAX_BYTES_IN_FLIGHT, BALLISTA_SHUFFLE_READER_MAX_REQUESTS,
+    BALLISTA_SHUFFLE_SORT_BASED_MEMORY_LIMIT_PER_TASK_BYTES,
+};
 use ballista_core::error::BallistaError;
 use ballista_core::extension::{BallistaConfigGrpcEndpoint, SessionConfigExt};
 use ballista_core::serde::protobuf::execute_query_params::Query;
@@ -17,7 +26,7 @@ use ballista_core::serde::protobuf::operator_metric::Metric;
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::serde::protobuf::{
     CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams, GetJobStatusParams, KeyValuePair,
-    OperatorWithMetrics, PartitionLocation, RemoveSessionParams, execute_query_result, job_status,
+    PartitionLocation, RemoveSessionParams, execute_query_result, job_status,
 };
 use ballista_core::version::insert_version_header;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -29,16 +38,21 @@ use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::StreamExt;
-use rorqual_query::{NoteRecord, PlanRunner, RecordSource, ScanContext};
+use rorqual_query::{NoteRecord, ObjectStretches, PlanRunner, RecordSource, ScanContext};
+use std::collections::HashSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc::Sender;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
 /// Batches that wait for the output.
 const BATCHES_AHEAD: usize = 2;
+
+/// A connection to the scheduler.
+pub(crate) type SchedulerClient = SchedulerGrpcClient<InterceptedService<Channel, SendsVersion>>;
 
 /// A client of a cluster.
 pub(crate) struct ClusterClient {
@@ -58,34 +72,33 @@ impl ClusterClient {
         Self { host, port, trust, partitions, session, running: Arc::default() }
     }
 
-    async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>> {
+    async fn connect(&self) -> Result<SchedulerClient> {
         let (host, port) = (&self.host, self.port);
+        self.trust.check_scheduler(host).map_err(|error| exec_datafusion_err!("{error}"))?;
         let failed = |why: &dyn std::fmt::Display| exec_datafusion_err!("no connection to the scheduler at {host}:{port}: {why}");
         let endpoint = Endpoint::from_shared(self.trust.url(host, port)).map_err(|error| failed(&error))?;
         let endpoint = self.trust.endpoint(&endpoint).map_err(|error| failed(&error))?;
         let channel = endpoint.connect().await.map_err(|error| failed(&transport(&error)))?;
-        let client = SchedulerGrpcClient::new(channel);
+        let client = SchedulerGrpcClient::with_interceptor(channel, SendsVersion);
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
     }
 
-    /// Threads of the cluster. Executors may be on their way when there is none.
-    async fn threads(&self, scheduler: &mut SchedulerGrpcClient<Channel>) -> Result<usize> {
-        let begun = Instant::now();
-        loop {
-            let asked = scheduler.get_job_metrics(GetJobMetricsParams { job_id: String::new() }).await;
-            let stages = asked.map_err(|status| self.refused(&status))?.into_inner().stages;
-            match stages.first() {
-                Some(stage) if stage.partitions > 0 => return Ok(stage.partitions as usize),
-                _ if begun.elapsed() > NO_EXECUTORS_MAX => {
-                    return exec_err!("the scheduler at {}:{} has no executors", self.host, self.port);
-                }
-                _ => tokio::time::sleep(LOOK_EVERY).await,
-            }
-        }
+    fn name(&self) -> String {
+        format!("{}:{}", bracketed(&self.host), self.port)
     }
+}
 
-    fn refused(&self, status: &Status) -> DataFusionError {
-        refused(&format!("{}:{}", self.host, self.port), status, self.trust.has_key())
+/// Threads of the cluster. Executors may be on their way when there is none.
+async fn threads(scheduler: &mut SchedulerClient, name: &str, has_key: bool) -> Result<usize> {
+    let begun = Instant::now();
+    loop {
+        let asked = scheduler.get_job_metrics(GetJobMetricsParams { job_id: NO_JOB.to_owned() }).await;
+        let stages = asked.map_err(|status| refused(name, &status, has_key))?.into_inner().stages;
+        match stages.first() {
+            Some(stage) if stage.partitions > 0 => return Ok(stage.partitions as usize),
+            _ if begun.elapsed() > NO_EXECUTORS_MAX => return exec_err!("the scheduler at {name} has no executors"),
+            _ => tokio::time::sleep(LOOK_EVERY).await,
+        }
     }
 }
 
@@ -99,7 +112,7 @@ pub(crate) fn transport(error: &tonic::transport::Error) -> String {
 }
 
 fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
-    let key = if has_key { "--cluster-key is that of the cluster" } else { "it wants a key (--cluster-key)" };
+    let key = if has_key { "and is --cluster-key that of the cluster" } else { "and does it want a key (--cluster-key)" };
     match status.code() {
         Code::Unavailable | Code::Unknown | Code::Cancelled => {
             let mut cause = status.message().to_owned();
@@ -108,10 +121,17 @@ fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
                 cause = error.to_string();
                 source = error.source();
             }
-            exec_datafusion_err!("the connection to the scheduler at {name} broke: {cause}. Is it up, and is it so that {key}?")
+            exec_datafusion_err!("the connection to the scheduler at {name} broke: {cause}. Is it up, {key}?")
         }
+        _ if status.message().is_empty() => exec_datafusion_err!("what answers at {name} is no scheduler: {}", status.code()),
         _ => exec_datafusion_err!("the scheduler at {name}: {}", told(status.message())),
     }
+}
+
+/// An error as a sentence before another one.
+fn sentence(error: &DataFusionError) -> String {
+    let text = error.message();
+    text.strip_suffix('.').unwrap_or(&text).to_owned() + "."
 }
 
 /// An error of the engine in words, as far as it has some of ours.
@@ -125,11 +145,20 @@ impl PlanRunner for ClusterClient {
         let partitions = match self.partitions {
             Some(partitions) => partitions,
             None => {
-                let threads = self.threads(&mut self.connect().await?).await?;
+                let threads = threads(&mut self.connect().await?, &self.name(), self.trust.has_key()).await?;
                 (threads * PARTITIONS_PER_THREAD).min(PARTITIONS_MAX.max(threads))
             }
         };
-        Ok(config.upgrade_for_ballista().with_target_partitions(partitions))
+        let config = config.with_extension(Arc::new(ObjectStretches)).upgrade_for_ballista();
+        Ok(config
+            .with_target_partitions(partitions)
+            // A task is one partition: it has the memory of a thread, and a lost one costs little.
+            .set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1)
+            // Rows are held in the task's pool, and not beside it.
+            .set_usize(BALLISTA_SHUFFLE_SORT_BASED_MEMORY_LIMIT_PER_TASK_BYTES, 0)
+            .set_usize(BALLISTA_SHUFFLE_READER_MAX_REQUESTS, FETCHES_MAX)
+            .set_usize(BALLISTA_SHUFFLE_READER_MAX_BLOCKS_PER_ADDRESS, FETCHES_MAX)
+            .set_usize(BALLISTA_SHUFFLE_READER_MAX_BYTES_IN_FLIGHT, FETCHING_BYTES_MAX))
     }
 
     async fn run(
@@ -140,18 +169,20 @@ impl PlanRunner for ClusterClient {
     ) -> Result<SendableRecordBatchStream> {
         let codec = ScanCodec::new(scans, ClusterFiles::Unopened);
         let mut bytes = Vec::new();
-        PhysicalPlanNode::try_from_physical_plan(Arc::clone(&plan), &codec)?.try_encode(&mut bytes)?;
+        let sent = plain_keys(Arc::clone(&plan))?;
+        PhysicalPlanNode::try_from_physical_plan(Arc::clone(&sent), &codec)?.try_encode(&mut bytes)?;
         let entries = config.options().entries();
         let settings = entries.into_iter().map(|entry| KeyValuePair { key: entry.key, value: entry.value }).collect();
         let job = ClusterJob {
             scheduler: self.connect().await?,
-            name: format!("{}:{}", self.host, self.port),
+            name: self.name(),
             session: self.session.clone(),
             plan: bytes,
             settings,
             trust: self.trust.clone(),
             running: Arc::clone(&self.running),
             scans: Arc::clone(scans),
+            scans_expected: scans_of(&sent),
         };
         let mut builder = RecordBatchReceiverStreamBuilder::new(plan.schema(), BATCHES_AHEAD);
         let sender = builder.tx();
@@ -175,7 +206,7 @@ impl PlanRunner for ClusterClient {
 
 /// A query that runs.
 struct ClusterJob {
-    scheduler: SchedulerGrpcClient<Channel>,
+    scheduler: SchedulerClient,
     /// Name of the scheduler in messages.
     name: String,
     session: String,
@@ -184,6 +215,8 @@ struct ClusterJob {
     trust: Trust,
     running: Arc<Mutex<Vec<String>>>,
     scans: Arc<ScanContext>,
+    /// Scans of records in the plan.
+    scans_expected: usize,
 }
 
 /// Reason for which rows end early.
@@ -207,7 +240,17 @@ impl ClusterJob {
                 self.scheduler.clean_job_data(CleanJobDataParams { job_id: job.clone(), remove_stage_ids: Vec::new() }).await;
             self.running().retain(|running| *running != job);
             match ran {
-                Err(FetchFault::Lost(_)) if !has_given && tries < JOB_TRIES_MAX => {}
+                // Not a row was given: the query starts again.
+                Err(FetchFault::Lost(error)) if !has_given && tries < QUERY_TRIES_MAX => {
+                    let there = threads(&mut self.scheduler, &self.name, self.trust.has_key()).await;
+                    there.map_err(|none| exec_datafusion_err!("{} Now {}", sentence(&error), none.message()))?;
+                }
+                Err(FetchFault::Lost(error)) if !has_given => {
+                    return exec_err!(
+                        "{} The query has lost executors {tries} times: it may be what ends them, by the memory that it takes",
+                        sentence(&error)
+                    );
+                }
                 Err(FetchFault::Lost(error) | FetchFault::Other(error)) => return Err(error),
                 Ok(()) => break,
             }
@@ -245,7 +288,7 @@ impl ClusterJob {
 
     /// Waits for the job, and takes its rows.
     async fn finish(&self, job: &str, rows: &Sender<Result<RecordBatch>>, has_given: &mut bool) -> Result<(), FetchFault> {
-        let places = self.wait(job).await.map_err(FetchFault::Other)?;
+        let places = self.wait(job).await?;
         tokio::select! {
             fetched = self.fetch(places, rows, has_given) => fetched,
             error = self.keep_asking(job) => Err(FetchFault::Other(error)),
@@ -253,16 +296,26 @@ impl ClusterJob {
     }
 
     /// Asks until the job is done; gives the places of its results, in order.
-    async fn wait(&self, job: &str) -> Result<Vec<PartitionLocation>> {
+    async fn wait(&self, job: &str) -> Result<Vec<PartitionLocation>, FetchFault> {
         let mut scheduler = self.scheduler.clone();
         let mut pause = ASK_EVERY.0;
+        let mut known = Instant::now();
         loop {
             let asked = scheduler.get_job_status(GetJobStatusParams { job_id: job.to_owned() }).await;
-            let status = asked.map_err(|status| self.refused(&status))?.into_inner().status;
+            let status = asked.map_err(|status| FetchFault::Other(self.refused(&status)))?.into_inner().status;
             match status.and_then(|status| status.status) {
                 Some(job_status::Status::Successful(done)) => return Ok(done.partition_location),
-                Some(job_status::Status::Failed(failed)) => return exec_err!("{}", told(&failed.error)),
-                Some(job_status::Status::Queued(_) | job_status::Status::Running(_)) | None => {}
+                Some(job_status::Status::Failed(failed)) => {
+                    return Err(match failed.error.strip_prefix(AGAIN) {
+                        Some(reason) => FetchFault::Lost(exec_datafusion_err!("{reason}")),
+                        None => FetchFault::Other(exec_datafusion_err!("{}", told(&failed.error))),
+                    });
+                }
+                Some(job_status::Status::Queued(_) | job_status::Status::Running(_)) => known = Instant::now(),
+                None if known.elapsed() > NO_EXECUTORS_MAX => {
+                    return Err(FetchFault::Other(exec_datafusion_err!("the scheduler at {} has lost the query", self.name)));
+                }
+                None => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(ASK_EVERY.1);
@@ -330,28 +383,36 @@ impl ClusterJob {
         stream.map_err(lost)
     }
 
-    /// Takes the notes of the job's scans.
+    /// Takes the notes of the job's scans. Each task of a scan has said that it ended: where one is
+    /// missing, so may be its notes.
     async fn take_notes(&mut self, job: &str) -> Result<()> {
         let asked = self.scheduler.get_job_metrics(GetJobMetricsParams { job_id: job.to_owned() }).await;
         let stages = asked.map_err(|status| self.refused(&status))?.into_inner().stages;
-        for operator in stages.iter().flat_map(|stage| &stage.operators) {
+        let mut scans = 0;
+        for (stage, operator) in stages.iter().flat_map(|stage| stage.operators.iter().map(move |operator| (stage, operator))) {
             let counts = || {
                 operator.metrics.iter().filter_map(|metric| match &metric.metric {
-                    Some(Metric::Count(count)) => Some(count.name.as_str()),
+                    Some(Metric::Count(count)) => Some((count.name.as_str(), metric.partition)),
                     _ => None,
                 })
             };
-            if is_scan(operator) && !counts().any(|name| name == RecordSource::ENDED_METRIC) {
-                return exec_err!("the cluster did not tell which records were left out, so its answer may lack some");
+            let ended = counts().filter(|(name, _)| *name == RecordSource::ENDED_METRIC);
+            let ended: HashSet<Option<u32>> = ended.map(|(_, partition)| partition).collect();
+            if ended.is_empty() {
+                continue;
             }
-            self.scans.tallies.add_records(counts().filter_map(NoteRecord::of_metric));
+            scans += usize::from(ended.len() >= stage.partitions as usize);
+            self.scans.tallies.add_records(counts().filter_map(|(name, _)| NoteRecord::of_metric(name)));
+        }
+        if scans < self.scans_expected {
+            return exec_err!("the cluster did not tell which records were left out, so its answer may lack some");
         }
         Ok(())
     }
 }
 
-/// True if an operator scans records, which it may leave out.
-fn is_scan(operator: &OperatorWithMetrics) -> bool {
-    let is_of = |kind: &str| operator.operator_desc.contains(&format!("file_type={kind}"));
-    operator.operator_type == "DataSourceExec" && ["log", "json", "csv"].into_iter().any(is_of)
+/// Number of scans of records in a plan.
+fn scans_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let below: usize = plan.children().into_iter().map(scans_of).sum();
+    below + usize::from(crate::tasks::scan(plan).is_some())
 }

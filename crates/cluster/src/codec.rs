@@ -6,8 +6,10 @@
 //! refused before it reads anything.
 
 use crate::files::ClusterFiles;
-use crate::limits::VERSION;
+use crate::results::is_job;
 use crate::tasks::marked;
+use crate::version::VERSION;
+use ballista_core::execution_plans::ShuffleReaderExec;
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_datafusion_err, exec_err};
@@ -224,6 +226,10 @@ impl ScanCodec {
             Some(place) => self.file_in(file, place),
             None => exec_err!("a scan without the place of a file"),
         };
+        let lengths = |groups: &mut dyn Iterator<Item = usize>| groups.collect::<Vec<usize>>();
+        if lengths(&mut groups.iter().map(Vec::len)) != lengths(&mut config.file_groups.iter().map(FileGroup::len)) {
+            return exec_err!("a scan with the places of other files");
+        }
         let group = |(numbers, group): (&Vec<usize>, &FileGroup)| {
             let files: Result<Vec<PartitionedFile>> = numbers.iter().zip(group.files()).map(opened).collect();
             files.map(FileGroup::new)
@@ -281,6 +287,12 @@ fn place_out(file: &PartitionedFile) -> Result<PlaceMessage> {
     }
 }
 
+/// True if a node reads rows of something that is no job: the engine makes a path of its name.
+fn reads_elsewhere(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() else { return false };
+    reader.partition.iter().flatten().any(|place| !is_job(place.partition_id.job_id.as_str()))
+}
+
 impl PhysicalExtensionCodec for ScanCodec {
     fn try_encode(
         &self,
@@ -293,7 +305,8 @@ impl PhysicalExtensionCodec for ScanCodec {
         else {
             if node.name() == "StreamingTableExec" {
                 return exec_err!(
-                    "Arrow files, and Parquet with large pages, are read by one process only: `rorqual convert` makes Parquet of them"
+                    "Arrow files, Parquet with large pages and tables of the engine are read by one process only: `rorqual convert` \
+                     makes Parquet of files"
                 );
             }
             return self.engine.try_encode(node, buf, converter);
@@ -310,7 +323,10 @@ impl PhysicalExtensionCodec for ScanCodec {
         ctx: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(scan) = buf.strip_prefix(MAGIC) else { return self.engine.try_decode(buf, inputs, ctx, converter) };
+        let Some(scan) = buf.strip_prefix(MAGIC) else {
+            let node = self.engine.try_decode(buf, inputs, ctx, converter)?;
+            return if reads_elsewhere(&node) { exec_err!("a plan that reads rows of no job") } else { Ok(node) };
+        };
         let message = ScanMessage::decode(scan).map_err(|error| exec_datafusion_err!("a scan that can't be read: {error}"))?;
         self.scan_in(&message, ctx, converter).map_err(|error| marked(&error.message()))
     }
@@ -327,5 +343,92 @@ impl PhysicalExtensionCodec for ScanCodec {
         let parts = buf.strip_prefix(CHECKED).and_then(|text| std::str::from_utf8(text).ok()?.split_once(' '));
         let known = parts.and_then(|(signs, kind)| checked_of_parts(signs, &kind.parse::<DataType>().ok()?));
         known.map(Arc::new).ok_or_else(|| exec_datafusion_err!("there is no function {name} here"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each format is the same after its way through JSON.
+    #[test]
+    fn formats_arrive_as_they_were() {
+        let rules = ValueRules { exact_numbers: true, nulls: vec!["NA".to_owned()] };
+        let keys = || vec!["data".to_owned(), "items".to_owned()];
+        let layouts = [
+            json::Layout::Lines,
+            json::Layout::Documents,
+            json::Layout::Array,
+            json::Layout::Rows(keys()),
+            json::Layout::Members(keys()),
+        ];
+        let csv = Dialect {
+            delimiter: b';',
+            quote: Some(b'"'),
+            says_delimiter: true,
+            header: false,
+            names: keys(),
+            rules: rules.clone(),
+        };
+        let logs = [
+            "combined",
+            "syslog+combined",
+            "docker+combined",
+            "json",
+            "ltsv",
+            "aws_alb",
+            "$remote_addr - [$time_local] \"$request\" $status $my_own",
+            "%h %l %u %t \"%r\" %>s %b %D",
+            "#Fields: date time c-ip cs-method cs-uri-stem sc-status",
+        ];
+        let logs = logs.map(|text| RecordFormat::Log(LogFormat::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))));
+        let json = layouts.map(|layout| RecordFormat::Json(layout, rules.clone()));
+        for format in logs.into_iter().chain(json).chain([RecordFormat::Csv(csv)]) {
+            let sent = serde_json::to_string(&format_out(&format).expect("it can be sent")).expect("it is JSON");
+            let arrived = format_in(serde_json::from_str(&sent).expect("it is JSON")).expect("it is a format");
+            assert_eq!(format!("{arrived:?}"), format!("{format:?}"));
+        }
+    }
+
+    #[test]
+    fn checked_operators_arrive_as_they_were() {
+        let codec = ScanCodecOfNothing::codec();
+        let function = checked_of_parts("+-*", &DataType::UInt8).expect("a function");
+        let mut bytes = Vec::new();
+        codec.try_encode_udf(&function, &mut bytes).expect("it can be sent");
+        let arrived = codec.try_decode_udf(function.name(), &bytes).expect("it is known");
+        assert_eq!((arrived.name(), checked_parts(&arrived)), (function.name(), checked_parts(&function)));
+        for foreign in [&b""[..], b"rorqual checked\0", b"rorqual checked\0+ Utf8", b"rorqual checked\0/ Int64", b"\xff\xff"] {
+            assert!(codec.try_decode_udf("f", foreign).is_err(), "{foreign:?}");
+        }
+    }
+
+    /// Bytes that are no scan are an error, whatever they are.
+    #[test]
+    fn foreign_bytes_are_an_error() {
+        let codec = ScanCodecOfNothing::codec();
+        let context = TaskContext::default();
+        let converter = datafusion_proto::physical_plan::DefaultPhysicalProtoConverter {};
+        for rest in [&b""[..], b"\x0a\x02{}", b"\xff\xff\xff\xff", b"\x0a\xff\xff\xff\x7f"] {
+            let bytes = [MAGIC, rest].concat();
+            assert!(codec.try_decode(&bytes, &[], &context, &converter).is_err(), "{rest:?}");
+        }
+        assert!(codec.try_decode(b"\xff\xff", &[], &context, &converter).is_err());
+    }
+
+    struct ScanCodecOfNothing;
+
+    impl ScanCodecOfNothing {
+        fn codec() -> ScanCodec {
+            use clap::Parser;
+            #[derive(Parser)]
+            struct Flags {
+                #[command(flatten)]
+                process: rorqual_shell::args::ProcessArgs,
+            }
+            let process = Flags::parse_from(["test"]).process;
+            let shares = rorqual_query::QueryShares::of_process(&process, None).expect("the default memory is enough");
+            ScanCodec::new(&ScanContext::of_tasks(shares, 0), ClusterFiles::Below(None))
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! An executor: asks the scheduler for tasks, works on them in its memory, and serves their results
 //! to other executors and to clients, on one port.
 
+use crate::client::SchedulerClient;
 use crate::codec::ScanCodec;
 use crate::files::{ClusterFiles, ClusterStores};
 use crate::limits::{LOOK_EVERY, MESSAGE_BYTES_MAX, PIECES_AHEAD, SHUFFLE_LOOK_EVERY};
+use crate::results::{JobResults, is_job};
 use crate::tasks::{RunningTasks, TaskEngine};
-use crate::trust::Trust;
+use crate::trust::{Trust, bracketed};
+use crate::version::SendsVersion;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::registry::BallistaFunctionRegistry;
@@ -22,19 +25,19 @@ use ballista_core::{BALLISTA_PROTOCOL_VERSION, ids::new_instance_id};
 use ballista_executor::execution_engine::DefaultExecutionEngine;
 use ballista_executor::execution_loop::poll_loop;
 use ballista_executor::executor::Executor;
-use ballista_executor::flight_service::BallistaFlightService;
 use ballista_executor::health::ExecutorHealth;
 use ballista_executor::metrics::LoggingMetricsCollector;
 use ballista_executor::runtime_cache::DefaultSessionRuntimeCache;
 use datafusion::common::Result;
 use datafusion::config::SpillCompression;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use rorqual_pipe::format_size;
-use rorqual_query::{QueryShares, QueryWatchdog, ScanContext, TempFolder};
+use rorqual_query::{QueryShares, ScanContext, TempFolder};
 use rorqual_shell::message;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -42,15 +45,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
 /// Consumers that an error about memory names.
 const CONSUMERS_NAMED: usize = 3;
-
-/// Sessions of clients of which stores and footers are kept.
-const SESSIONS_KEPT: usize = 16;
 
 /// Settings of an executor.
 pub(crate) struct ExecutorSettings {
@@ -78,11 +78,15 @@ pub(crate) async fn work(
     let failed = |error: &dyn std::fmt::Display| format!("the executor: {error}");
     let shuffle = settings.temp.path().join("shuffle");
     std::fs::create_dir(&shuffle).map_err(|cause| failed(&rorqual_pipe::reason(&cause)))?;
-    let running = Arc::new(RunningTasks::default());
+    let running = Arc::new(RunningTasks::new(settings.shares, &settings.temp, &format!("{}:{}", settings.host, address.port())));
     let executor = Arc::new(executor(address, settings, &shuffle, &running)?);
-    let mut scheduler = connect(settings).await?;
+    tokio::pin!(ended);
+    let mut scheduler = tokio::select! {
+        connected = connect(settings) => connected?,
+        () = &mut ended => return Ok(()),
+    };
     let mut server = settings.trust.server().map_err(|error| failed(&error))?;
-    let flight = FlightServiceServer::new(BallistaFlightService::new(shuffle.display().to_string()))
+    let flight = FlightServiceServer::new(JobResults::new(shuffle.display().to_string()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let control = ExecutorGrpcServer::new(TaskControl { executor: Arc::clone(&executor), shuffle: shuffle.clone() });
@@ -92,8 +96,7 @@ pub(crate) async fn work(
     let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> =
         BallistaCodec::new(Arc::new(BallistaLogicalExtensionCodec::default()), scans);
     let polled = poll_loop(scheduler.clone(), Arc::clone(&executor), codec, None, None, ExecutorHealth::new());
-    let bounded = keep_bounds(settings, &shuffle, &running);
-    tokio::pin!(ended);
+    let bounded = keep_bound(settings, &shuffle, &running);
     let outcome = tokio::select! {
         served = served => served.map_err(|error| failed(&error)),
         polled = polled => polled.map_err(|error| failed(&error)),
@@ -108,8 +111,9 @@ pub(crate) async fn work(
 
 /// A connection to the scheduler. One that is not there yet is waited for, as machines start in any
 /// order.
-async fn connect(settings: &ExecutorSettings) -> Result<SchedulerGrpcClient<Channel>, String> {
+async fn connect(settings: &ExecutorSettings) -> Result<SchedulerClient, String> {
     let (host, port) = &settings.scheduler;
+    settings.trust.check_scheduler(host)?;
     let url = settings.trust.url(host, *port);
     let endpoint = Endpoint::from_shared(url).map_err(|error| format!("--scheduler {host}:{port}: {error}"))?;
     let endpoint = settings.trust.endpoint(&endpoint).map_err(|error| error.to_string())?;
@@ -117,7 +121,7 @@ async fn connect(settings: &ExecutorSettings) -> Result<SchedulerGrpcClient<Chan
     loop {
         match endpoint.connect().await {
             Ok(channel) => {
-                let client = SchedulerGrpcClient::new(channel);
+                let client = SchedulerGrpcClient::with_interceptor(channel, SendsVersion);
                 return Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX));
             }
             Err(error) => {
@@ -137,11 +141,11 @@ fn executor(
     shuffle: &Path,
     running: &Arc<RunningTasks>,
 ) -> Result<Executor, String> {
-    let (shares, files) = (settings.shares, settings.files.clone());
-    let (spill, temp_bytes_max) = (settings.temp.path().to_owned(), settings.temp_bytes_max);
-    let base = Arc::new(move |_: &SessionConfig| base_runtime(&shares, files.clone(), &spill, temp_bytes_max));
+    let shares = settings.shares;
+    let shared = base_runtime(settings).map_err(|error| error.to_string())?;
+    let base = Arc::new(move |_: &SessionConfig| Ok(Arc::clone(&shared)));
     let policy = Arc::new(move |base: Arc<RuntimeEnv>, _: &SessionConfig, threads: u32| task_runtime(&base, &shares, threads));
-    let sessions = DefaultSessionRuntimeCache::new(base, policy, SESSIONS_KEPT);
+    let sessions = DefaultSessionRuntimeCache::new(base, policy, 1);
     let trust = settings.trust.clone();
     let config = Arc::new(move || {
         let trust = trust.clone();
@@ -150,10 +154,6 @@ fn executor(
             .with_ballista_use_tls(trust.has_key())
             .with_ballista_override_create_grpc_client_endpoint(Arc::new(move |to| trust.endpoint(&to)))
     });
-    let mut functions = BallistaFunctionRegistry::default();
-    let (trunc, sum) = rorqual_query::functions();
-    functions.scalar_functions.insert(trunc.name().to_owned(), Arc::new(trunc));
-    functions.aggregate_functions.insert(sum.name().to_owned(), Arc::new(sum));
     let Some(work_dir) = shuffle.to_str() else { return Err(format!("{}: is no UTF-8", shuffle.display())) };
     let unused = Arc::new(|_: &SessionConfig| Ok(Arc::new(RuntimeEnv::default())));
     let engine = Arc::new(TaskEngine::new(DefaultExecutionEngine::new(), shares, running));
@@ -162,7 +162,7 @@ fn executor(
         work_dir,
         unused,
         config,
-        Arc::new(functions),
+        Arc::new(functions()),
         Arc::new(LoggingMetricsCollector::default()),
         shares.threads,
         engine,
@@ -170,11 +170,31 @@ fn executor(
     Ok(executor.with_session_runtime_cache(Some(Arc::new(sessions))))
 }
 
+/// Functions of plans: those of the engine, also of arrays and maps, and ours in place of some.
+fn functions() -> BallistaFunctionRegistry {
+    let state = SessionStateBuilder::new().with_default_features().build();
+    let (trunc, sum) = rorqual_query::functions();
+    let mut functions = BallistaFunctionRegistry::default();
+    functions
+        .scalar_functions
+        .extend(state.scalar_functions().iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
+    functions
+        .aggregate_functions
+        .extend(state.aggregate_functions().iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
+    functions
+        .window_functions
+        .extend(state.window_functions().iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
+    functions.scalar_functions.insert(trunc.name().to_owned(), Arc::new(trunc));
+    functions.aggregate_functions.insert(sum.name().to_owned(), Arc::new(sum));
+    functions
+}
+
 fn registration(address: SocketAddr, settings: &ExecutorSettings) -> ExecutorRegistration {
     let threads = executor_resource::Resource::Vcores(settings.shares.threads as u32);
     ExecutorRegistration {
         id: new_instance_id(),
-        host: Some(settings.host.clone()),
+        // The engine makes URLs of it.
+        host: Some(bracketed(&settings.host)),
         port: address.port().into(),
         grpc_port: address.port().into(),
         specification: Some(ExecutorSpecification { resources: vec![ExecutorResource { resource: Some(threads) }] }),
@@ -183,15 +203,14 @@ fn registration(address: SocketAddr, settings: &ExecutorSettings) -> ExecutorReg
     }
 }
 
-/// The part that the tasks of a client share: stores, footers, the folder of rows that have no
-/// room.
-fn base_runtime(shares: &QueryShares, files: ClusterFiles, spill: &Path, temp_bytes_max: u64) -> Result<Arc<RuntimeEnv>> {
+/// The part that all tasks share: stores, footers, the folder of rows that have no room.
+fn base_runtime(settings: &ExecutorSettings) -> Result<Arc<RuntimeEnv>> {
     let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![spill.to_owned()]))
-        .with_max_temp_directory_size(temp_bytes_max);
-    let caches = usize::try_from(shares.memory_bytes / 64).unwrap_or(usize::MAX) / SESSIONS_KEPT;
+        .with_mode(DiskManagerMode::Directories(vec![settings.temp.path().to_owned()]))
+        .with_max_temp_directory_size(settings.temp_bytes_max);
+    let caches = usize::try_from(settings.shares.memory_bytes / 64).unwrap_or(usize::MAX);
     RuntimeEnvBuilder::new()
-        .with_object_store_registry(Arc::new(ClusterStores::new(files)))
+        .with_object_store_registry(Arc::new(ClusterStores::new(settings.files.clone())))
         .with_disk_manager_builder(disk)
         .with_metadata_cache_limit(caches)
         .with_object_list_cache_limit(caches)
@@ -207,33 +226,33 @@ fn task_runtime(base: &Arc<RuntimeEnv>, shares: &QueryShares, threads: u32) -> R
     RuntimeEnvBuilder::from_runtime_env(base).with_memory_pool(Arc::new(pool)).build_arc()
 }
 
-/// Ends tasks when the memory or the folder comes near its limit.
-async fn keep_bounds(settings: &ExecutorSettings, shuffle: &Path, running: &RunningTasks) {
-    let QueryShares { memory_bytes, threads, .. } = settings.shares;
-    let watchdog = QueryWatchdog::start(memory_bytes, threads, &settings.temp);
-    let (host, memory) = (&settings.host, format_size(memory_bytes));
-    let too_much = format!("the executor at {host} came near its --memory {memory}, and this task held most of it");
-    let watched = async {
-        loop {
-            watchdog.exceeded().await;
-            running.end_largest(&too_much).await;
-        }
-    };
+/// Ends the tasks of the largest job when the results between stages take more than their share of
+/// the disk.
+async fn keep_bound(settings: &ExecutorSettings, shuffle: &Path, running: &RunningTasks) {
     let full = format!(
-        "the executor at {host} has no room for results between its stages: they take more than its --temp-max {}",
+        "the executor at {} has no room for rows between the parts of queries: they take more than its --temp-max {}",
+        settings.host,
         format_size(settings.temp_bytes_max)
     );
-    let sized = async {
-        loop {
-            tokio::time::sleep(SHUFFLE_LOOK_EVERY).await;
-            let folder = shuffle.to_owned();
-            let bytes = tokio::task::spawn_blocking(move || folder_bytes(&folder)).await.unwrap_or(0);
-            if bytes > settings.temp_bytes_max {
-                running.end_all(&full);
-            }
+    loop {
+        tokio::time::sleep(SHUFFLE_LOOK_EVERY).await;
+        if running.is_idle() {
+            continue;
         }
-    };
-    tokio::join!(watched, sized);
+        let folder = shuffle.to_owned();
+        let jobs = tokio::task::spawn_blocking(move || job_bytes(&folder)).await.unwrap_or_default();
+        let sum: u64 = jobs.iter().map(|(_, bytes)| bytes).sum();
+        let largest = jobs.into_iter().max_by_key(|(_, bytes)| *bytes);
+        if let Some((job, _)) = largest.filter(|_| sum > settings.temp_bytes_max) {
+            running.end_job(&job, &full);
+        }
+    }
+}
+
+/// Bytes of the files of each job.
+fn job_bytes(shuffle: &Path) -> Vec<(String, u64)> {
+    let jobs = std::fs::read_dir(shuffle).into_iter().flatten().flatten();
+    jobs.map(|job| (job.file_name().to_string_lossy().into_owned(), folder_bytes(&job.path()))).collect()
 }
 
 /// Bytes of all files below a folder.
@@ -262,8 +281,7 @@ struct TaskControl {
 impl TaskControl {
     /// The folder of a job, if its name is one of a folder.
     fn job(&self, id: &str) -> Option<PathBuf> {
-        let is_name = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-        is_name.then(|| self.shuffle.join(id))
+        is_job(id).then(|| self.shuffle.join(id))
     }
 }
 

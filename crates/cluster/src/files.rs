@@ -6,7 +6,7 @@
 //! own, from its environment.
 
 use async_trait::async_trait;
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::common::{Result, exec_err};
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -43,12 +43,13 @@ impl ClusterFiles {
         match self {
             Self::Unopened => Ok(path.to_owned()),
             Self::Below(None) => exec_err!("{name}: an executor reads no files of its machine; its --files FOLDER allows it"),
-            Self::Below(Some(roots)) if !roots.may_have(path) => {
-                exec_err!("{name}: is not below {} (--files of an executor)", roots.named())
-            }
-            Self::Below(Some(_)) => {
-                path.canonicalize().map_err(|cause| exec_datafusion_err!("{name}: {}", rorqual_pipe::reason(&cause)))
-            }
+            Self::Below(Some(roots)) => match path.canonicalize() {
+                // Looked at as it will be opened: a link could be turned meanwhile.
+                Ok(file) if roots.folders().iter().any(|folder| file.starts_with(folder)) => Ok(file),
+                // Of what is elsewhere nothing is told, not even whether it is there.
+                Err(cause) if roots.may_have(path) => exec_err!("{name}: {}", rorqual_pipe::reason(&cause)),
+                _ => exec_err!("{name}: is not below {} (--files of an executor)", roots.named()),
+            },
         }
     }
 }
@@ -155,5 +156,33 @@ impl ObjectStore for ReadStore {
 
     async fn copy_opts(&self, _: &ObjectPath, to: &ObjectPath, _: CopyOptions) -> Result<(), Error> {
         Err(unwritten(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::executor::block_on;
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+
+    #[test]
+    fn a_store_is_read_and_nothing_else() {
+        let inner: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let path = ObjectPath::from("a/b");
+        block_on(inner.put(&path, "bytes".into())).expect("a store in memory takes bytes");
+        let store = ReadStore { inner: Arc::clone(&inner), files: None };
+        let read = block_on(async { store.get(&path).await?.bytes().await }).expect("it is there");
+        assert_eq!(&read[..], b"bytes");
+        let is_refused = |result: Result<(), Error>| matches!(result, Err(Error::PermissionDenied { .. }));
+        assert!(is_refused(block_on(store.put(&path, "other".into())).map(drop)));
+        assert!(is_refused(block_on(store.put_multipart(&path)).map(drop)));
+        assert!(is_refused(block_on(store.delete(&path))));
+        assert!(is_refused(block_on(store.copy(&path, &ObjectPath::from("c")))));
+        assert!(is_refused(block_on(store.rename(&path, &ObjectPath::from("c")))));
+        assert!(is_refused(block_on(store.list(None).next()).expect("an error").map(drop)));
+        assert!(is_refused(block_on(store.list_with_delimiter(None)).map(drop)));
+        let kept = block_on(async { inner.get(&path).await?.bytes().await }).expect("it is there");
+        assert_eq!(&kept[..], b"bytes");
     }
 }

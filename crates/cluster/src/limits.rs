@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-/// Version of the program; all processes of a cluster are of one.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Port of a scheduler, unless it is given.
 pub(crate) const SCHEDULER_PORT: u16 = 50_050;
 
@@ -27,9 +24,6 @@ pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause between two looks at what was not heard of.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Executors that a job may lose; with the next one it ends, as it may be what kills them.
-pub(crate) const EXECUTORS_LOST_MAX: usize = 2;
-
 /// Pause between two questions of a client about its job: short at first, then longer.
 pub(crate) const ASK_EVERY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 
@@ -46,11 +40,29 @@ pub(crate) const ALIVE_WITHIN: Duration = Duration::from_secs(4);
 /// The client has so much time to end its job before the program ends.
 pub(crate) const END_MAX: Duration = Duration::from_secs(2);
 
-/// Results of a finished job are kept so long where no client removes them.
-pub(crate) const RESULTS_KEPT: Duration = Duration::from_secs(3600);
+/// Files of a job that ended are removed, and once more after so long: a task that was just ended
+/// may have made one.
+pub(crate) const REMOVE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Tries of a job whose result was lost before a row of it was taken.
-pub(crate) const JOB_TRIES_MAX: usize = 3;
+/// An executor that works on fewer tasks than it was given, for so long, has lost some: a
+/// connection broke in the middle of an answer. They go to others.
+pub(crate) const TASKS_MISSING_MAX: Duration = Duration::from_secs(3);
+
+/// Requests for rows of other executors that a task has at once.
+pub(crate) const FETCHES_MAX: usize = 8;
+
+/// Bytes of rows of other executors that are on their way to a task.
+pub(crate) const FETCHING_BYTES_MAX: usize = 8 << 20;
+
+/// Streams of rows that an executor serves at once on one connection; each holds 8 MiB.
+pub(crate) const STREAMS_MAX: u32 = 4;
+
+/// Tries of a query that loses an executor. It may be what ends them, and so is not given to one
+/// after the other for ever.
+pub(crate) const QUERY_TRIES_MAX: usize = 3;
+
+/// The engine's own time after which an executor is lost: the scheduler has ended the jobs by then.
+pub(crate) const ENGINE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Partitions of a plan for each thread of the cluster, so that a lost executor costs little work.
 pub(crate) const PARTITIONS_PER_THREAD: usize = 4;
@@ -61,6 +73,10 @@ pub(crate) const PARTITIONS_MAX: usize = 512;
 
 /// Pieces of objects that an executor reads ahead for each thread.
 pub(crate) const PIECES_AHEAD: usize = 2;
+
+/// Pause between two looks of the scheduler at its memory, which grows with the plans of its
+/// queries.
+pub(crate) const MEMORY_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Pause between two looks at the size of the shuffle folder.
 pub(crate) const SHUFFLE_LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -1,17 +1,21 @@
 //! A scheduler and executors on one machine, each a process of its own.
 
 use crate::args::LocalArgs;
+use crate::limits::END_MAX;
 use rorqual_shell::message;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The processes, which end with this one: each ends when its standard input does.
 pub(crate) struct LocalCluster {
     scheduler: Child,
     executors: Vec<Child>,
     address: SocketAddr,
+    args: LocalArgs,
 }
 
 impl LocalCluster {
@@ -20,16 +24,13 @@ impl LocalCluster {
     /// # Errors
     /// A sentence for people.
     pub(crate) fn start(args: &LocalArgs) -> Result<Self, String> {
-        let mut scheduler = Command::new(program()?);
+        let mut scheduler = Command::new(program());
         scheduler.arg("scheduler").arg(format!("--listen={}", args.listen)).args(key(args));
+        scheduler.args(args.process.memory.map(|bytes| flag("memory", bytes.to_string())));
         let (scheduler, address) = started(&mut scheduler)?;
-        let mut cluster = Self { scheduler, executors: Vec::new(), address };
+        let mut cluster = Self { scheduler, executors: Vec::new(), address, args: args.clone() };
         for _ in 0..args.executors {
-            let mut executor = Command::new(program()?);
-            let listen = SocketAddr::new(address.ip(), 0);
-            executor.arg("executor").arg(format!("--scheduler={address}")).arg(format!("--listen={listen}")).args(key(args));
-            executor.args(work(args)).args(process(args));
-            cluster.executors.push(started(&mut executor)?.0);
+            cluster.executors.push(started(&mut executor_of(args, address))?.0);
         }
         Ok(cluster)
     }
@@ -41,18 +42,18 @@ impl LocalCluster {
 
     /// The reason for which there is no cluster any more, if there is none.
     pub(crate) fn ended(&mut self) -> Option<String> {
-        self.executors.retain_mut(|executor| match executor.try_wait() {
-            Ok(Some(status)) => {
-                message::note(&format!("an executor ended ({status})"));
-                false
-            }
-            _ => true,
-        });
-        match self.scheduler.try_wait() {
-            Ok(Some(status)) => Some(format!("the scheduler ended ({status})")),
-            _ if self.executors.is_empty() => Some("no executor is left".to_owned()),
-            _ => None,
+        if let Ok(Some(status)) = self.scheduler.try_wait() {
+            return Some(format!("the scheduler ended ({status})"));
         }
+        for executor in &mut self.executors {
+            let Ok(Some(status)) = executor.try_wait() else { continue };
+            message::note(&format!("an executor ended ({status}); another one takes its place"));
+            match started(&mut executor_of(&self.args, self.address)) {
+                Ok((started, _)) => *executor = started,
+                Err(error) => return Some(error),
+            }
+        }
+        None
     }
 }
 
@@ -61,14 +62,28 @@ impl Drop for LocalCluster {
         let mut all: Vec<&mut Child> = self.executors.iter_mut().chain([&mut self.scheduler]).collect();
         // They remove their folders when their standard input ends.
         all.iter_mut().for_each(|child| drop(child.stdin.take()));
+        let begun = Instant::now();
+        while begun.elapsed() < END_MAX && all.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         for child in all {
-            let _ended_anyway = child.wait();
+            let _ended_already = child.kill();
+            let _ = child.wait();
         }
     }
 }
 
-fn program() -> Result<OsString, String> {
-    std::env::current_exe().map(Into::into).map_err(|cause| format!("this program can't be found: {cause}"))
+/// This program, wherever it lies.
+fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rorqual-cluster"))
+}
+
+fn executor_of(args: &LocalArgs, scheduler: SocketAddr) -> Command {
+    let mut executor = Command::new(program());
+    let listen = SocketAddr::new(scheduler.ip(), 0);
+    executor.arg("executor").arg(format!("--scheduler={scheduler}")).arg(format!("--listen={listen}")).args(key(args));
+    executor.args(work(args)).args(process(args));
+    executor
 }
 
 /// Starts a process, and waits until it says its address.

@@ -5,20 +5,23 @@
 mod args;
 mod client;
 mod codec;
+mod exchange;
 mod executor;
 mod files;
 mod limits;
 mod local;
+mod results;
 mod scheduler;
 mod tasks;
 mod trust;
+mod version;
 
 use args::{ClusterArgs, ClusterQueryArgs, ExecutorArgs, LocalArgs, Role, SchedulerArgs};
 use clap::Parser;
 use client::ClusterClient;
 use executor::ExecutorSettings;
 use files::ClusterFiles;
-use limits::LOOK_EVERY;
+use limits::{LOOK_EVERY, MEMORY_LOOK_EVERY};
 use local::LocalCluster;
 use rorqual_pipe::{format_size, reason};
 use rorqual_query::{ALLOCATOR, QueryShares, TempFolder, clear_away};
@@ -71,7 +74,7 @@ fn scheduler(args: &SchedulerArgs) -> Result<ExitStatus, String> {
     trust.check(&args.listen)?;
     let shares = shares(&args.process, None)?;
     let memory = format_size(shares.memory_bytes);
-    let _watchdog = MemoryWatchdog::start(shares.memory_bytes, move || {
+    let _watchdog = MemoryWatchdog::every(MEMORY_LOOK_EVERY, shares.memory_bytes, move || {
         format!("the scheduler needs more than --memory {memory} for the plans of its queries: ended before it took more")
     });
     serve(&args.process, args.listen, "scheduler", args.until_stdin_ends, |listener, address, ended| async move {

@@ -7,7 +7,7 @@ use ballista_core::JobId;
 use ballista_core::error::BallistaError;
 use ballista_core::serde::protobuf::{RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport};
 use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
-use datafusion::common::{DataFusionError, Result, resources_datafusion_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
@@ -15,9 +15,11 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
-use rorqual_query::{OpenMode, QueryShares, RecordSource};
+use rorqual_pipe::format_size;
+use rorqual_query::{OpenMode, QueryShares, QueryWatchdog, RecordSource, TempFolder};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// Marks of a message for people in an error of the engine, which writes errors for programmers.
@@ -37,14 +39,23 @@ pub(crate) fn said(error: &str) -> Option<String> {
     Some(decoded)
 }
 
-/// Tasks that run in this process.
-#[derive(Debug, Default)]
-pub(crate) struct RunningTasks(Mutex<Vec<Weak<RunningTask>>>);
+/// Tasks that run in this process, and the watchdog of its memory, which looks while one does.
+pub(crate) struct RunningTasks {
+    tasks: Mutex<Vec<Weak<RunningTask>>>,
+    watchdog: Mutex<Weak<QueryWatchdog>>,
+    /// The time when a task was last asked to end, since the memory was short.
+    asked: Mutex<Option<Instant>>,
+    shares: QueryShares,
+    temp: Arc<TempFolder>,
+    /// Name of the executor in messages.
+    name: String,
+}
 
 /// A task that can be asked to end.
-#[derive(Debug)]
 struct RunningTask {
+    job: String,
     pool: Arc<dyn MemoryPool>,
+    watchdog: Arc<QueryWatchdog>,
     /// Reason for which it ends, once it is asked.
     reason: Mutex<Option<String>>,
     asked: Notify,
@@ -68,31 +79,63 @@ impl RunningTask {
 }
 
 impl RunningTasks {
-    fn add(&self, context: &TaskContext) -> Arc<RunningTask> {
+    pub(crate) fn new(shares: QueryShares, temp: &Arc<TempFolder>, name: &str) -> Self {
+        let (tasks, watchdog, asked) = Default::default();
+        Self { tasks, watchdog, asked, shares, temp: Arc::clone(temp), name: name.to_owned() }
+    }
+
+    fn add(&self, job: &str, context: &TaskContext) -> Arc<RunningTask> {
         let pool = Arc::clone(context.memory_pool());
-        let task = Arc::new(RunningTask { pool, reason: Mutex::default(), asked: Notify::new() });
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = Arc::new(RunningTask {
+            job: job.to_owned(),
+            pool,
+            watchdog: self.watchdog(),
+            reason: Mutex::default(),
+            asked: Notify::new(),
+        });
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|task| task.strong_count() > 0);
         tasks.push(Arc::downgrade(&task));
         task
     }
 
     fn running(&self) -> Vec<Arc<RunningTask>> {
-        let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.iter().filter_map(Weak::upgrade).filter(|task| !task.is_asked()).collect()
     }
 
-    /// Asks the task that holds most memory to end, and gives it a moment.
-    pub(crate) async fn end_largest(&self, reason: &str) {
-        if let Some(largest) = self.running().into_iter().max_by_key(|task| task.pool.reserved()) {
-            largest.ask(reason);
-        }
-        tokio::time::sleep(TASK_END_WITHIN).await;
+    /// The watchdog that looks for all tasks that run.
+    fn watchdog(&self) -> Arc<QueryWatchdog> {
+        let mut looking = self.watchdog.lock().unwrap_or_else(PoisonError::into_inner);
+        looking.upgrade().unwrap_or_else(|| {
+            let started = Arc::new(QueryWatchdog::start(self.shares.memory_bytes, self.shares.threads, &self.temp));
+            *looking = Arc::downgrade(&started);
+            started
+        })
     }
 
-    /// Asks all tasks to end.
-    pub(crate) fn end_all(&self, reason: &str) {
-        self.running().iter().for_each(|task| task.ask(reason));
+    /// Asks the task that holds most memory to end, unless another one was asked just now. All
+    /// tasks call it when the memory is short.
+    fn end_largest(&self) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.is_some_and(|asked| asked.elapsed() < TASK_END_WITHIN) {
+            return;
+        }
+        if let Some(largest) = self.running().into_iter().max_by_key(|task| task.pool.reserved()) {
+            let memory = format_size(self.shares.memory_bytes);
+            largest.ask(&format!("the executor at {} came near its --memory {memory}, and this part of the query held most of it: give it more, or fewer --threads", self.name));
+            *asked = Some(Instant::now());
+        }
+    }
+
+    /// True if no task runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running().is_empty()
+    }
+
+    /// Asks the tasks of a job to end.
+    pub(crate) fn end_job(&self, job: &str, reason: &str) {
+        self.running().iter().filter(|task| task.job == job).for_each(|task| task.ask(reason));
     }
 }
 
@@ -121,8 +164,10 @@ impl ExecutionEngine for TaskEngine {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         let scans = scans(&plan);
+        let (job, place) =
+            (job_id.to_string(), format!("on the executor at {}, in part {stage_id} of the query", self.running.name));
         let stage = self.engine.create_query_stage_exec(job_id, stage_id, task_id, partitions, plan, work_dir, config)?;
-        Ok(Arc::new(StageTask { stage, scans, shares: self.shares, running: Arc::clone(&self.running) }))
+        Ok(Arc::new(StageTask { stage, job, place, scans, shares: self.shares, running: Arc::clone(&self.running) }))
     }
 }
 
@@ -135,7 +180,8 @@ fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
     found
 }
 
-fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &RecordSource)> {
+/// The scan of records that a node of a plan is, if it is one.
+pub(crate) fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &RecordSource)> {
     let config = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;
     Some((config, config.file_source().downcast_ref::<RecordSource>()?))
 }
@@ -151,6 +197,9 @@ fn has_streams(config: &FileScanConfig) -> bool {
 /// A part of a plan that runs here.
 struct StageTask {
     stage: Arc<dyn QueryStageExecutor>,
+    job: String,
+    /// Its place, for messages.
+    place: String,
     scans: Vec<Arc<dyn ExecutionPlan>>,
     shares: QueryShares,
     running: Arc<RunningTasks>,
@@ -178,12 +227,16 @@ impl StageTask {
             DataFusionError::IoError(_) => true,
             DataFusionError::ObjectStore(cause) => matches!(cause.as_ref(), object_store::Error::Generic { .. }),
             DataFusionError::External(cause) => match cause.downcast_ref::<BallistaError>() {
-                Some(BallistaError::ArrowError(cause)) => return marked(&cause.to_string()),
+                Some(BallistaError::ArrowError(cause)) => return self.placed(&cause.to_string()),
                 other => other.is_some(),
             },
             _ => false,
         };
-        if may_pass { error } else { marked(&rorqual_query::describe(root, &self.shares)) }
+        if may_pass { error } else { self.placed(&rorqual_query::describe(root, &self.shares)) }
+    }
+
+    fn placed(&self, text: &str) -> DataFusionError {
+        marked(&format!("{text} ({})", self.place))
     }
 }
 
@@ -215,11 +268,16 @@ impl fmt::Display for StageTask {
 impl QueryStageExecutor for StageTask {
     async fn execute_query_stage(&self, task_id: usize, context: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
         let run = async {
-            let task = self.running.add(&context);
+            let task = self.running.add(&self.job, &context);
             let _streams = self.reserve(&context)?;
-            tokio::select! {
-                ended = self.stage.execute_query_stage(task_id, Arc::clone(&context)) => ended,
-                reason = task.asked() => Err(resources_datafusion_err!("{reason}")),
+            let stage = self.stage.execute_query_stage(task_id, Arc::clone(&context));
+            tokio::pin!(stage);
+            loop {
+                tokio::select! {
+                    ended = &mut stage => return ended,
+                    reason = task.asked() => return Err(exec_datafusion_err!("{reason}")),
+                    () = task.watchdog.exceeded() => self.running.end_largest(),
+                }
             }
         };
         let ended = run.await;

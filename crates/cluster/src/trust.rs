@@ -4,18 +4,21 @@
 //! by TLS from those that have it, and every connection is made to those that have it; there is no
 //! other way in. Without a key, ports are on this machine only.
 
-use crate::limits::{ALIVE_EVERY, ALIVE_WITHIN, CONNECT_MAX};
+use crate::limits::{ALIVE_EVERY, ALIVE_WITHIN, CONNECT_MAX, STREAMS_MAX};
 use rcgen::{CertificateParams, KeyPair};
 use rorqual_pipe::{escaped_path, reason};
 use std::error::Error;
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Server, ServerTlsConfig};
 
 /// Name in the certificate, whatever the machine is called.
 const NAME: &str = "rorqual-cluster";
+
+/// Longest key file that is read.
+const KEY_BYTES_MAX: u64 = 64 << 10;
 
 /// Start of the second part of a key file.
 const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----";
@@ -59,11 +62,15 @@ impl ClusterKey {
     /// A sentence for people.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let name = escaped_path(path);
-        let text = std::fs::read_to_string(path).map_err(|cause| format!("{name}: {}", reason(&cause)))?;
-        let mode = path.metadata().map_err(|cause| format!("{name}: {}", reason(&cause)))?.permissions().mode();
-        if mode & 0o077 != 0 {
+        let failed = |cause: std::io::Error| format!("{name}: {}", reason(&cause));
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mode = file.metadata().map_err(failed)?.permissions().mode();
+        // A group may read it: secrets of Kubernetes come so.
+        if mode & 0o027 != 0 {
             return Err(format!("{name}: others can read the key of the cluster: chmod 600 takes that away"));
         }
+        let mut text = String::new();
+        file.take(KEY_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
         let none = || format!("{name}: is no key of a cluster; `rorqual cluster key FILE` makes one");
         let at = text.find(PRIVATE).filter(|at| *at > 0).ok_or_else(none)?;
         let key = Self { certificate: text[..at].to_owned(), private: text[at..].to_owned() };
@@ -87,6 +94,11 @@ impl ClusterKey {
         let anchor = Certificate::from_pem(&self.certificate);
         ClientTlsConfig::new().ca_certificate(anchor).identity(self.identity()).domain_name(NAME).timeout(CONNECT_MAX)
     }
+}
+
+/// A host as it is in a URL: IPv6 addresses have brackets.
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
 }
 
 /// The trust of a process: a key, or this machine.
@@ -121,12 +133,31 @@ impl Trust {
         ))
     }
 
+    /// Refuses a scheduler on another machine, without a key: anyone who answers there would be
+    /// given the query, or give tasks.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub(crate) fn check_scheduler(&self, host: &str) -> Result<(), String> {
+        let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => host == "localhost",
+        };
+        if self.has_key() || is_here {
+            return Ok(());
+        }
+        Err(format!(
+            "the scheduler at {host} is on another machine, and there is no key of the cluster (--key, of a query --cluster-key)"
+        ))
+    }
+
     /// A server that takes connections of those who have the key.
     ///
     /// # Errors
     /// When the key is damaged.
     pub(crate) fn server(&self) -> Result<Server, tonic::transport::Error> {
         let server = Server::builder()
+            .max_concurrent_streams(Some(STREAMS_MAX))
             .tcp_nodelay(true)
             .http2_keepalive_interval(Some(ALIVE_EVERY))
             .http2_keepalive_timeout(Some(ALIVE_WITHIN));
@@ -139,8 +170,7 @@ impl Trust {
     /// The address of a process as a URL.
     pub(crate) fn url(&self, host: &str, port: u16) -> String {
         let scheme = if self.has_key() { "https" } else { "http" };
-        let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-        format!("{scheme}://{host}:{port}")
+        format!("{scheme}://{}:{port}", bracketed(host))
     }
 
     /// A connection to be made to those who have the key. The engine asks for each that it makes.

@@ -179,7 +179,7 @@ impl SharedFile {
         let length = claim.length as usize;
         let overread = match self.line_bytes_max {
             None => 0,
-            Some(_) => OVERREAD_BYTES.min((self.range.end - claim.offset) as usize - length),
+            Some(_) => OVERREAD_BYTES.min((self.range.end.saturating_sub(claim.offset) as usize).saturating_sub(length)),
         };
         let (read, mut error) = match self.read(&mut lease[..length + overread], claim.offset) {
             Ok(read) => (read, None),

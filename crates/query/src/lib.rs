@@ -24,7 +24,7 @@ pub use args::{Args as QueryArgs, BadRecordFlag};
 pub use arithmetic::{checked_of_parts, checked_parts};
 pub use budget::QueryShares;
 pub use limits::{ALLOCATOR, PROGRAM_BYTES, TEMP_BYTES_DEFAULT};
-pub use scan::{NoteRecord, OpenMode, RecordSource, ScanContext, ScanSpec, ScanTallies};
+pub use scan::{NoteRecord, ObjectStretches, OpenMode, RecordSource, ScanContext, ScanSpec, ScanTallies};
 pub use statement::PlanRunner;
 pub use tables::remote::make_store;
 pub use temp::TempFolder;
@@ -62,6 +62,9 @@ pub fn program() -> ExitCode {
 /// Runs the statements of the arguments; the queries of files by `elsewhere` if that is given.
 #[must_use]
 pub fn run(args: &QueryArgs, elsewhere: Option<&dyn PlanRunner>) -> ExitStatus {
+    if elsewhere.is_some() && args.record_max.is_some() {
+        return message::error(&"--record-max is one of executors: `rorqual cluster executor --record-max`");
+    }
     quieten();
     statement::run(args, elsewhere)
 }

@@ -62,6 +62,16 @@ pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// A range of an object that one request asks for.
 pub(crate) const OBJECT_PIECE_BYTES: u64 = 4 << 20;
 
+/// A range of an object that is asked for after the end of a stretch, for the rest of its last
+/// line.
+pub(crate) const LINE_END_BYTES: u64 = 256 << 10;
+
+/// First bytes of an object that tell whether it is compressed.
+pub(crate) const MAGIC_BYTES: u64 = 32;
+
+/// Least and most bytes of a stretch of an object that is a task of a cluster.
+pub(crate) const OBJECT_STRETCH_BYTES: (u64, u64) = (8 << 20, 64 << 20);
+
 /// Pieces of objects that the readers of a statement may have in memory or under way beside one
 /// for each, where half of the memory of tables and operators has room for them. One of them is
 /// for a piece that is asked for again.

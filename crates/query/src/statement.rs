@@ -14,6 +14,8 @@ use crate::watchdog::QueryWatchdog;
 use crate::{fault, message, prompt};
 use async_trait::async_trait;
 use datafusion::common::{Result, plan_err};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -235,12 +237,16 @@ impl<'a> Runner<'a> {
         refuse_loss(self.args, &self.known, self.has_written.load(Ordering::Relaxed))?;
         let mut sink = QuerySink::create(self.args, &plan, stop).map_err(QueryFault::Output)?;
         let plan = sink.limited(plan)?;
-        let told = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_));
-        if let Some(elsewhere) = self.elsewhere.filter(|_| !told) {
-            self.query_elsewhere(&plan, &mut sink, elsewhere).await?;
-            sink.finish().map_err(QueryFault::Output)?;
-            self.has_written.store(true, Ordering::Relaxed);
-            return Ok(());
+        if self.elsewhere.is_some() && matches!(plan, LogicalPlan::Analyze(_)) {
+            return plan_err!("EXPLAIN ANALYZE runs a query in this process: leave --cluster out").map_err(QueryFault::Engine);
+        }
+        let is_about_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::DescribeTable(_));
+        if let Some(elsewhere) = self.elsewhere.filter(|_| !is_about_plan) {
+            if self.query_elsewhere(&plan, &mut sink, elsewhere).await? {
+                sink.finish().map_err(QueryFault::Output)?;
+                self.has_written.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
         }
         match self.query(&plan, &mut sink, true).await {
             // A hash join holds one side; a merge join spills both.
@@ -270,18 +276,23 @@ impl<'a> Runner<'a> {
         self.write_rows(execute_stream(physical, state.task_ctx())?, sink).await
     }
 
-    /// Runs a query elsewhere, and takes its rows into the sink.
+    /// Runs a query elsewhere, and takes its rows into the sink; false where it reads no file, and
+    /// so is for this process.
     async fn query_elsewhere(
         &self,
         plan: &LogicalPlan,
         sink: &mut QuerySink,
         elsewhere: &dyn PlanRunner,
-    ) -> Result<(), QueryFault> {
+    ) -> Result<bool, QueryFault> {
         let mut state = self.engine.session.state();
         let config = elsewhere.config(state.config().clone()).await?;
         *state.config_mut() = config;
         let physical = state.create_physical_plan(plan).await?;
-        self.write_rows(elsewhere.run(physical, state.config(), &self.engine.scans).await?, sink).await
+        if !reads_files(&physical) {
+            return Ok(false);
+        }
+        self.write_rows(elsewhere.run(physical, state.config(), &self.engine.scans).await?, sink).await?;
+        Ok(true)
     }
 
     async fn write_rows(&self, mut rows: SendableRecordBatchStream, sink: &mut QuerySink) -> Result<(), QueryFault> {
@@ -308,6 +319,12 @@ impl<'a> Runner<'a> {
             self.shares.memory_bytes,
         ));
     }
+}
+
+/// True if a plan reads a file.
+fn reads_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let source = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
+    source.is_some_and(|source| source.is::<FileScanConfig>()) || plan.children().into_iter().any(reads_files)
 }
 
 /// Stops the output at the first of the signals.

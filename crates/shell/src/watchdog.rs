@@ -29,6 +29,11 @@ impl MemoryWatchdog {
 
     /// Starts to look; `why` is said at the end.
     pub fn start(memory_bytes: u64, why: impl Fn() -> String + Send + 'static) -> Self {
+        Self::every(EVERY, memory_bytes, why)
+    }
+
+    /// The same with so much time between two looks: for a process that rests most of its time.
+    pub fn every(pause: Duration, memory_bytes: u64, why: impl Fn() -> String + Send + 'static) -> Self {
         let end_at = memory_bytes - memory_bytes / MARGIN_SHARE;
         let look = move || {
             if stats::resident_bytes().is_some_and(|resident| resident > end_at) {
@@ -37,6 +42,6 @@ impl MemoryWatchdog {
             }
         };
         // So little is refused, with the sum.
-        Self { _watch: (memory_bytes >= 2 * PROGRAM_BYTES).then(|| watch(EVERY, look)) }
+        Self { _watch: (memory_bytes >= 2 * PROGRAM_BYTES).then(|| watch(pause, look)) }
     }
 }

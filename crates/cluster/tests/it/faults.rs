@@ -1,10 +1,15 @@
 //! Processes that die, stand still or leave.
 
 use crate::common::{PROGRAM, SAMPLE, TestCluster, TestFolder, alone, listening, names_in, program};
+use rorqual_testkit::process::ProcessEnd;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A log that keeps two executors busy for some seconds, and a question about all of it.
-fn work(folder: &TestFolder) -> (String, String) {
+fn work(folder: &TestFolder) -> (String, ProcessEnd) {
     let log = folder.file("access.log", SAMPLE.repeat(30));
     let sql = format!(
         "SELECT path, count(*) AS n, sum(length(regexp_replace(agent, '[aeiou]+', x, 'g'))) AS l, \
@@ -12,7 +17,7 @@ fn work(folder: &TestFolder) -> (String, String) {
          FROM (SELECT path, agent, referrer, unnest(['a', 'bc', 'd', 'ef', 'g', 'hi', 'j', 'k', 'l', 'm']) AS x FROM '{log}') \
          GROUP BY path ORDER BY n DESC, path LIMIT 40"
     );
-    let expected = alone(&[&sql]).run().exits(0).text().to_owned();
+    let expected = alone(&[&sql]).run().exits(0);
     (sql, expected)
 }
 
@@ -33,12 +38,13 @@ fn an_executor_that_is_lost_costs_no_answer() {
             victim.pause();
         }
         let ran = running.wait().exits(0);
-        assert_eq!(ran.text(), expected, "after {after_ms} ms");
+        assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "after {after_ms} ms");
         if !is_killed {
             victim.go_on();
-            // It takes part again.
+            // It takes part again, and removes what it had.
             let ran = cluster.query(&[&sql]).run().exits(0);
-            assert_eq!(ran.text(), expected, "after it went on");
+            assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "after it went on");
+            cluster.waits_for_clean_folders();
         }
     }
 }
@@ -85,7 +91,7 @@ fn a_client_that_leaves_ends_its_tasks() {
         }
         cluster.waits_for_clean_folders();
     }
-    assert_eq!(cluster.query(&[&sql]).run().exits(0).text(), expected);
+    assert_eq!(cluster.query(&[&sql]).run().exits(0).text(), expected.text());
 }
 
 /// Folders go with their processes, those of killed ones with the next.
@@ -157,4 +163,50 @@ fn running_children(parent: u32) -> usize {
         before.contains(&name[..15.min(name.len())]) && after.split_whitespace().nth(1) == Some(&parent.to_string())
     };
     names_in("/proc".as_ref()).iter().filter(|process| is_child(process)).count()
+}
+
+/// A way to the scheduler that breaks in the middle of its answers, so often.
+fn breaking_way(scheduler: SocketAddr, breaks: usize) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, left) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(breaks)));
+    let remaining = Arc::clone(&left);
+    std::thread::spawn(move || {
+        for executor in listener.incoming().flatten() {
+            let Ok(scheduler) = TcpStream::connect(scheduler) else { continue };
+            let (mut from, mut to) = (executor.try_clone().unwrap(), scheduler.try_clone().unwrap());
+            std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
+            let remaining = Arc::clone(&remaining);
+            std::thread::spawn(move || pass_on(scheduler, executor, &remaining));
+        }
+    });
+    (address, left)
+}
+
+/// Passes answers on; those with tasks are long, and are cut as long as breaks remain.
+fn pass_on(mut scheduler: TcpStream, mut executor: TcpStream, remaining: &AtomicUsize) {
+    let mut buffer = vec![0; 1 << 20];
+    while let Ok(read @ 1..) = scheduler.read(&mut buffer) {
+        let is_cut = read > 300 && remaining.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let passed = if is_cut { read / 2 } else { read };
+        if executor.write_all(&buffer[..passed]).is_err() || is_cut {
+            break;
+        }
+    }
+    let _ = scheduler.shutdown(Shutdown::Both);
+    let _ = executor.shutdown(Shutdown::Both);
+}
+
+/// Tasks that were given in an answer that did not arrive are given again.
+#[test]
+fn answers_that_are_cut_lose_no_task() {
+    let folder = TestFolder::new();
+    let (sql, expected) = work(&folder);
+    let mut cluster = TestCluster::start(&folder, 1);
+    let (way, left) = breaking_way(cluster.address.parse().unwrap(), 2);
+    let direct = std::mem::replace(&mut cluster.address, way.to_string());
+    cluster.add(&folder, |run| run);
+    cluster.address = direct;
+    let ran = cluster.query(&[&sql]).time_max(Duration::from_secs(120)).run().exits(0);
+    assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr));
+    assert_eq!(left.load(Ordering::SeqCst), 0, "answers were cut");
 }

@@ -19,7 +19,7 @@ fn addresses(folder: &TestFolder, lines: u32) -> String {
 fn executors_keep_their_memory() {
     let folder = TestFolder::new();
     let path = addresses(&folder, 3_000_000);
-    let cluster = TestCluster::with(&folder, 2, |run| run.args(["--memory", "256MiB"]));
+    let cluster = TestCluster::with(&folder, 2, |run| run.args(["--memory", "256MiB", "--threads", "2"]));
     let groups = format!("SELECT count(*) AS g, max(n) AS m FROM (SELECT client, count(*) AS n FROM '{path}' GROUP BY client)");
     let ran = cluster.query(&["--memory", "256MiB", &groups]).run().exits(0);
     assert_eq!(ran.text(), "g,m\n3000000,1\n");

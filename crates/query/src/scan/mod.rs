@@ -21,7 +21,7 @@ mod table;
 pub(crate) use object::{ObjectReader, PiecesAhead};
 pub use scan_notes::{NoteRecord, ScanTallies};
 pub use source::{RecordSource, ScanSpec};
-pub use table::OpenMode;
+pub use table::{ObjectStretches, OpenMode};
 pub(crate) use table::{OnceInput, RecordFile, RecordTable};
 
 use crate::args::BadRecordFlag;

@@ -1,7 +1,7 @@
 //! Opening of the files of a scan.
 
 use super::counts::ScanCounts;
-use super::object::{ObjectReader, PiecesAhead};
+use super::object::{ObjectLines, ObjectReader, PiecesAhead, first_bytes};
 use super::scan_notes::ScanNotes;
 use super::skip::{Skip, SkipStats};
 use super::table::OpenMode;
@@ -12,12 +12,13 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::internal_datafusion_err;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
-use datafusion::object_store::ObjectStore;
+use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
-use futures::FutureExt;
 use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use rorqual_columnar::{Decode, DecodedRecords, RecordFormat, Unplaced, log, long_offset};
+use rorqual_pipe::decode::{Charset, Encoding};
 use rorqual_pipe::{Chunk, Error, ErrorClass, Input, format_size};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -114,6 +115,35 @@ impl RecordOpener {
         Some(Error::new(ErrorClass::Limit, name, text).at(start))
     }
 
+    async fn object(
+        &self,
+        name: String,
+        range: Option<(u64, u64)>,
+        meta: ObjectMeta,
+    ) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
+        let range = match range {
+            Some((start, end)) => {
+                let head = first_bytes(&self.store, &meta).await;
+                let head = head.map_err(|cause| external(Error::io(&name, "cannot be read", cause)))?;
+                let is_plain = Encoding::detect(&head) == Encoding::Plain && Charset::detect(&head) == Charset::Utf8;
+                // A compressed object is cut nowhere: its first range stands for all of it.
+                match (is_plain, start) {
+                    (true, _) => Some(start..end),
+                    (false, 0) => None,
+                    (false, _) => return Ok(futures::stream::empty().boxed()),
+                }
+            }
+            None => None,
+        };
+        let reader = ObjectReader::new(Arc::clone(&self.store), meta, self.pieces_ahead.clone());
+        let Some(range) = range else { return Ok(stream::read(self, Input::from_reader(name, Box::new(reader)))) };
+        Ok(stream::read_opened(self, move || {
+            let opened = ObjectLines::open(reader, range.clone());
+            let opened = opened.map_err(|cause| Error::io(&name, "cannot be read", cause))?;
+            Ok(opened.map(|(lines, start)| Input::from_reader(name, Box::new(lines)).stored().within(start..range.end)))
+        }))
+    }
+
     fn local(
         &self,
         path: &Path,
@@ -158,8 +188,7 @@ impl FileOpener for RecordOpener {
                 Some(OpenMode::Once(once)) => Ok(stream::read(&opener, once.take()?)),
                 Some(OpenMode::Object { name }) => {
                     let name = name.clone();
-                    let reader = ObjectReader::new(Arc::clone(&opener.store), file.object_meta, opener.pieces_ahead.clone());
-                    Ok(stream::read(&opener, Input::from_reader(name, Box::new(reader))))
+                    opener.object(name, range, file.object_meta).await
                 }
                 None => Err(internal_datafusion_err!("{}: a scan without a place", file.object_meta.location)),
             }

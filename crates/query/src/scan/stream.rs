@@ -16,11 +16,23 @@ use tokio::task::JoinHandle;
 
 /// The rows of a whole input: one reader cuts it, workers decode it, and they come in order.
 pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
+    read_opened(opener, || Ok(Some(input)))
+}
+
+/// The same of an input that is opened where a thread may wait for it; `None` has no rows.
+pub(super) fn read_opened(
+    opener: &RecordOpener,
+    open: impl FnOnce() -> Result<Option<Input>, Error> + Send + 'static,
+) -> BoxStream<'static, Result<RecordBatch>> {
     let (sender, receiver) = channel(STREAM_BATCHES);
     let scan = opener.context.scan(opener.stream_threads);
     let stop = scopeguard::guard(scan.control.clone(), |control| control.stop());
     let running = RunningScan { opener: opener.clone(), scan, sender };
-    let thread = Some(tokio::task::spawn_blocking(move || running.run(input)));
+    let thread = Some(tokio::task::spawn_blocking(move || match open() {
+        Ok(Some(input)) => running.run(input),
+        Ok(None) => {}
+        Err(error) => drop(running.sender.blocking_send(Err(external(error)))),
+    }));
     unfold((receiver, stop, thread), |(mut receiver, stop, mut thread)| async move {
         let batch = match receiver.recv().await {
             Some(batch) => batch,

@@ -3,7 +3,7 @@
 use super::object::PiecesAhead;
 use super::source::RecordSource;
 use super::{ScanContext, external};
-use crate::limits::{STRETCH_BYTES_MIN, STRETCHES_MAX};
+use crate::limits::{OBJECT_STRETCH_BYTES, STRETCH_BYTES_MIN, STRETCHES_MAX};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
@@ -109,8 +109,11 @@ impl RecordTable {
     }
 
     /// The files, or stretches of them, dealt out to partitions in order.
-    fn groups(&self, partitions: usize) -> Vec<FileGroup> {
-        let pieces: Vec<PartitionedFile> = self.files.iter().flat_map(|file| pieces(file, self.is_lines())).collect();
+    fn groups(&self, partitions: usize, objects: Option<ObjectStretches>) -> Vec<FileGroup> {
+        let total: u64 = self.files.iter().map(|file| file.meta.size).sum();
+        let (least, most) = OBJECT_STRETCH_BYTES;
+        let stretch = objects.map(|_| (total / partitions.max(1) as u64).clamp(least, most));
+        let pieces: Vec<PartitionedFile> = self.files.iter().flat_map(|file| pieces(file, self.is_lines(), stretch)).collect();
         let partitions = partitions.min(pieces.len()).max(1);
         let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions];
         let each = pieces.len().div_ceil(partitions).max(1);
@@ -121,18 +124,33 @@ impl RecordTable {
     }
 }
 
-/// Work of one partition at a time: a range of a plain file of lines, otherwise the file.
-fn pieces(file: &RecordFile, is_lines: bool) -> Vec<PartitionedFile> {
+/// Setting of a plan by which objects of lines are cut into stretches, which tasks of several
+/// processes read. One process reads an object as a stream that all its threads decode.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectStretches;
+
+/// Work of one partition at a time: a range of a plain file of lines, or of an object where that is
+/// cut; otherwise the file.
+fn pieces(file: &RecordFile, is_lines: bool, object_stretch: Option<u64>) -> Vec<PartitionedFile> {
     let whole = || PartitionedFile::new_from_meta(file.meta.clone()).with_extension(file.place.clone());
     let size = file.meta.size;
-    if !is_lines || !matches!(file.place, OpenMode::Local { is_plain: true, .. }) {
-        return vec![whole()];
-    }
+    let stretch = match &file.place {
+        OpenMode::Local { is_plain: true, .. } => Some(STRETCH_BYTES_MIN),
+        OpenMode::Object { name } => object_stretch.filter(|_| !has_encoding(name)),
+        _ => None,
+    };
+    let Some(stretch) = stretch.filter(|_| is_lines) else { return vec![whole()] };
     let block = BLOCK_BYTES as u64;
-    let stretch = STRETCH_BYTES_MIN.max(size.div_ceil(STRETCHES_MAX)).next_multiple_of(block);
+    let stretch = stretch.max(size.div_ceil(STRETCHES_MAX)).next_multiple_of(block);
     let starts = (0..size.div_ceil(stretch)).map(|number| number * stretch);
     let end = |start: u64| (start + stretch).min(size);
     starts.map(|start| whole().with_range(start.cast_signed(), end(start).cast_signed())).collect()
+}
+
+/// True if the name of an object says that it is compressed.
+fn has_encoding(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["gz", "gzip", "zst", "zstd", "bz2", "xz", "lzma", "lz4"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 #[async_trait]
@@ -153,9 +171,10 @@ impl TableProvider for RecordTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let ahead = state.config().get_extension::<PiecesAhead>().map(|ahead| (*ahead).clone()).unwrap_or_default();
+        let objects = state.config().get_extension::<ObjectStretches>().map(|objects| *objects);
         let source = RecordSource::new(self.format.clone(), &self.schema, &self.context).within(filters).reading_ahead(ahead);
         let config = FileScanConfigBuilder::new(self.store.clone(), Arc::new(source))
-            .with_file_groups(self.groups(state.config_options().execution.target_partitions))
+            .with_file_groups(self.groups(state.config_options().execution.target_partitions, objects))
             .with_statistics(Statistics::new_unknown(&self.schema))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
