@@ -1,7 +1,7 @@
 //! The sum of everything that may hold memory, checked before any of it is taken.
 
 use crate::setting::{MEMORY, THREADS};
-use crate::size::format_size;
+use crate::size::{format_size, format_size_up};
 use std::fmt;
 
 /// Memory given to a process, and the most that each holder takes of it.
@@ -99,12 +99,10 @@ impl BudgetError {
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (given, needed) = (self.0.total_bytes, self.0.reserved_bytes());
-        writeln!(
-            f,
-            "{MEMORY} {} is too little: this needs at least {} ({needed} bytes):",
-            format_size(given),
-            format_size(needed)
-        )?;
+        let least = format_size_up(needed);
+        // Sizes that read alike would contradict the sentence.
+        let given = Some(format_size(given)).filter(|text| *text != least).unwrap_or_else(|| format!("{given} bytes"));
+        writeln!(f, "{MEMORY} {given} is too little: this needs at least {least} ({needed} bytes):")?;
         for (holder, bytes) in self.0.holders.iter().filter(|(_, bytes)| *bytes > 0) {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
@@ -135,6 +133,23 @@ mod tests {
         assert!(text.ends_with("Give \"memory\" 12MiB."), "{text}");
         budget.advise("fewer parts");
         assert!(budget.check().unwrap_err().to_string().ends_with("Give \"memory\" 12MiB, or fewer parts."));
+    }
+
+    #[test]
+    fn the_amount_that_is_needed_is_enough() {
+        let refused = |given: u64, needed: u64| {
+            let mut budget = Budget::new(given);
+            budget.reserve("program", needed);
+            budget.check().unwrap_err().to_string().lines().next().unwrap().to_owned()
+        };
+        assert_eq!(
+            refused(265 << 20, 278_177_564),
+            "\"memory\" 265 MiB is too little: this needs at least 266 MiB (278177564 bytes):"
+        );
+        assert_eq!(
+            refused(278_500_000, 278_600_000),
+            "\"memory\" 278500000 bytes is too little: this needs at least 266 MiB (278600000 bytes):"
+        );
     }
 
     #[test]

@@ -53,6 +53,6 @@ pub use run::{Background, Finish, ProcessWatch, Stage, beside, each, run, run_re
 pub use semaphore::{Operation, Permit, Semaphore};
 pub use setting::Setting;
 pub use sink::Sink;
-pub use size::{ParseSizeError, format_size, parse_size};
+pub use size::{ParseSizeError, format_size, format_size_up, parse_size};
 pub use splitter::{RecordEnds, SplitError, Splitter};
 pub use stream::{BlockReader, BlockSource, Blocks, FilledBlock, ResumePoint};

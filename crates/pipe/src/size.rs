@@ -41,10 +41,31 @@ pub fn parse_size(text: &str) -> Result<u64, ParseSizeError> {
     if bytes.is_finite() && (0.0..9.0e18).contains(&bytes) { Ok(bytes as u64) } else { Err(fail()) }
 }
 
+/// Units of sizes, each 1,024 times the one before.
+const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+
 /// Writes a size with the largest unit that keeps it at one or above: `1.50 GiB`, `812 MiB`, `7 B`.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (scaled, unit, digits) = scaled(bytes);
+    format!("{scaled:.digits$} {}", UNITS[unit])
+}
+
+/// Writes a size likewise, but never a smaller one: who gives what it says gives enough.
+#[must_use]
+pub fn format_size_up(bytes: u64) -> String {
+    let nearest = format_size(bytes);
+    if parse_size(&nearest).is_ok_and(|size| size >= bytes) {
+        return nearest;
+    }
+    // It was rounded down; with half of the last digit's step more it is rounded up.
+    let (_, unit, digits) = scaled(bytes);
+    let step = (1_u64 << (10 * unit)) as f64 / [1.0, 10.0, 100.0][digits];
+    format_size(bytes.saturating_add((step / 2.0).ceil() as u64))
+}
+
+/// A size in its unit, the unit's place and the number of digits after the point.
+fn scaled(bytes: u64) -> (f64, usize, usize) {
     let mut unit = 0;
     let mut scaled = bytes as f64;
     // 1023.5 and not 1024: a number that rounds to 1024 is written as 1.00 of the next unit.
@@ -59,7 +80,7 @@ pub fn format_size(bytes: u64) -> String {
     } else {
         2
     };
-    format!("{scaled:.digits$} {}", UNITS[unit])
+    (scaled, unit, digits)
 }
 
 #[cfg(test)]
@@ -101,6 +122,29 @@ mod tests {
             (851_443_712, "812 MiB"),
         ] {
             assert_eq!(format_size(bytes), text);
+        }
+    }
+    #[test]
+    fn a_size_written_up_is_enough() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_025, "1.01 KiB"),
+            (10 << 20, "10.0 MiB"),
+            (265 << 20, "265 MiB"),
+            (278_177_564, "266 MiB"),
+            ((1023 << 20) + 1, "1.00 GiB"),
+            ((1 << 30) + 1, "1.01 GiB"),
+        ] {
+            assert_eq!(format_size_up(bytes), text);
+        }
+        // Also where a size has as many digits as it may, and beside each power of two.
+        for power in 0..50 {
+            for bytes in (1..40).flat_map(|part: u64| [(part << power) / 7, (1 << power) + part]) {
+                let text = format_size_up(bytes);
+                let size = parse_size(&text).expect("a size");
+                assert!(size >= bytes && size - bytes <= bytes / 64 + 1, "{bytes}: {text}");
+            }
         }
     }
 }
