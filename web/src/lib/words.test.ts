@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
 import {
+  doubtText,
   filesText,
   followed,
   inexact,
@@ -53,6 +54,31 @@ test('of several files it says which could not be read, and how far they are', (
   expect(filesText(files, false)).toBe('file 3 of 3: access.log')
   expect(filesText({ ...files, current: null }, false)).toBe('3 files, 1 not read to the end')
   expect(filesText(files, true)).toBe('3 files, 1 not read to the end')
+})
+
+test('a format that does not fit is said of the file whose it is, the worst first', () => {
+  const source = (name: string, sound: number, lines = 200) => ({
+    name,
+    guess: { lines, sound, unread: null },
+  })
+  expect(doubtText([], 2)).toBeNull()
+  expect(doubtText([source('a', 200), { name: 'given', guess: null }], 2)).toBeNull()
+  expect(doubtText([source('a', 8, 10)], 2)).toBe('fits 8 of the first 10 lines')
+  const good = source('good.log', 200)
+  expect(doubtText([good, source('a.log', 8, 10)], 2)).toBe('a.log fits 8 of the first 10 lines')
+  const bad = [
+    source('a.log', 199),
+    source('b.log', 1_500, 2_000),
+    source('c.log', 160),
+    source('d.log', 190),
+  ]
+  expect(doubtText([good, ...bad], 2)).toBe(
+    'b.log fits 1,500 of the first 2,000 lines, c.log 160 of 200, 2 more files not all',
+  )
+  expect(doubtText([good, ...bad.slice(0, 2)], 2)).toBe(
+    'b.log fits 1,500 of the first 2,000 lines, a.log 199 of 200',
+  )
+  expect(doubtText([good, ...bad], 20)).toContain('d.log 190 of 200, a.log 199 of 200')
 })
 
 test('all well says nothing', () => {

@@ -1,7 +1,7 @@
 /** What the page says about a session: exact, and with what to do next. */
 
-import type { Session, SessionState } from './api'
-import { bytes, count, percent } from './format'
+import type { Report, Session, SessionState } from './api'
+import { bytes, count, percent, plural } from './format'
 import { reconnectMs, type UploadState } from './upload'
 import type { Marked, View } from './viewapi'
 
@@ -64,6 +64,25 @@ export function filesText(files: NonNullable<Session['files']>, isOver: boolean)
   if (isOver || current === null)
     return `${count(all)} files${failed > 0 ? `, ${count(failed)} not read to the end` : ''}`
   return `file ${count(Math.min(read + 1, all))} of ${count(all)}: ${current}`
+}
+
+/** Guesses of formats that not all first lines fit, the worst first: of several files by name, so many of them. */
+export function doubtText(
+  sources: Pick<Report['sources'][number], 'name' | 'guess'>[],
+  named: number,
+): string | null {
+  const doubtful = sources
+    .flatMap(({ name, guess }) => (guess && guess.sound < guess.lines ? [{ name, ...guess }] : []))
+    .sort((a, b) => a.sound / a.lines - b.sound / b.lines)
+  if (doubtful.length === 0) return null
+  const said = doubtful.slice(0, named).map(({ name, sound, lines }, index) => {
+    const file = sources.length > 1 ? `${name} ` : ''
+    return index === 0
+      ? `${file}fits ${count(sound)} of the first ${count(lines)} lines`
+      : `${file}${count(sound)} of ${count(lines)}`
+  })
+  const rest = doubtful.length - said.length
+  return [...said, ...(rest > 0 ? [`${plural(rest, 'more file')} not all`] : [])].join(', ')
 }
 
 const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)
