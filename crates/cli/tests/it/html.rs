@@ -264,6 +264,40 @@ fn part_of_a_log_is_called_so() {
     assert!(page.contains("Not the whole log.") && page.contains("&lt;b&gt;missing.log") && !page.contains("<b>missing"));
 }
 
+/// The page is often all that is kept of a run, so it has the doubt that standard error has.
+#[test]
+fn a_doubtful_guess_is_said_as_on_standard_error() {
+    let folder = TestFolder::new();
+    let sound = folder.file("sound.log", log(10));
+    let mixed = |name: &str| folder.file(name, [log(8), b"no line at all\n".repeat(2)].concat());
+    let shown = |args: &[&str]| {
+        let page = folder.text("page.html");
+        let ran = rorqual(&[&["logs", "--json", "--force", "--html", &page], args].concat()).run().exits(0);
+        let (stderr, report) = (ran.stderr.clone(), ran.json());
+        (unescaped(&std::fs::read_to_string(page).expect("it was made")), stderr, report)
+    };
+    let sentence = "taken for 'combined', but only 8 of the first 10 lines fit.";
+    let doubtful = mixed("mixed.log");
+    let (page, stderr, report) = shown(&[&doubtful]);
+    assert!(stderr.contains(&format!("{doubtful}: {sentence}")), "{stderr}");
+    let guess = &report["sources"][0]["guess"];
+    assert!(guess["sound"] == 8 && guess["lines"] == 10, "{guess}");
+    assert!(page.contains(&format!("<bdi>{doubtful}</bdi>: {sentence}")));
+    // Of several inputs the doubtful ones alone, the first five by name.
+    let (page, ..) = shown(&[&sound, &doubtful]);
+    assert!(
+        page.contains(&format!("<bdi>{doubtful}</bdi>: {sentence}")) && !page.contains(&format!("<bdi>{sound}</bdi>: taken"))
+    );
+    let many: Vec<String> = (0..7).map(|number| mixed(&format!("mixed-{number}.log"))).collect();
+    let (page, ..) = shown(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(page.matches(sentence).count(), 5);
+    assert!(page.contains("Of 2 more inputs"), "the others are counted");
+    // A format that was given is nobody's guess.
+    for args in [&[&*sound][..], &["--format", "combined", &*doubtful][..]] {
+        assert!(!shown(args).0.contains("lines fit"), "{args:?}");
+    }
+}
+
 #[test]
 fn a_template_gets_what_json_prints() {
     let folder = TestFolder::new();

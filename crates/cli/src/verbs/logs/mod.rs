@@ -365,13 +365,8 @@ fn unsure_note(path: &Path, detection: &Detection, head: &[u8]) -> Option<String
     if detection.sure {
         return None;
     }
-    let mut text = format!(
-        "{}: taken for '{}', but only {} of the first {} lines fit. It reads them as:",
-        escaped_path(path),
-        detection.format.name(),
-        detection.sound,
-        detection.lines
-    );
+    let doubt = words::doubtful_fit(detection.format.name(), detection.sound, detection.lines);
+    let mut text = format!("{}: {doubt}. It reads them as:", escaped_path(path));
     for row in preview(&detection.format, head, PREVIEW_LINES) {
         let fields: Vec<String> = row.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));

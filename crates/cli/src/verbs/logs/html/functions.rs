@@ -2,7 +2,7 @@
 
 use super::limits::VALUE_CHARS_MAX;
 use crate::verbs::logs::time::{show, show_zone};
-use crate::verbs::logs::words::{seconds, size, thousands};
+use crate::verbs::logs::words::{doubtful_fit, seconds, size, thousands};
 use rorqual_digest::{Algorithm, DigestForm, Hasher};
 use rorqual_render::{Templates, Value};
 
@@ -13,6 +13,7 @@ pub(super) fn add(templates: &mut Templates) {
     templates.add_global("share", Value::from_function(share));
     templates.add_global("moment", Value::from_function(|seconds: f64| show(seconds.floor() as i64)));
     templates.add_global("zone", Value::from_function(show_zone));
+    templates.add_global("doubtful_fit", Value::from_function(doubtful_fit));
     templates.add_global("visible", Value::from_function(visible));
     templates.add_global("csp_hash", Value::from_function(csp_hash));
 }
