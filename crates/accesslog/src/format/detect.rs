@@ -411,15 +411,34 @@ fn is_request(format: &LogFormat, line: &[u8]) -> bool {
     }
 }
 
-/// The format of lines that are in Docker's envelopes, where most of them are.
+/// The format of lines that are in Docker's envelopes, where most of them are. Lines in none, among
+/// those that were looked at, do not fit.
 fn in_docker(lines: &[&[u8]], extra: &[LogFormat]) -> Option<Detection> {
-    let wrapped = lines.iter().filter(|line| docker::enveloped(line).is_some()).count();
+    let is_enveloped = |line: &&&[u8]| docker::enveloped(line).is_some();
+    let wrapped = lines.iter().filter(is_enveloped).count();
     if wrapped * 2 <= lines.len() {
         return None;
     }
     let inner = detect(&docker::unwrapped(lines), extra).ok().filter(|inner| inner.sound > 0)?;
-    let sure = is_sure(inner.sound, lines.len());
-    Some(Detection { format: inner.format.in_docker(), lines: lines.len(), sound: inner.sound, sure, unread: inner.unread })
+    let seen = &lines[..reach(&inner, lines)];
+    let looked_at = inner.lines + seen.len() - seen.iter().filter(is_enveloped).count();
+    let sure = is_sure(inner.sound, looked_at);
+    Some(Detection { format: inner.format.in_docker(), lines: looked_at, sound: inner.sound, sure, unread: inner.unread })
+}
+
+/// Number of lines, in envelopes and not, in which stand those that a detection looked at. It is no
+/// fewer than a log of another kind is judged by.
+fn reach(inner: &Detection, lines: &[&[u8]]) -> usize {
+    // A detection counts neither blank lines nor, among columns, what says their names.
+    let has_directives = matches!(inner.format.kind(), LineSyntax::W3c(_));
+    let is_counted = |text: &&&[u8]| !(has_directives && is_directive(text));
+    let mut left = inner.lines;
+    let needed = lines.iter().take_while(|line| {
+        let is_needed = left > 0;
+        left = left.saturating_sub(sample_lines(&docker::unwrapped(&[**line])).iter().filter(is_counted).count());
+        is_needed
+    });
+    needed.count().max(lines.len().min(WINDOW_LINES))
 }
 
 /// True if client and host can be such, and the user is one word. Any format with fields between

@@ -285,6 +285,37 @@ fn times_in_other_forms() {
     }
 }
 
+/// A line in the envelope that Docker's json-file driver writes.
+fn enveloped(line: &str) -> String {
+    let text = line.replace('"', "\\\"");
+    format!("{{\"log\":\"{text}\\n\",\"stream\":\"stdout\",\"time\":\"2024-10-10T13:55:36.123456789Z\"}}\n")
+}
+
+/// Fit and reading are counted over the same lines, however many the sample has.
+#[test]
+fn lines_in_envelopes_fit_as_those_inside_do() {
+    let fit = |log: &str| {
+        let found = detect(log.as_bytes(), &[]).expect("known");
+        assert_eq!(found.format.name(), "docker+combined");
+        (found.lines, found.sound, found.sure)
+    };
+    let envelope = enveloped(COMBINED);
+    for lines in [1, 199, 200, 223, 300, 2_000] {
+        assert_eq!(fit(&envelope.repeat(lines)), (lines.min(200), lines.min(200), true), "{lines}");
+    }
+    // A third are in no envelope: 200 that fit, and 100 that do not.
+    let foreign = "dockerd: rotated\n";
+    assert_eq!(fit(&[foreign, &envelope, &envelope].concat().repeat(100)), (300, 200, false));
+    assert_eq!(fit(&[foreign, &envelope, &envelope].concat().repeat(600)), (300, 200, false));
+    // Foreign ones after a few, and after as many as are judged by.
+    assert_eq!(fit(&(envelope.repeat(10) + &foreign.repeat(5))), (15, 10, false));
+    assert_eq!(fit(&(envelope.repeat(200) + &foreign.repeat(150))), (200, 200, true));
+    // Lines inside that fit nothing, and blank ones, which do not count anywhere.
+    assert_eq!(fit(&(envelope.repeat(8) + &enveloped("?").repeat(2) + &enveloped("").repeat(20))), (10, 8, false));
+    let late = enveloped("starting").repeat(250) + &envelope.repeat(500);
+    assert_eq!(fit(&late), (600, 350, false));
+}
+
 /// Squid's own line of its documentation, with its columns filled up with blanks.
 #[test]
 fn columns_filled_up_with_blanks() {
