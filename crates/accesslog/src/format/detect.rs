@@ -102,7 +102,7 @@ const PREFIXES_GUESSED_MAX: usize = 2;
 
 /// Formats tried besides the caller's, the more particular first. The combined ones read common
 /// lines as well, so these come before them.
-const CANDIDATES: [(&str, &str); 15] = [
+const CANDIDATES: [(&str, &str); 19] = [
     ("common", r#"%h %l %u %t "%r" %>s %b"#),
     ("vhost_common", r#"%v:%p %h %l %u %t "%r" %>s %b"#),
     ("host_common", r#"%v %h %l %u %t "%r" %>s %b"#),
@@ -133,6 +133,22 @@ const CANDIDATES: [(&str, &str); 15] = [
         "combined_extra",
         r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
     ),
+    (
+        "vhost_combined_upstream_timed",
+        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+    ),
+    (
+        "vhost_combined_timed",
+        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+    ),
+    (
+        "host_combined_upstream_timed",
+        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+    ),
+    (
+        "host_combined_timed",
+        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+    ),
     ("host_combined_forwarded", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#),
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
     (
@@ -142,6 +158,15 @@ const CANDIDATES: [(&str, &str); 15] = [
     // A time or a name of a thread after a common line, as Rack and Tomcat write them.
     (tail::COMMON_EXTRA, r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent $more"#),
 ];
+
+/// Names of [`CANDIDATES`] that end in a time.
+const TIMED: [&str; 3] = ["combined_timed", "vhost_combined_timed", "host_combined_timed"];
+
+/// Names of those that end in two.
+const UPSTREAM_TIMED: [&str; 3] = ["combined_upstream_timed", "vhost_combined_upstream_timed", "host_combined_upstream_timed"];
+
+/// Beginnings of formats that have a host with its port before the client.
+const PORT_FIRST: [&str; 2] = ["%v:%p ", "$host:$port "];
 
 /// Number of common formats in [`CANDIDATES`].
 const COMMON: usize = 3;
@@ -220,11 +245,13 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
     }
     let mut best = None;
     let mut most = FormatFit::default();
-    let timed = tail::format(lines);
+    let timed = tail::formats(lines);
     let sound_min = reached(formats.iter().chain(&timed), lines);
     for format in formats.iter().chain(&timed) {
         let FormatTally { fit, fields } = tally(format, lines, sound_min);
-        let is_extra = best.as_ref().is_some_and(|(_, format): &(FormatFit, LogFormat)| format.name() == tail::EXTRA);
+        let is_extra = best
+            .as_ref()
+            .is_some_and(|(_, format): &(FormatFit, LogFormat)| matches!(format.name(), tail::EXTRA | tail::HOST_EXTRA));
         if fit > most || (is_extra && fit == most) {
             most = fit;
             best = Some((fit, if format.is_json() { format.narrowed(fields) } else { format.clone() }));
@@ -338,10 +365,11 @@ fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
     // BunkerWeb's lines all have a client.
     let is_server = format.name() != "bunkerweb" && SERVERS.iter().any(|(name, _)| *name == format.name())
         || matches!(format.kind(), LineSyntax::W3c(_));
-    let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
+    let is_single = TIMED.contains(&format.name());
+    let is_timed = is_single || UPSTREAM_TIMED.contains(&format.name());
     let is_forwarded = matches!(format.name(), "combined_forwarded" | "host_combined_forwarded");
     let (is_lighttpd, is_longer) = (format.name() == "lighttpd", format.name() == tail::COMMON_EXTRA);
-    let has_port = format.source().starts_with("%v:%p ");
+    let has_port = PORT_FIRST.iter().any(|begin| format.source().starts_with(begin));
     for (number, line) in lines.iter().enumerate() {
         if tally.fit.sound + (lines.len() - number) < sound_min {
             break;
@@ -352,7 +380,7 @@ fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
             LineOutcome::Repaired(record, LineFlaw::SoFar) => (record, !record.path.is_empty()),
             _ => continue,
         };
-        if (is_timed && !ends_in_times(line, format.name() == "combined_timed"))
+        if (is_timed && !ends_in_times(line, is_single))
             || (has_port && !begins_with_port(line))
             || (is_forwarded && !ends_in_clients(line))
             || (is_longer && tail::of_common_line(line).is_none())

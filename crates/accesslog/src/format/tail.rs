@@ -5,20 +5,22 @@
 
 use super::compile::QuoteEscaping;
 use super::{LineSyntax, LogFormat};
-use crate::parse::number::{Unit, duration_sum_us};
+use crate::parse::number::{Unit, duration_sum_us, duration_us};
 
 /// The combined format, as nginx names its fields, with any word for the second.
 const COMBINED: &str =
     r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
-/// Name of the format that is made of a tail.
-const NAME: &str = "combined_times";
+/// Names of the formats that are made of a tail, each with the text before the client. Where there
+/// is a port, the last would take it for a part of the host.
+const LAYOUTS: [(&str, &str); 3] =
+    [("combined_times", ""), ("vhost_combined_times", "$host:$port "), ("host_combined_times", "$host ")];
 
 /// Name of the one that reads nothing of it.
 pub(super) const EXTRA: &str = "combined_extra";
 
 /// The same with a host before the client.
-const HOST_EXTRA: &str = "host_combined_extra";
+pub(super) const HOST_EXTRA: &str = "host_combined_extra";
 
 /// Name of a common one with text after it that is not read.
 pub(super) const COMMON_EXTRA: &str = "common_extra";
@@ -37,7 +39,7 @@ const FIELDS_MAX: usize = 40;
 enum TailSlot {
     /// `0.005`, or nginx's list of them.
     Seconds,
-    /// `12ms`, which says its unit.
+    /// `12ms` and `0.5s`, which say their unit.
     Suffixed,
     /// An absent value: `-`.
     Absent,
@@ -77,15 +79,25 @@ fn after_quoted(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The combined format with the tail that most of the lines have, read as far as it says what it
-/// is; `None` where no time of it is.
-pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
+/// The combined formats, with a host before the client and without, with the tail that most of the
+/// lines have, read as far as it says what it is; none where no time of it is.
+pub(super) fn formats(lines: &[&[u8]]) -> Vec<LogFormat> {
+    let Some(tail) = source(lines) else { return Vec::new() };
+    let format = |(name, before): &(&str, &str)| {
+        LogFormat::nginx(name, &format!("{before}{COMBINED}{tail}"), QuoteEscaping::Backslash).ok()
+    };
+    LAYOUTS.iter().filter_map(format).collect()
+}
+
+/// The tail that most of the lines have, as the end of a format string; `None` where no time of it
+/// is read.
+fn source(lines: &[&[u8]]) -> Option<String> {
     let tails: Vec<&[u8]> = lines.iter().filter_map(|line| of_line(line)).collect();
     let mut shapes: Vec<Vec<TailPiece<'_>>> = tails.iter().filter_map(|tail| shape(tail)).collect();
     let most = most_common(&shapes)?;
     shapes.retain(|other| same(other, &most));
     let times = TailTimes::of(&shapes);
-    let mut source = COMBINED.to_owned();
+    let mut source = String::new();
     for (at, piece) in most.iter().enumerate() {
         match piece {
             // It would be a variable.
@@ -96,8 +108,7 @@ pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
             TailPiece::Value(_) => source.push_str(&format!("${{{UNREAD}{at}}}")),
         }
     }
-    let is_timed = times.request.is_some() || times.upstream.is_some();
-    is_timed.then(|| LogFormat::nginx(NAME, &source, QuoteEscaping::Backslash).ok()).flatten()
+    (times.request.is_some() || times.upstream.is_some()).then_some(source)
 }
 
 /// The text that the format does not read of the first tail of the lines; `None` where it reads all
@@ -110,12 +121,14 @@ pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
     if format.name() == COMMON_EXTRA {
         return lines.iter().find_map(|line| of_common_line(line)).map(|tail| String::from_utf8_lossy(tail).into_owned());
     }
-    if !matches!(format.name(), NAME | EXTRA | HOST_EXTRA) {
+    let layout = LAYOUTS.iter().find(|(name, _)| *name == format.name());
+    if layout.is_none() && !matches!(format.name(), EXTRA | HOST_EXTRA) {
         return None;
     }
     let tail = lines.iter().find_map(|line| of_line(line))?;
     let whole = || String::from_utf8_lossy(tail).trim().to_owned();
-    let Some(names) = format.source().strip_prefix(COMBINED).filter(|_| format.name() == NAME) else { return Some(whole()) };
+    let names = layout.and_then(|(_, before)| format.source().strip_prefix(before)?.strip_prefix(COMBINED));
+    let Some(names) = names else { return Some(whole()) };
     let is_read = names.split("${").skip(1).map(|name| !name.starts_with(UNREAD));
     let Some(pieces) = shape(tail) else { return Some(whole()) };
     let values = (0..pieces.len()).filter(|at| matches!(pieces[*at], TailPiece::Value(_)));
@@ -292,23 +305,28 @@ fn place(shapes: &[Vec<TailPiece<'_>>], at: usize) -> TailSlot {
 }
 
 fn kind(text: &[u8]) -> TailSlot {
-    // More are a date, not a duration.
-    const DIGITS_MAX: usize = 6;
     let words = text.split(|byte| matches!(byte, b' ' | b',' | b':')).filter(|word| !matches!(*word, b"" | b"-"));
     let mut found = TailSlot::Absent;
-    for word in words {
-        let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let kind = match &word[digits..] {
-            _ if digits == 0 || digits > DIGITS_MAX => return TailSlot::Other,
-            // nginx writes milliseconds; with other numbers of digits it is a ratio.
-            [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => TailSlot::Seconds,
-            b"ms" => TailSlot::Suffixed,
-            _ => return TailSlot::Other,
-        };
-        if found != TailSlot::Absent && found != kind {
+    for kind in words.map(word_kind) {
+        if kind == TailSlot::Other || (found != TailSlot::Absent && found != kind) {
             return TailSlot::Other;
         }
         found = kind;
     }
     found
+}
+
+fn word_kind(word: &[u8]) -> TailSlot {
+    // More are a date, not a duration.
+    const DIGITS_MAX: usize = 6;
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match &word[digits..] {
+        // nginx writes milliseconds; with other numbers of digits it is a ratio.
+        [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => {
+            if (1..=DIGITS_MAX).contains(&digits) { TailSlot::Seconds } else { TailSlot::Other }
+        }
+        // Of minutes or hours alone nobody writes a request's time: `5m` is a size.
+        [.., b's'] if digits > 0 && duration_us(word, Unit::Seconds).is_ok() => TailSlot::Suffixed,
+        _ => TailSlot::Other,
+    }
 }

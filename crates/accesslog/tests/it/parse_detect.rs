@@ -180,13 +180,19 @@ type Times = (Option<u64>, Option<u64>);
 
 /// The format found, what of the tails is not read, and the times of each line.
 fn times(tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
-    let lines: Vec<String> = tails.iter().map(|tail| format!("{COMBINED}{tail}")).collect();
+    times_after("", "", tails)
+}
+
+/// The same of lines with `before` in front of the client, all with this host.
+fn times_after(before: &str, host: &str, tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
+    let lines: Vec<String> = tails.iter().map(|tail| format!("{before}{COMBINED}{tail}")).collect();
     let found = detect((lines.join("\n") + "\n").as_bytes(), &[]).expect("a known format");
     assert!(found.sure, "{tails:?}");
     let mut parser = LogParser::new(&found.format);
     let times = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
         LineOutcome::Parsed(record) => {
             assert_eq!((record.client, record.agent, record.bytes), (&b"1.2.3.4"[..], &b"x"[..], Some(5)), "{line}");
+            assert_eq!(record.host, host.as_bytes(), "{line}");
             (record.request_time_us, record.upstream_time_us)
         }
         other => panic!("{line}: {other:?}"),
@@ -227,6 +233,67 @@ fn times_after_the_agent() {
     assert_eq!(times(&[" 512 2048"]), of("combined_extra", Some("512 2048"), &[(None, None)]));
     // nginx's $gzip_ratio and $msec
     assert_eq!(times(&[" \"3.17\" 1732270272.123"]), of("combined_extra", Some("\"3.17\" 1732270272.123"), &[(None, None)]));
+}
+
+/// Whatever is read after the agent is read as well where a host stands before the client.
+#[test]
+fn times_after_the_agent_of_lines_with_a_host() {
+    let tails: [&[&str]; 12] = [
+        &[" rt=0.010 urt=0.010"],
+        &[r#"rt=0.250 uct="0.000" uht="0.248" urt="0.249""#, r#"rt=0.001 uct="-" uht="-" urt="-""#],
+        &[" 338 0.250 [default-web-80] [] 10.0.0.1:80 512 0.249 200 7f3a"],
+        &[r#" "-" 0.250 0.249"#],
+        &[" 0.001 0.250"],
+        &[" rt=12ms id=7"],
+        &[" 12ms"],
+        // Plain lines are read so, too.
+        &[" 0.010"],
+        &[" 0.5"],
+        &[" 0.250 0.001"],
+        // Nothing tells a unit.
+        &[" 1234", " 70"],
+        &[" \"req-7f3a\""],
+    ];
+    for tails in tails {
+        let (plain, unread, read) = times(tails);
+        for (before, host) in [("www.example.com ", "www.example.com"), ("[2001:db8::1] ", "[2001:db8::1]"), ("- ", "")] {
+            assert_eq!(times_after(before, host, tails), (format!("host_{plain}"), unread.clone(), read.clone()), "{tails:?}");
+        }
+        // The port is a column of its own, as `vhost_combined` has it.
+        if plain != "combined_extra" {
+            let found = times_after("www.example.com:443 ", "www.example.com", tails);
+            assert_eq!(found, (format!("vhost_{plain}"), unread, read), "{tails:?}");
+        }
+    }
+    let found = |before: &str| {
+        let lines = format!("{before}www.example.com:443 {COMBINED} rt=0.010 urt=0.010\n");
+        detect(lines.as_bytes(), &[]).expect("known").format
+    };
+    assert_eq!(found("").variables(), LogFormat::named("vhost_combined").expect("known").variables());
+    assert_eq!(found("web-1  | ").name(), "compose+vhost_combined_times");
+    // With a port and without.
+    let lines = ["www.example.com:443", "www.example.com"].map(|host| format!("{host} {COMBINED} rt=0.010"));
+    let (format, sure, _) = read(&lines.each_ref().map(String::as_str));
+    assert_eq!((&*format, sure), ("host_combined_times", true));
+}
+
+/// A unit after the number says what it is, whatever stands before it.
+#[test]
+fn times_with_their_unit_after_the_agent() {
+    let of = |times: &[(Option<u64>, Option<u64>)]| ("combined_times".to_owned(), None, times.to_vec());
+    assert_eq!(times(&[" 12ms", " 500123us"]), of(&[(Some(12_000), None), (Some(500_123), None)]));
+    assert_eq!(times(&[" 12345678us"]), of(&[(Some(12_345_678), None)]));
+    assert_eq!(
+        times(&[" rt=0.5s", " rt=12.5ms", " rt=3s", " rt=-"]),
+        of(&[(Some(500_000), None), (Some(12_500), None), (Some(3_000_000), None), (None, None)])
+    );
+    assert_eq!(times(&[" rt=0.5s urt=\"100ms, 7µs\""]), of(&[(Some(500_000), Some(100_007))]));
+    assert_eq!(times(&[" rt=1m2.5s urt=900ns"]), of(&[(Some(62_500_000), Some(0))]));
+    assert_eq!(times(&[" \"x\" 0.5s"]).2, [(Some(500_000), None)]);
+    assert_eq!(times(&[" 0.5s"]).2, [(Some(500_000), None)]);
+    for other in [" 12mb", " s", " 1.2.3s", " 12parsecs", " 99999999999999999999999s"] {
+        assert_eq!(times(&[other]).0, "combined_extra", "{other}");
+    }
 }
 
 #[test]
