@@ -397,7 +397,8 @@ impl SchedulerGrpc for WatchedScheduler {
             return Err(Status::invalid_argument("an executor without its address"));
         };
         let (id, broken) = (poll.id.clone(), poll.broken.clone());
-        self.end_again(self.watch().again(&broken, "rows of a lost executor could not be had")).await;
+        let again = self.watch().again(&broken, "rows of a lost executor could not be had");
+        self.end_again(again).await;
         let mut answer = self.inner.poll_work(request).await?;
         let given = answer.get_mut();
         let tasks = given.tasks.iter().map(|task| (task.job_id.clone(), task.stage_id, task.task_id));
@@ -614,7 +615,7 @@ mod tests {
         watch.executors.get_mut("executor").expect("it is there").missing_since = Some(long_ago());
         // One poll that knows the task starts the time anew.
         watch.heard(poll("executor", 1));
-        assert!(watch.look().confused.is_empty());
+        assert!(watch.look().executors.is_empty());
         watch.heard(poll("executor", 2));
         watch.executors.get_mut("executor").expect("it is there").missing_since = Some(long_ago());
         let ending = watch.look();

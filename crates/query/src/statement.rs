@@ -241,12 +241,12 @@ impl<'a> Runner<'a> {
             return plan_err!("EXPLAIN ANALYZE runs a query in this process: leave --cluster out").map_err(QueryFault::Engine);
         }
         let is_about_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::DescribeTable(_));
-        if let Some(elsewhere) = self.elsewhere.filter(|_| !is_about_plan) {
-            if self.query_elsewhere(&plan, &mut sink, elsewhere).await? {
-                sink.finish().map_err(QueryFault::Output)?;
-                self.has_written.store(true, Ordering::Relaxed);
-                return Ok(());
-            }
+        if let Some(elsewhere) = self.elsewhere.filter(|_| !is_about_plan)
+            && self.query_elsewhere(&plan, &mut sink, elsewhere).await?
+        {
+            sink.finish().map_err(QueryFault::Output)?;
+            self.has_written.store(true, Ordering::Relaxed);
+            return Ok(());
         }
         match self.query(&plan, &mut sink, true).await {
             // A hash join holds one side; a merge join spills both.

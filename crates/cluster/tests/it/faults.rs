@@ -21,30 +21,43 @@ fn work(folder: &TestFolder) -> (String, ProcessEnd) {
     (sql, expected)
 }
 
-/// An executor that is killed, or stands still, at several moments of a query: the answer is the
-/// same, and comes in time.
+/// An executor that is killed, ended or stands still, at several moments of a query: the answer is
+/// the same. One question has small results between its stages, and the other sends all rows: of
+/// those none may come twice.
 #[test]
 fn an_executor_that_is_lost_costs_no_answer() {
     let folder = TestFolder::new();
-    let (sql, expected) = work(&folder);
-    for (after_ms, is_killed) in [(300, true), (1_500, true), (3_000, true), (800, false)] {
-        let cluster = TestCluster::start(&folder, 2);
-        let running = cluster.query(&[&sql]).start();
-        std::thread::sleep(Duration::from_millis(after_ms));
-        let victim = &cluster.executors[0];
-        if is_killed {
-            victim.kill();
-        } else {
-            victim.pause();
-        }
-        let ran = running.wait().exits(0);
-        assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "after {after_ms} ms");
-        if !is_killed {
-            victim.go_on();
-            // It takes part again, and removes what it had.
+    let (aggregated, _) = work(&folder);
+    let log = folder.text("access.log");
+    let window = format!(
+        "SELECT count(*) AS n, sum(rn) AS s, max(rn) AS m FROM \
+         (SELECT row_number() OVER (PARTITION BY client, time, path ORDER BY agent) AS rn FROM '{log}')"
+    );
+    for (sql, moments) in [(aggregated, &[0.2, 0.7][..]), (window, &[0.4, 0.55, 0.7, 0.85][..])] {
+        let expected = alone(&[&sql]).run().exits(0);
+        for (number, moment) in moments.iter().enumerate() {
+            let cluster = TestCluster::start(&folder, 2);
+            let begun = Instant::now();
             let ran = cluster.query(&[&sql]).run().exits(0);
-            assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "after it went on");
-            cluster.waits_for_clean_folders();
+            assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr));
+            let whole = begun.elapsed();
+            let running = cluster.query(&[&sql]).start();
+            std::thread::sleep(whole.mul_f64(*moment));
+            let victim = &cluster.executors[0];
+            match number {
+                0 => victim.terminate(),
+                1 => victim.pause(),
+                _ => victim.kill(),
+            }
+            let ran = running.wait().exits(0);
+            assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "at {moment} of {whole:?}: {sql}");
+            if number == 1 {
+                victim.go_on();
+                // It takes part again, and removes what it had.
+                let ran = cluster.query(&[&sql]).run().exits(0);
+                assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "after it went on");
+                cluster.waits_for_clean_folders();
+            }
         }
     }
 }
