@@ -113,8 +113,9 @@ pub(crate) fn transport(error: &tonic::transport::Error) -> String {
 
 fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
     let key = if has_key { "and is --cluster-key that of the cluster" } else { "and does it want a key (--cluster-key)" };
+    let is_broken = matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled);
     match status.code() {
-        Code::Unavailable | Code::Unknown | Code::Cancelled => {
+        _ if is_broken || status.message().starts_with("h2 protocol error") => {
             let mut cause = status.message().to_owned();
             let mut source = status.source();
             while let Some(error) = source {
