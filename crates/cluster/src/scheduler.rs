@@ -301,7 +301,22 @@ impl ClusterWatch {
                 ended.push(id.clone());
             }
         }
+        self.drop_tasks(&ended);
         ended
+    }
+
+    /// A job has ended, or its client wants no more of it.
+    fn forget(&mut self, job: &str) {
+        self.jobs.remove(job);
+        self.drop_tasks(&[job.to_owned()]);
+    }
+
+    /// Tasks of jobs that ended are not missed: an executor may be told to end one that it has not
+    /// begun.
+    fn drop_tasks(&mut self, jobs: &[String]) {
+        for executor in self.executors.values_mut() {
+            executor.tasks.retain(|(job, ..)| !jobs.contains(job));
+        }
     }
 
     /// Finds out what was not heard of.
@@ -320,13 +335,11 @@ impl ClusterWatch {
             ending.again.extend(self.remove(id, "has lost tasks, as its connection broke"));
         }
         ending.executors = silent.into_iter().chain(confused).collect();
-        self.jobs.retain(|id, job| {
-            let is_left = job.asked.elapsed() > CLIENT_TIMEOUT;
-            if is_left {
-                ending.left.push((id.clone(), job.session.clone()));
-            }
-            !is_left
-        });
+        let left = self.jobs.iter().filter(|(_, job)| job.asked.elapsed() > CLIENT_TIMEOUT);
+        ending.left = left.map(|(id, job)| (id.clone(), job.session.clone())).collect();
+        for (id, _) in &ending.left {
+            self.forget(id);
+        }
         ending
     }
 }
@@ -464,7 +477,7 @@ impl SchedulerGrpc for WatchedScheduler {
 
     async fn cancel_job(&self, request: Request<CancelJobParams>) -> Result<Response<CancelJobResult>, Status> {
         let job = request.into_inner().job_id;
-        self.watch().jobs.remove(&job);
+        self.watch().forget(&job);
         self.end(&job).await;
         Ok(Response::new(CancelJobResult { cancelled: true }))
     }
@@ -472,7 +485,7 @@ impl SchedulerGrpc for WatchedScheduler {
     /// The client has all rows and notes of a job.
     async fn clean_job_data(&self, request: Request<CleanJobDataParams>) -> Result<Response<CleanJobDataResult>, Status> {
         let job = request.get_ref().job_id.clone();
-        self.watch().jobs.remove(&job);
+        self.watch().forget(&job);
         let answer = self.inner.clean_job_data(request).await;
         self.forget(&job).await;
         answer

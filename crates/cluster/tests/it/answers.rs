@@ -1,6 +1,6 @@
 //! A cluster answers as one process does, with the same messages.
 
-use crate::common::{MIB, SAMPLE, TestCluster, TestFolder, alone, listening, program, same};
+use crate::common::{MIB, SAMPLE, TestCluster, TestFolder, alone, listening, names_in, program, same};
 use rorqual_testkit::generate::{EventLines, write_array, write_lines};
 use rorqual_testkit::http::{GeneratedContent, PERIOD_BYTES, Request, TestServer};
 use rorqual_testkit::paths::gzip;
@@ -68,6 +68,27 @@ fn questions_to_a_log_in_every_form() {
     let told = same(&cluster, &[&QUESTIONS[0].replace("{}", &plain)]);
     told.says(&["6 records were left out"]);
     cluster.waits_for_clean_folders();
+}
+
+/// Samples of all formats of logs, as their servers write them.
+#[test]
+fn samples_of_all_formats() {
+    let folder = TestFolder::new();
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
+    let names: Vec<String> = names_in(samples.as_ref()).into_iter().filter(|name| name.ends_with(".log")).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let cluster = TestCluster::start(&folder, 1);
+    let mut answered = 0;
+    for name in names {
+        let path = folder.file(&name, std::fs::read(format!("{samples}/{name}")).unwrap());
+        let sql =
+            format!("SELECT count(*) AS n, count(time) AS t, min(time) AS first, count(DISTINCT client) AS c FROM '{path}'");
+        let expected = alone(&[&sql]).run();
+        let ran = cluster.query(&[&sql]).run();
+        assert_eq!((ran.text(), ran.code), (expected.text(), expected.code), "{name}: {} {}", ran.stderr, expected.stderr);
+        answered += usize::from(ran.code == Some(0));
+    }
+    assert!(answered > 20, "{answered}");
 }
 
 #[test]
