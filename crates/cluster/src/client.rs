@@ -171,7 +171,8 @@ impl PlanRunner for ClusterClient {
         let codec = ScanCodec::new(scans, ClusterFiles::Unopened);
         let mut bytes = Vec::new();
         let sent = plain_keys(Arc::clone(&plan))?;
-        PhysicalPlanNode::try_from_physical_plan(Arc::clone(&sent), &codec)?.try_encode(&mut bytes)?;
+        let encoded = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&sent), &codec);
+        encoded.map_err(|error| exec_datafusion_err!("{}", told(&error.message())))?.try_encode(&mut bytes)?;
         let entries = config.options().entries();
         let settings = entries.into_iter().map(|entry| KeyValuePair { key: entry.key, value: entry.value }).collect();
         let job = ClusterJob {

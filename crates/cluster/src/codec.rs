@@ -24,6 +24,7 @@ use datafusion_proto::physical_plan::to_proto::serialize_file_scan_config;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension};
 use datafusion_proto::protobuf::{FileScanExecConf, PhysicalExprNode};
 use prost::Message;
+use rorqual_accesslog::LogVariable;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::csv::Dialect;
 use rorqual_columnar::{RecordFormat, ValueRules, json};
@@ -85,9 +86,17 @@ enum LayoutMessage {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum FormatMessage {
-    Log(String),
+    /// A text that makes it, and the variables that its lines were found to have, by name and kind.
+    Log(String, Vec<(String, String)>),
     Json(LayoutMessage, RulesMessage),
-    Csv { delimiter: u8, quote: Option<u8>, says_delimiter: bool, header: bool, names: Vec<String>, rules: RulesMessage },
+    Csv {
+        delimiter: u8,
+        quote: Option<u8>,
+        says_delimiter: bool,
+        header: bool,
+        names: Vec<String>,
+        rules: RulesMessage,
+    },
 }
 
 fn rules_out(rules: &ValueRules) -> RulesMessage {
@@ -102,7 +111,7 @@ fn format_out(format: &RecordFormat) -> Result<FormatMessage> {
     Ok(match format {
         RecordFormat::Log(log) => {
             let source = log_source(log)?;
-            FormatMessage::Log(source)
+            FormatMessage::Log(source, log.variables().iter().map(LogVariable::written).collect())
         }
         RecordFormat::Json(layout, rules) => {
             let layout = match layout {
@@ -127,7 +136,8 @@ fn format_out(format: &RecordFormat) -> Result<FormatMessage> {
 
 /// A text that gives the same format again: its name with its prefixes, or its string.
 fn log_source(log: &LogFormat) -> Result<String> {
-    let same = |text: &&str| LogFormat::parse(text).is_ok_and(|parsed| parts(&parsed) == parts(log));
+    let variables = || log.variables().to_vec();
+    let same = |text: &&str| LogFormat::parse(text).is_ok_and(|parsed| parts(&parsed.with_variables(variables())) == parts(log));
     let found = [log.source(), log.name()].into_iter().find(same);
     found.map(str::to_owned).ok_or_else(|| {
         let name = log.name();
@@ -135,19 +145,24 @@ fn log_source(log: &LogFormat) -> Result<String> {
     })
 }
 
-/// All that a format is made of, in order: its maps are written in any.
+/// All that a format is made of, in order: its maps are written in any. Its name does not matter,
+/// nor the fields that a log of JSON was found to have: the columns come with the scan.
 fn parts(log: &LogFormat) -> Vec<String> {
     let text = format!("{log:?}");
-    let mut parts: Vec<String> = text.split([',', '{', '}', '[', ']', '(', ')']).map(|part| part.trim().to_owned()).collect();
+    let parts = text.split([',', '{', '}', '[', ']', '(', ')']).map(|part| part.trim().to_owned());
+    let mut parts: Vec<String> = parts.filter(|part| !part.starts_with("name: ") && !part.starts_with("fields: ")).collect();
     parts.sort_unstable();
     parts
 }
 
 fn format_in(format: FormatMessage) -> Result<RecordFormat> {
     Ok(match format {
-        FormatMessage::Log(source) => {
+        FormatMessage::Log(source, variables) => {
             let log = LogFormat::parse(&source).map_err(|error| exec_datafusion_err!("{error}"))?;
-            RecordFormat::Log(log)
+            let variables: Option<Vec<LogVariable>> =
+                variables.iter().map(|(name, kind)| LogVariable::read(name, kind)).collect();
+            let Some(variables) = variables else { return exec_err!("a log with variables of an unknown kind") };
+            RecordFormat::Log(log.with_variables(variables))
         }
         FormatMessage::Json(layout, rules) => {
             let layout = match layout {
@@ -320,7 +335,7 @@ impl PhysicalExtensionCodec for ScanCodec {
             return self.engine.try_encode(node, buf, converter);
         };
         buf.extend_from_slice(MAGIC);
-        let message = self.scan_out(config, source, converter)?;
+        let message = self.scan_out(config, source, converter).map_err(|error| marked(&error.message()))?;
         message.encode(buf).map_err(|error| exec_datafusion_err!("{error}"))
     }
 
@@ -381,6 +396,7 @@ mod tests {
         let logs = [
             "combined",
             "syslog+combined",
+            "syslog+json",
             "docker+combined",
             "json",
             "ltsv",

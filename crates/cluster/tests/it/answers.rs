@@ -89,6 +89,10 @@ fn samples_of_all_formats() {
         answered += usize::from(ran.code == Some(0));
     }
     assert!(answered > 20, "{answered}");
+    // Keys that are no field are columns of their own.
+    let path = folder.text("fastly.log");
+    let own = format!("SELECT response_state, count(*) AS n, count(geo_country) AS g FROM '{path}' GROUP BY 1 ORDER BY 1");
+    assert!(same(&cluster, &[&own]).text().lines().count() > 1);
 }
 
 #[test]
