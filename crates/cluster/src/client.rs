@@ -9,7 +9,7 @@ use crate::limits::{
     PARTITIONS_PER_THREAD, QUERY_TRIES_MAX,
 };
 use crate::scheduler::{AGAIN, NO_JOB};
-use crate::tasks::said;
+use crate::tasks::{self, said};
 use crate::trust::{Trust, bracketed};
 use crate::version::SendsVersion;
 use async_trait::async_trait;
@@ -78,14 +78,18 @@ impl ClusterClient {
         let failed = |why: &dyn std::fmt::Display| exec_datafusion_err!("no connection to the scheduler at {host}:{port}: {why}");
         let endpoint = Endpoint::from_shared(self.trust.url(host, port)).map_err(|error| failed(&error))?;
         let endpoint = self.trust.endpoint(&endpoint).map_err(|error| failed(&error))?;
-        let channel = endpoint.connect().await.map_err(|error| failed(&transport(&error)))?;
-        let client = SchedulerGrpcClient::with_interceptor(channel, SendsVersion);
-        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
+        endpoint.connect().await.map(scheduler_client).map_err(|error| failed(&last_cause(&error)))
     }
 
     fn name(&self) -> String {
         format!("{}:{}", bracketed(&self.host), self.port)
     }
+}
+
+/// The scheduler at the other end of a connection.
+pub(crate) fn scheduler_client(channel: Channel) -> SchedulerClient {
+    let client = SchedulerGrpcClient::with_interceptor(channel, SendsVersion);
+    client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX)
 }
 
 /// Threads of the cluster. Executors may be on their way when there is none.
@@ -102,13 +106,13 @@ async fn threads(scheduler: &mut SchedulerClient, name: &str, has_key: bool) -> 
     }
 }
 
-/// The last cause of a failed connection, which tells more than those around it.
-pub(crate) fn transport(error: &tonic::transport::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+/// The last cause of an error of a connection, which tells more than those around it.
+pub(crate) fn last_cause(error: &(dyn Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
     }
-    cause.to_string()
+    last.to_string()
 }
 
 fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
@@ -116,12 +120,7 @@ fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
     let is_broken = matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled);
     match status.code() {
         _ if is_broken || status.message().starts_with("h2 protocol error") => {
-            let mut cause = status.message().to_owned();
-            let mut source = status.source();
-            while let Some(error) = source {
-                cause = error.to_string();
-                source = error.source();
-            }
+            let cause = status.source().map_or_else(|| status.message().to_owned(), last_cause);
             exec_datafusion_err!("the connection to the scheduler at {name} broke: {cause}. Is it up, {key}?")
         }
         _ if status.message().is_empty() => exec_datafusion_err!("what answers at {name} is no scheduler: {}", status.code()),
@@ -184,7 +183,7 @@ impl PlanRunner for ClusterClient {
             trust: self.trust.clone(),
             running: Arc::clone(&self.running),
             scans: Arc::clone(scans),
-            scans_expected: scans_of(&sent),
+            scans_expected: tasks::scans(&sent).len(),
         };
         let mut builder = RecordBatchReceiverStreamBuilder::new(plan.schema(), BATCHES_AHEAD);
         let sender = builder.tx();
@@ -411,10 +410,4 @@ impl ClusterJob {
         }
         Ok(())
     }
-}
-
-/// Number of scans of records in a plan.
-fn scans_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
-    let below: usize = plan.children().into_iter().map(scans_of).sum();
-    below + usize::from(crate::tasks::scan(plan).is_some())
 }

@@ -205,7 +205,7 @@ impl ScanCodec {
         let header = ScanHeader {
             version: VERSION.to_owned(),
             format: format_out(&spec.format)?,
-            span_us: spec.span_us.map(|span| (*span.start(), *span.end())),
+            span_us: spec.span_us.as_ref().map(|span| (*span.start(), *span.end())),
             batch_rows: spec.batch_rows,
             skips_bad: spec.bad.map(|bad| bad == BadRecordFlag::Skip),
             places,
@@ -372,6 +372,8 @@ impl PhysicalExtensionCodec for ScanCodec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rorqual_query::QueryShares;
+    use rorqual_shell::args::ProcessArgs;
 
     /// Each format is the same after its way through JSON.
     #[test]
@@ -419,7 +421,7 @@ mod tests {
 
     #[test]
     fn checked_operators_arrive_as_they_were() {
-        let codec = ScanCodecOfNothing::codec();
+        let codec = codec();
         let function = checked_of_parts("+-*", &DataType::UInt8).expect("a function");
         let mut bytes = Vec::new();
         codec.try_encode_udf(&function, &mut bytes).expect("it can be sent");
@@ -433,7 +435,7 @@ mod tests {
     /// Bytes that are no scan are an error, whatever they are.
     #[test]
     fn foreign_bytes_are_an_error() {
-        let codec = ScanCodecOfNothing::codec();
+        let codec = codec();
         let context = TaskContext::default();
         let converter = datafusion_proto::physical_plan::DefaultPhysicalProtoConverter {};
         for rest in [&b""[..], b"\x0a\x02{}", b"\xff\xff\xff\xff", b"\x0a\xff\xff\xff\x7f"] {
@@ -443,19 +445,10 @@ mod tests {
         assert!(codec.try_decode(b"\xff\xff", &[], &context, &converter).is_err());
     }
 
-    struct ScanCodecOfNothing;
-
-    impl ScanCodecOfNothing {
-        fn codec() -> ScanCodec {
-            use clap::Parser;
-            #[derive(Parser)]
-            struct Flags {
-                #[command(flatten)]
-                process: rorqual_shell::args::ProcessArgs,
-            }
-            let process = Flags::parse_from(["test"]).process;
-            let shares = rorqual_query::QueryShares::of_process(&process, None).expect("the default memory is enough");
-            ScanCodec::new(&ScanContext::of_tasks(shares, 0), ClusterFiles::Below(None))
-        }
+    /// The codec of an executor that reads no file.
+    fn codec() -> ScanCodec {
+        let process = ProcessArgs { memory: None, threads: None, stats: false };
+        let shares = QueryShares::of_process(&process, None).expect("the default memory is enough");
+        ScanCodec::new(&ScanContext::of_tasks(shares, 0), ClusterFiles::Below(None))
     }
 }

@@ -1,21 +1,19 @@
 //! An executor: asks the scheduler for tasks, works on them in its memory, and serves their results
 //! to other executors and to clients, on one port.
 
-use crate::client::SchedulerClient;
+use crate::client::{SchedulerClient, last_cause, scheduler_client};
 use crate::codec::ScanCodec;
 use crate::files::{ClusterFiles, ClusterStores};
 use crate::limits::{LOOK_EVERY, MESSAGE_BYTES_MAX, PIECES_AHEAD, SHUFFLE_LOOK_EVERY};
 use crate::results::{JobResults, is_job};
 use crate::tasks::{RunningTasks, TaskEngine};
 use crate::trust::{Trust, bracketed};
-use crate::version::SendsVersion;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_core::serde::BallistaCodec;
 use ballista_core::serde::BallistaLogicalExtensionCodec;
 use ballista_core::serde::protobuf::executor_grpc_server::{ExecutorGrpc, ExecutorGrpcServer};
-use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::serde::protobuf::{
     CancelTasksParams, CancelTasksResult, ExecutorOperatingSystemSpecification, ExecutorRegistration, ExecutorResource,
     ExecutorSpecification, ExecutorStoppedParams, LaunchMultiTaskParams, LaunchMultiTaskResult, LaunchTaskParams,
@@ -31,26 +29,20 @@ use ballista_executor::runtime_cache::DefaultSessionRuntimeCache;
 use datafusion::common::Result;
 use datafusion::config::SpillCompression;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use rorqual_pipe::format_size;
-use rorqual_query::{QueryShares, ScanContext, TempFolder};
+use rorqual_query::{QueryShares, ScanContext, TempFolder, operators_pool};
 use rorqual_shell::message;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
-
-/// Consumers that an error about memory names.
-const CONSUMERS_NAMED: usize = 3;
 
 /// Settings of an executor.
 pub(crate) struct ExecutorSettings {
@@ -120,13 +112,10 @@ async fn connect(settings: &ExecutorSettings) -> Result<SchedulerClient, String>
     let mut told = false;
     loop {
         match endpoint.connect().await {
-            Ok(channel) => {
-                let client = SchedulerGrpcClient::with_interceptor(channel, SendsVersion);
-                return Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX));
-            }
+            Ok(channel) => return Ok(scheduler_client(channel)),
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {
-                    let why = crate::client::transport(&error);
+                    let why = last_cause(&error);
                     message::note(&format!("no connection to the scheduler at {host}:{port} yet: {why}"));
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -142,9 +131,15 @@ fn executor(
     running: &Arc<RunningTasks>,
 ) -> Result<Executor, String> {
     let shares = settings.shares;
-    let shared = base_runtime(settings).map_err(|error| error.to_string())?;
+    let stores = Arc::new(ClusterStores::new(settings.files.clone()));
+    let shared = rorqual_query::runtime(&shares, &settings.temp, settings.temp_bytes_max).with_object_store_registry(stores);
+    let shared = shared.build_arc().map_err(|error| error.to_string())?;
     let base = Arc::new(move |_: &SessionConfig| Ok(Arc::clone(&shared)));
-    let policy = Arc::new(move |base: Arc<RuntimeEnv>, _: &SessionConfig, threads: u32| task_runtime(&base, &shares, threads));
+    // All tasks share stores, footers and the folder; each has its part of the memory.
+    let policy = Arc::new(move |base: Arc<RuntimeEnv>, _: &SessionConfig, threads: u32| {
+        let bytes = shares.operators_bytes / shares.threads as u64 * u64::from(threads.max(1));
+        RuntimeEnvBuilder::from_runtime_env(&base).with_memory_pool(operators_pool(bytes)).build_arc()
+    });
     let sessions = DefaultSessionRuntimeCache::new(base, policy, 1);
     let trust = settings.trust.clone();
     let config = Arc::new(move || {
@@ -203,35 +198,12 @@ fn registration(address: SocketAddr, settings: &ExecutorSettings) -> ExecutorReg
     }
 }
 
-/// The part that all tasks share: stores, footers, the folder of rows that have no room.
-fn base_runtime(settings: &ExecutorSettings) -> Result<Arc<RuntimeEnv>> {
-    let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![settings.temp.path().to_owned()]))
-        .with_max_temp_directory_size(settings.temp_bytes_max);
-    let caches = usize::try_from(settings.shares.memory_bytes / 64).unwrap_or(usize::MAX);
-    RuntimeEnvBuilder::new()
-        .with_object_store_registry(Arc::new(ClusterStores::new(settings.files.clone())))
-        .with_disk_manager_builder(disk)
-        .with_metadata_cache_limit(caches)
-        .with_object_list_cache_limit(caches)
-        .with_file_statistics_cache_limit(caches)
-        .build_arc()
-}
-
-/// The same for a task of so many threads, with its share of the memory.
-fn task_runtime(base: &Arc<RuntimeEnv>, shares: &QueryShares, threads: u32) -> Result<Arc<RuntimeEnv>> {
-    let bytes = shares.operators_bytes / shares.threads as u64 * u64::from(threads.max(1));
-    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
-    let pool = TrackConsumersPool::new(FairSpillPool::new(usize::try_from(bytes).unwrap_or(usize::MAX)), named);
-    RuntimeEnvBuilder::from_runtime_env(base).with_memory_pool(Arc::new(pool)).build_arc()
-}
-
 /// Ends the tasks of the largest job when the results between stages take more than their share of
 /// the disk.
 async fn keep_bound(settings: &ExecutorSettings, shuffle: &Path, running: &RunningTasks) {
     let full = format!(
         "the executor at {} has no room for rows between the parts of queries: they take more than its --temp-max {}",
-        settings.host,
+        running.name(),
         format_size(settings.temp_bytes_max)
     );
     loop {

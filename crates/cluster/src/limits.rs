@@ -11,8 +11,8 @@ pub(crate) const EXECUTOR_PORT: u16 = 50_051;
 /// Largest message between processes: a plan names each of its files.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// An executor that was not heard of for so long is lost, and its tasks go to others. One that is
-/// busy is heard of every 5 seconds.
+/// An executor that was not heard of for so long is lost, and the queries that it had a part of
+/// start again. One that is busy is heard of every 5 seconds.
 pub(crate) const EXECUTOR_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// A job waits so long for an executor where there is none.
@@ -30,8 +30,7 @@ pub(crate) const ASK_EVERY: (Duration, Duration) = (Duration::from_millis(10), D
 /// A connection is made in so much time, or not.
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// Pause between two signs of life on a connection, and the time in which they are answered: a
-/// process that stands still is found by them.
+/// Pause between two signs of life on a connection: a process that stands still is found by them.
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(2);
 
 /// Time in which a sign of life is answered.
@@ -45,7 +44,7 @@ pub(crate) const END_MAX: Duration = Duration::from_secs(2);
 pub(crate) const REMOVE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// An executor that works on fewer tasks than it was given, for so long, has lost some: a
-/// connection broke in the middle of an answer. They go to others.
+/// connection broke in the middle of an answer. Their queries start again.
 pub(crate) const TASKS_MISSING_MAX: Duration = Duration::from_secs(3);
 
 /// Requests for rows of other executors that a task has at once.

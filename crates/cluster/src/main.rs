@@ -24,7 +24,7 @@ use files::ClusterFiles;
 use limits::{LOOK_EVERY, MEMORY_LOOK_EVERY};
 use local::LocalCluster;
 use rorqual_pipe::{format_size, reason};
-use rorqual_query::{ALLOCATOR, QueryShares, TempFolder, clear_away};
+use rorqual_query::{ALLOCATOR, QueryShares, StopSignals, TempFolder, clear_away};
 use rorqual_shell::args::ProcessArgs;
 use rorqual_shell::exit::ExitStatus;
 use rorqual_shell::message;
@@ -36,7 +36,6 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use trust::{ClusterKey, Trust};
 
 fn main() -> ExitCode {
@@ -115,6 +114,7 @@ fn local(args: &LocalArgs) -> Result<ExitStatus, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|cause| format!("cannot start threads: {}", reason(&cause)))?;
     runtime.block_on(async {
+        let signals = signals()?;
         let ended = async {
             loop {
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -125,13 +125,17 @@ fn local(args: &LocalArgs) -> Result<ExitStatus, String> {
         };
         tokio::select! {
             why = ended => Err(why),
-            () = signalled() => Ok(ExitStatus::Done),
+            () = signals.first() => Ok(ExitStatus::Done),
         }
     })
 }
 
 fn shares(process: &ProcessArgs, record_max: Option<u64>) -> Result<QueryShares, String> {
     QueryShares::of_process(process, record_max).map_err(|error| error.to_string())
+}
+
+fn signals() -> Result<StopSignals, String> {
+    StopSignals::new().map_err(|cause| format!("cannot listen to signals: {}", reason(&cause)))
 }
 
 /// Listens, says the address, and serves until a signal.
@@ -154,11 +158,13 @@ where
         let failed = |cause: std::io::Error| format!("--listen {listen}: {}", reason(&cause));
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        // Whoever reads the address may send one at once.
+        let signals = signals()?;
         let said = writeln!(std::io::stdout(), "{name} on {address}");
         said.map_err(|cause| format!("cannot write: {}", reason(&cause)))?;
         let ended = async move {
             tokio::select! {
-                () = signalled() => {}
+                () = signals.first() => {}
                 _ = tokio::task::spawn_blocking(local::stdin_ended), if until_stdin_ends => {}
             }
         };
@@ -166,15 +172,4 @@ where
     });
     runtime.shutdown_background();
     done.map(|()| ExitStatus::Done)
-}
-
-/// Ends at the first signal that asks the process to end.
-async fn signalled() {
-    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return std::future::pending().await };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }

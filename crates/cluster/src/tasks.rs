@@ -128,6 +128,11 @@ impl RunningTasks {
         }
     }
 
+    /// Name of the executor in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// True if no task runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.running().is_empty()
@@ -172,7 +177,7 @@ impl ExecutionEngine for TaskEngine {
 }
 
 /// The scans of records in a plan.
-fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
+pub(crate) fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
     let mut found: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().flat_map(scans).collect();
     if scan(plan).is_some() {
         found.push(Arc::clone(plan));
@@ -181,7 +186,7 @@ fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
 }
 
 /// The scan of records that a node of a plan is, if it is one.
-pub(crate) fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &RecordSource)> {
+fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &RecordSource)> {
     let config = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;
     Some((config, config.file_source().downcast_ref::<RecordSource>()?))
 }
@@ -217,6 +222,21 @@ impl StageTask {
             Ok(reservation)
         };
         streams.map(reserve).collect()
+    }
+
+    /// The context of a task with the sorts of this process: the client has counted theirs from a
+    /// memory that is not that of an executor.
+    fn sized(&self, context: &TaskContext) -> TaskContext {
+        TaskContext::new(
+            context.task_id(),
+            context.session_id(),
+            context.session_config().clone().with_sort_spill_reservation_bytes(self.shares.sort_merge_bytes()),
+            context.scalar_functions().clone(),
+            context.higher_order_functions().clone(),
+            context.aggregate_functions().clone(),
+            context.window_functions().clone(),
+            context.runtime_env(),
+        )
     }
 
     /// The error as it goes to the client. Those by which the engine decides what to run again stay
@@ -267,6 +287,7 @@ impl fmt::Display for StageTask {
 #[async_trait]
 impl QueryStageExecutor for StageTask {
     async fn execute_query_stage(&self, task_id: usize, context: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
+        let context = Arc::new(self.sized(&context));
         let run = async {
             let task = self.running.add(&self.job, &context);
             let _streams = self.reserve(&context)?;

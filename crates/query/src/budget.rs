@@ -21,9 +21,8 @@ pub struct QueryShares {
     /// Most bytes that the engine's operators may reserve.
     pub operators_bytes: u64,
     /// Longest line or record that is taken.
-    pub record_bytes_max: usize,
-    /// Largest window of zstd that is taken, as its binary logarithm.
-    pub zstd_window_log_max: u32,
+    pub(crate) record_bytes_max: usize,
+    pub(crate) zstd_window_log_max: u32,
 }
 
 /// The engine counts the rows that its operators hold and not their work memory, which is about as
@@ -59,9 +58,14 @@ impl QueryShares {
     }
 
     /// Memory for tables, operators and the output.
-    #[must_use]
-    pub fn rest_bytes(&self) -> u64 {
+    pub(crate) fn rest_bytes(&self) -> u64 {
         self.operators_bytes * COUNTED.1 / COUNTED.0
+    }
+
+    /// Bytes that a sort which spills keeps to merge with; a share of the memory for all of them.
+    #[must_use]
+    pub fn sort_merge_bytes(&self) -> usize {
+        (self.operators_bytes / 16 / self.threads as u64) as usize
     }
 
     /// Bytes to reserve among the operators for so many bytes that need nothing beside them.

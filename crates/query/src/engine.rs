@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::arithmetic::CheckedArithmetic;
 use crate::budget::QueryShares;
 use crate::limits::BATCH_ROWS;
-use crate::scan::ScanContext;
+use crate::scan::{PiecesAhead, ScanContext};
 use crate::sum::checked_sum;
 use crate::tables::{TableFactory, TableOptions};
 use crate::temp::TempFolder;
@@ -14,8 +14,8 @@ use datafusion::common::Result;
 use datafusion::config::SpillCompression;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -33,10 +33,10 @@ impl Engine {
     /// # Errors
     /// When the engine refuses its settings, which would be a defect here.
     pub(crate) fn new(args: &Args, known: Arc<TableOptions>, shares: QueryShares, temp: &TempFolder) -> Result<Self> {
-        let scans = ScanContext::new(shares, args.bad);
+        let scans = ScanContext::new(shares, args.bad, PiecesAhead::default());
         let state = SessionStateBuilder::new()
             .with_config(config(&shares))
-            .with_runtime_env(runtime(args, &shares, temp)?)
+            .with_runtime_env(runtime(&shares, temp, args.temp_max).build_arc()?)
             .with_default_features()
             .with_analyzer_rule(Arc::new(CheckedArithmetic))
             .build();
@@ -55,8 +55,7 @@ fn config(shares: &QueryShares) -> SessionConfig {
         .with_target_partitions(shares.threads)
         .with_batch_size(BATCH_ROWS)
         .with_information_schema(true)
-        // A sort that spills keeps so much to merge with; a share of the memory for all of them.
-        .with_sort_spill_reservation_bytes((shares.operators_bytes / 16 / shares.threads as u64) as usize)
+        .with_sort_spill_reservation_bytes(shares.sort_merge_bytes())
         .with_spill_compression(SpillCompression::Lz4Frame);
     let options = config.options_mut();
     // A value of a dictionary is held once for all rows that have it; otherwise a file of a few
@@ -68,18 +67,24 @@ fn config(shares: &QueryShares) -> SessionConfig {
     config
 }
 
-fn runtime(args: &Args, shares: &QueryShares, temp: &TempFolder) -> Result<Arc<RuntimeEnv>> {
-    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
-    let pool = TrackConsumersPool::new(FairSpillPool::new(shares.operators_bytes as usize), named);
+/// Runtime of a process with these shares: its folder of rows that have no room, and its caches.
+#[must_use]
+pub fn runtime(shares: &QueryShares, temp: &TempFolder, temp_bytes_max: u64) -> RuntimeEnvBuilder {
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![temp.path().to_owned()]))
-        .with_max_temp_directory_size(args.temp_max);
+        .with_max_temp_directory_size(temp_bytes_max);
     let caches = (shares.memory_bytes / 64) as usize;
     RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(pool))
+        .with_memory_pool(operators_pool(shares.operators_bytes))
         .with_disk_manager_builder(disk)
         .with_metadata_cache_limit(caches)
         .with_object_list_cache_limit(caches)
         .with_file_statistics_cache_limit(caches)
-        .build_arc()
+}
+
+/// Memory of so many bytes that operators share.
+#[must_use]
+pub fn operators_pool(bytes: u64) -> Arc<dyn MemoryPool> {
+    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
+    Arc::new(TrackConsumersPool::new(FairSpillPool::new(bytes as usize), named))
 }

@@ -10,7 +10,7 @@ pub(crate) const TABLE_ROWS_DEFAULT: usize = 100;
 
 /// The process before any payload: the pages of the program that a query touches, the plan, the
 /// runtime's threads.
-pub const PROGRAM_BYTES: u64 = 72 << 20;
+pub(crate) const PROGRAM_BYTES: u64 = 72 << 20;
 
 /// Memory of one working thread: stack, batches on their way between operators.
 pub(crate) const THREAD_BYTES: u64 = 6 << 20;

@@ -188,14 +188,18 @@ impl<'a> Runner<'a> {
 
     /// Runs one statement, which Ctrl-C and the watchdog end.
     async fn interruptible(&self, statement: Statement) -> StatementEnd {
-        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = signals else {
-            return StatementEnd::Failed("cannot listen to signals".to_owned());
+        let signals = match StopSignals::new() {
+            Ok(signals) => signals,
+            Err(cause) => return StatementEnd::Failed(format!("cannot listen to signals: {}", reason(&cause))),
         };
         // A task of its own: this one hears nothing while it waits for the reader of the output.
         let stop = Control::default();
         self.engine.scans.begin(&stop);
-        let mut signalled = tokio::spawn(stop_at([interrupt, terminate, hangup], stop.clone()));
+        let stops = stop.clone();
+        let mut signalled = tokio::spawn(async move {
+            signals.first().await;
+            stops.stop();
+        });
         let end = tokio::select! {
             // Libraries panic on files that contradict themselves.
             ended = AssertUnwindSafe(self.statement(statement, &stop)).catch_unwind() => match ended {
@@ -327,14 +331,28 @@ fn reads_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
     source.is_some_and(|source| source.is::<FileScanConfig>()) || plan.children().into_iter().any(reads_files)
 }
 
-/// Stops the output at the first of the signals.
-async fn stop_at([mut interrupt, mut terminate, mut hangup]: [Signal; 3], stop: Control) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+/// Signals that ask a process to end, listened to from its creation on.
+pub struct StopSignals([Signal; 3]);
+
+impl StopSignals {
+    /// Starts to listen.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn new() -> io::Result<Self> {
+        let of = |kind: fn() -> SignalKind| signal(kind());
+        Ok(Self([of(SignalKind::interrupt)?, of(SignalKind::terminate)?, of(SignalKind::hangup)?]))
     }
-    stop.stop();
+
+    /// Ends at the first of them.
+    pub async fn first(self) {
+        let [mut interrupt, mut terminate, mut hangup] = self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
 }
 
 fn read_stdin() -> Result<String, String> {

@@ -1,8 +1,8 @@
 //! A cluster answers as one process does, with the same messages.
 
-use crate::common::{MIB, SAMPLE, TestCluster, TestFolder, alone, listening, names_in, program, same};
+use crate::common::{MIB, SAMPLE, TestCluster, TestFolder, alone, listening, names_in, program, repeated_log, same};
 use rorqual_testkit::generate::{EventLines, write_array, write_lines};
-use rorqual_testkit::http::{GeneratedContent, PERIOD_BYTES, Request, TestServer};
+use rorqual_testkit::http::{GeneratedContent, Request, TestServer};
 use rorqual_testkit::paths::gzip;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -159,30 +159,48 @@ fn objects_by_the_keys_of_the_executors() {
 #[test]
 fn stretches_of_an_object() {
     let folder = TestFolder::new();
-    let mut period = SAMPLE[..PERIOD_BYTES - 200].to_vec();
-    period.truncate(period.iter().rposition(|byte| *byte == b'\n').unwrap() + 1);
-    period.resize(PERIOD_BYTES - 1, b'x');
-    period.push(b'\n');
-    let lines = period.iter().filter(|byte| **byte == b'\n').count() as u64;
-    let dated = |content: GeneratedContent| content.with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
-    let served = TestServer::honest(&dated(GeneratedContent::of(period).repeated(40)));
+    let (content, lines) = repeated_log(40);
+    let served = TestServer::honest(&content);
     let cluster = TestCluster::with(&folder, 2, |run| served.as_s3(run));
     let count = "SELECT count(*) AS n, sum(bytes) AS b FROM 's3://logs/access.log'";
     let expected = served.as_s3(alone(&[count])).run().exits(0);
     let before = served.requests().len();
     let ran = served.as_s3(cluster.query(&[count])).run().exits(0);
     assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr));
-    assert!(expected.text().contains(&(40 * (lines - 1)).to_string()), "{}", expected.text());
+    assert!(expected.text().contains(&lines.to_string()), "{}", expected.text());
     // Lines that are none are left out: one of each repetition.
     ran.says(&["40 records were left out"]);
     let starts: BTreeSet<u64> = served.requests()[before..].iter().filter_map(Request::range).map(|(start, _)| start).collect();
     assert!(starts.iter().filter(|start| **start > 7 << 20).count() >= 4, "{starts:?}");
     let text = GeneratedContent::of(gzip(&SAMPLE[..4_000_000.min(SAMPLE.len())]));
-    let compressed = TestServer::honest(&dated(text));
+    let compressed = TestServer::honest(&text.with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT"));
     let cluster = TestCluster::with(&folder, 2, |run| compressed.as_s3(run));
     let expected = compressed.as_s3(alone(&[count])).run().exits(0);
     let ran = compressed.as_s3(cluster.query(&[count])).run().exits(0);
     assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr));
+}
+
+/// Clients at once, and one that ends in the middle: each has its own answer and its own notes.
+#[test]
+fn clients_at_once() {
+    let folder = TestFolder::new();
+    let noted = folder.file("noted.log", log());
+    let clean = folder.file("clean.log", SAMPLE.repeat(4));
+    let cluster = TestCluster::start(&folder, 2);
+    let asked: Vec<String> =
+        QUESTIONS.iter().enumerate().map(|(number, sql)| sql.replace("{}", [&noted, &clean][number % 2])).collect();
+    for asked in asked.chunks(4) {
+        let left = cluster.query(&[&format!("SELECT * FROM '{noted}' a, '{clean}' b ORDER BY a.path")]).start();
+        let running: Vec<_> = asked.iter().map(|sql| cluster.query(&[sql]).start()).collect();
+        left.interrupt();
+        for (sql, running) in asked.iter().zip(running) {
+            let expected = alone(&[sql]).run().exits(0);
+            let ran = running.wait().exits(0);
+            assert_eq!((ran.text(), &ran.stderr), (expected.text(), &expected.stderr), "{sql}");
+        }
+        let _ = left.wait();
+    }
+    cluster.waits_for_clean_folders();
 }
 
 /// By IPv6, and with executors of two threads.

@@ -1,6 +1,7 @@
 //! Shared by the tests: a cluster of processes, and the same query by one.
 
 pub(crate) use rorqual_testkit::folder::{TestFolder, names_in};
+use rorqual_testkit::http::{GeneratedContent, PERIOD_BYTES};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun, RunningProcess};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -79,6 +80,18 @@ impl TestCluster {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// A log of so many periods, each the start of the sample and one line that is none, as an object;
+/// and the number of its rows.
+pub(crate) fn repeated_log(periods: u64) -> (GeneratedContent, u64) {
+    let mut period = SAMPLE[..PERIOD_BYTES - 200].to_vec();
+    period.truncate(period.iter().rposition(|byte| *byte == b'\n').unwrap() + 1);
+    let rows = period.iter().filter(|byte| **byte == b'\n').count() as u64;
+    period.resize(PERIOD_BYTES - 1, b'x');
+    period.push(b'\n');
+    let content = GeneratedContent::of(period).repeated(periods).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
+    (content, periods * rows)
 }
 
 /// The query by one process.

@@ -1,7 +1,8 @@
 //! The memory given is the memory taken, by each process.
 
-use crate::common::{MIB, TestCluster, TestFolder, alone};
+use crate::common::{MIB, TestCluster, TestFolder, alone, repeated_log};
 use rorqual_testkit::generate::write_addresses_log;
+use rorqual_testkit::http::TestServer;
 use std::fs::File;
 use std::io::BufWriter;
 
@@ -31,11 +32,32 @@ fn executors_keep_their_memory() {
     let clients: Vec<&str> = text.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(clients.len(), 3_000_000);
     assert!(clients.is_sorted());
+    // A client that has much more memory than they have: their sorts go by their own.
+    let large = folder.text("large.csv");
+    let _ = cluster.query(&["--memory", "16GiB", "-o", &large, &sort]).run().exits(0);
+    assert!(std::fs::read_to_string(&large).unwrap() == text, "the rows are others");
     for process in cluster.executors.iter().chain([&cluster.scheduler]) {
         let peak = process.peak_bytes();
         assert!(peak <= MEMORY, "{} MiB", peak / MIB);
     }
     cluster.waits_for_clean_folders();
+}
+
+/// An object some times as large as an executor's memory, read in stretches by two threads of each.
+#[test]
+fn objects_far_above_the_memory() {
+    let folder = TestFolder::new();
+    let (content, rows) = repeated_log(800);
+    let served = TestServer::honest(&content);
+    let cluster = TestCluster::with(&folder, 2, |run| served.as_s3(run.args(["--memory", "160MiB", "--threads", "2"])));
+    let sql = "SELECT count(*) AS n, count(DISTINCT client) > 100 AS many FROM 's3://logs/access.log'";
+    let ran = served.as_s3(cluster.query(&["--memory", "160MiB", sql])).run().exits(0);
+    assert_eq!(ran.text(), format!("n,many\n{rows},true\n"));
+    ran.says(&["800 records were left out"]);
+    for process in cluster.executors.iter().chain([&cluster.scheduler]) {
+        let peak = process.peak_bytes();
+        assert!(peak <= 160 * MIB, "{} MiB", peak / MIB);
+    }
 }
 
 /// A task that has no room ends its query, with the name of the limit, and no executor.

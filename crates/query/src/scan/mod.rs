@@ -51,27 +51,17 @@ pub struct ScanContext {
 }
 
 impl ScanContext {
-    pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>) -> Arc<Self> {
+    pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>, pieces_ahead: PiecesAhead) -> Arc<Self> {
         let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        Arc::new(Self {
-            shares,
-            blocks,
-            control: Control::default(),
-            tallies: ScanTallies::default(),
-            stop: Mutex::default(),
-            bad,
-            pieces_ahead: PiecesAhead::default(),
-        })
+        let (control, tallies, stop) = Default::default();
+        Arc::new(Self { shares, blocks, control, tallies, stop, bad, pieces_ahead })
     }
 
     /// State of a process that works on tasks of others, which read so many pieces of objects
     /// ahead.
     #[must_use]
     pub fn of_tasks(shares: QueryShares, pieces_max: usize) -> Arc<Self> {
-        let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        let pieces_ahead = PiecesAhead::new(pieces_max).divided(shares.threads);
-        let (control, tallies, stop) = Default::default();
-        Arc::new(Self { shares, blocks, control, tallies, stop, bad: None, pieces_ahead })
+        Self::new(shares, None, PiecesAhead::new(pieces_max).divided(shares.threads))
     }
 
     /// A statement begins, which `stop` ends.

@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub struct ScanSpec {
     /// Format of the files.
     pub format: RecordFormat,
-    /// Lines of a log outside of it are left out, in microseconds.
+    /// Lines of a log outside of it are left out before they are taken apart, in microseconds.
     pub span_us: Option<RangeInclusive<i64>>,
     /// Rows of a batch.
     pub batch_rows: usize,
@@ -43,19 +43,14 @@ pub struct ScanSpec {
 /// Scans files of records: format, columns, span of time, filters.
 #[derive(Clone)]
 pub struct RecordSource {
-    format: RecordFormat,
+    spec: ScanSpec,
     table: TableSchema,
     projection: SplitProjection,
-    /// Lines of a log outside of it are left out before they are taken apart.
-    span_us: Option<RangeInclusive<i64>>,
     /// Filter of the engine; chunks of which it leaves nothing are not decoded further.
     filter: Option<Arc<dyn PhysicalExpr>>,
-    batch_rows: usize,
     pieces_ahead: PiecesAhead,
     /// Most threads that decode one stream.
     stream_threads_max: usize,
-    /// The fate of records that are no rows, where it was said.
-    bad: Option<BadRecordFlag>,
     metrics: ExecutionPlanMetricsSet,
     context: Arc<ScanContext>,
     tally: Arc<ScanNotes>,
@@ -63,20 +58,22 @@ pub struct RecordSource {
 
 impl RecordSource {
     pub(crate) fn new(format: RecordFormat, schema: &SchemaRef, context: &Arc<ScanContext>) -> Self {
+        let spec = ScanSpec { format, span_us: None, batch_rows: crate::limits::BATCH_ROWS, bad: context.bad };
+        Self::of_spec(spec, schema, context, context.tallies.add())
+    }
+
+    fn of_spec(spec: ScanSpec, schema: &SchemaRef, context: &Arc<ScanContext>, tally: Arc<ScanNotes>) -> Self {
         let table = TableSchema::from(Arc::clone(schema));
         Self {
-            format,
+            spec,
             projection: SplitProjection::unprojected(&table),
             table,
-            span_us: None,
             filter: None,
-            batch_rows: crate::limits::BATCH_ROWS,
-            pieces_ahead: PiecesAhead::default(),
+            pieces_ahead: context.pieces_ahead.clone(),
             stream_threads_max: usize::MAX,
-            bad: context.bad,
             metrics: ExecutionPlanMetricsSet::new(),
             context: Arc::clone(context),
-            tally: context.tallies.add(),
+            tally,
         }
     }
 
@@ -89,27 +86,13 @@ impl RecordSource {
         filter: Option<Arc<dyn PhysicalExpr>>,
         context: &Arc<ScanContext>,
     ) -> Self {
-        let table = TableSchema::from(Arc::clone(schema));
-        Self {
-            format: spec.format,
-            projection: SplitProjection::unprojected(&table),
-            table,
-            span_us: spec.span_us,
-            filter,
-            batch_rows: spec.batch_rows,
-            pieces_ahead: context.pieces_ahead.clone(),
-            stream_threads_max: 1,
-            bad: spec.bad,
-            metrics: ExecutionPlanMetricsSet::new(),
-            context: Arc::clone(context),
-            tally: Arc::default(),
-        }
+        Self { filter, stream_threads_max: 1, ..Self::of_spec(spec, schema, context, Arc::default()) }
     }
 
     /// Parts that make the same scan in another process.
     #[must_use]
-    pub fn spec(&self) -> ScanSpec {
-        ScanSpec { format: self.format.clone(), span_us: self.span_us.clone(), batch_rows: self.batch_rows, bad: self.bad }
+    pub fn spec(&self) -> &ScanSpec {
+        &self.spec
     }
 
     /// Filter of the engine, if there is one.
@@ -137,7 +120,7 @@ impl RecordSource {
 
     /// Narrows the span to the times that `filters`, all of which hold, allow.
     pub(crate) fn within(mut self, filters: &[Expr]) -> Self {
-        if !matches!(self.format, RecordFormat::Log(_)) {
+        if !matches!(self.spec.format, RecordFormat::Log(_)) {
             return self;
         }
         let (mut since, mut until) = (i64::MIN, i64::MAX);
@@ -145,7 +128,7 @@ impl RecordSource {
             since = since.max(*bound.start());
             until = until.min(*bound.end());
         }
-        self.span_us = (since > i64::MIN || until < i64::MAX).then_some(since..=until);
+        self.spec.span_us = (since > i64::MIN || until < i64::MAX).then_some(since..=until);
         self
     }
 }
@@ -195,15 +178,15 @@ impl FileSource for RecordSource {
     ) -> Result<Arc<dyn FileOpener>> {
         let schema = Arc::new(self.table.file_schema().project(&self.projection.file_indices)?);
         let opener = RecordOpener {
-            format: self.format.clone(),
+            format: self.spec.format.clone(),
             schema,
             table: Arc::clone(self.table.file_schema()),
-            span_us: self.span_us.clone(),
+            span_us: self.spec.span_us.clone(),
             filter: self.filter.clone(),
             tried: Arc::default(),
-            batch_rows: self.batch_rows,
+            batch_rows: self.spec.batch_rows,
             stream_threads: self.context.shares.stream_threads(config.file_groups.len()).min(self.stream_threads_max),
-            bad: self.bad,
+            bad: self.spec.bad,
             store,
             pieces_ahead: self.pieces_ahead.divided(config.file_groups.len()),
             context: Arc::clone(&self.context),
@@ -218,7 +201,7 @@ impl FileSource for RecordSource {
     }
 
     fn with_batch_size(&self, batch_rows: usize) -> Arc<dyn FileSource> {
-        Arc::new(Self { batch_rows, ..self.clone() })
+        Arc::new(Self { spec: ScanSpec { batch_rows, ..self.spec.clone() }, ..self.clone() })
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -250,7 +233,7 @@ impl FileSource for RecordSource {
     }
 
     fn file_type(&self) -> &str {
-        match self.format {
+        match self.spec.format {
             RecordFormat::Json(..) => "json",
             RecordFormat::Csv(_) => "csv",
             RecordFormat::Log(_) => "log",
@@ -258,7 +241,7 @@ impl FileSource for RecordSource {
     }
 
     fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(span) = &self.span_us {
+        if let Some(span) = &self.spec.span_us {
             write!(f, ", time_us={}..={}", span.start(), span.end())?;
         }
         match &self.filter {
