@@ -51,6 +51,9 @@ use tonic::{Code, Request, Status};
 /// Batches that wait for the output.
 const BATCHES_AHEAD: usize = 2;
 
+/// Flag of the key of a client.
+const KEY_FLAG: &str = "--cluster-key";
+
 /// A connection to the scheduler.
 pub(crate) type SchedulerClient = SchedulerGrpcClient<InterceptedService<Channel, SendsVersion>>;
 
@@ -97,7 +100,7 @@ async fn threads(scheduler: &mut SchedulerClient, name: &str, has_key: bool) -> 
     let begun = Instant::now();
     loop {
         let asked = scheduler.get_job_metrics(GetJobMetricsParams { job_id: NO_JOB.to_owned() }).await;
-        let stages = asked.map_err(|status| refused(name, &status, has_key))?.into_inner().stages;
+        let stages = asked.map_err(|status| refused(name, &status, has_key, KEY_FLAG))?.into_inner().stages;
         match stages.first() {
             Some(stage) if stage.partitions > 0 => return Ok(stage.partitions as usize),
             _ if begun.elapsed() > NO_EXECUTORS_MAX => return exec_err!("the scheduler at {name} has no executors"),
@@ -115,8 +118,9 @@ pub(crate) fn last_cause(error: &(dyn Error + 'static)) -> String {
     last.to_string()
 }
 
-fn refused(name: &str, status: &Status, has_key: bool) -> DataFusionError {
-    let key = if has_key { "and is --cluster-key that of the cluster" } else { "and does it want a key (--cluster-key)" };
+/// The error of a call to the scheduler, for a process whose key is given by a flag.
+pub(crate) fn refused(name: &str, status: &Status, has_key: bool, flag: &str) -> DataFusionError {
+    let key = if has_key { format!("and is {flag} that of the cluster") } else { format!("and does it want a key ({flag})") };
     let is_broken = matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled);
     match status.code() {
         _ if is_broken || status.message().starts_with("h2 protocol error") => {
@@ -264,7 +268,7 @@ impl ClusterJob {
     }
 
     fn refused(&self, status: &Status) -> DataFusionError {
-        refused(&self.name, status, self.trust.has_key())
+        refused(&self.name, status, self.trust.has_key(), KEY_FLAG)
     }
 
     /// Sends the plan; gives the name of the job.

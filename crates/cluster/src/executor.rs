@@ -1,11 +1,12 @@
 //! An executor: asks the scheduler for tasks, works on them in its memory, and serves their results
 //! to other executors and to clients, on one port.
 
-use crate::client::{SchedulerClient, last_cause, scheduler_client};
+use crate::client::{SchedulerClient, refused, scheduler_client};
 use crate::codec::ScanCodec;
 use crate::files::{ClusterFiles, ClusterStores};
 use crate::limits::{LOOK_EVERY, MESSAGE_BYTES_MAX, PIECES_AHEAD, SHUFFLE_LOOK_EVERY};
 use crate::results::{JobResults, is_job};
+use crate::scheduler::NO_JOB;
 use crate::tasks::{RunningTasks, TaskEngine};
 use crate::trust::{Trust, bracketed};
 use arrow_flight::flight_service_server::FlightServiceServer;
@@ -16,8 +17,9 @@ use ballista_core::serde::BallistaLogicalExtensionCodec;
 use ballista_core::serde::protobuf::executor_grpc_server::{ExecutorGrpc, ExecutorGrpcServer};
 use ballista_core::serde::protobuf::{
     CancelTasksParams, CancelTasksResult, ExecutorOperatingSystemSpecification, ExecutorRegistration, ExecutorResource,
-    ExecutorSpecification, ExecutorStoppedParams, LaunchMultiTaskParams, LaunchMultiTaskResult, LaunchTaskParams,
-    LaunchTaskResult, RemoveJobDataParams, RemoveJobDataResult, StopExecutorParams, StopExecutorResult, executor_resource,
+    ExecutorSpecification, ExecutorStoppedParams, GetJobMetricsParams, LaunchMultiTaskParams, LaunchMultiTaskResult,
+    LaunchTaskParams, LaunchTaskResult, RemoveJobDataParams, RemoveJobDataResult, StopExecutorParams, StopExecutorResult,
+    executor_resource,
 };
 use ballista_core::{BALLISTA_PROTOCOL_VERSION, ids::new_instance_id};
 use ballista_executor::execution_engine::DefaultExecutionEngine;
@@ -42,7 +44,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tonic::transport::Endpoint;
 use tonic::transport::server::TcpIncoming;
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 /// Settings of an executor.
 pub(crate) struct ExecutorSettings {
@@ -72,11 +74,7 @@ pub(crate) async fn work(
     std::fs::create_dir(&shuffle).map_err(|cause| failed(&rorqual_pipe::reason(&cause)))?;
     let running = Arc::new(RunningTasks::new(settings.shares, &settings.temp, &format!("{}:{}", settings.host, address.port())));
     let executor = Arc::new(executor(address, settings, &shuffle, &running)?);
-    tokio::pin!(ended);
-    let mut scheduler = tokio::select! {
-        connected = connect(settings) => connected?,
-        () = &mut ended => return Ok(()),
-    };
+    let mut scheduler = connect(settings)?;
     let mut server = settings.trust.server().map_err(|error| failed(&error))?;
     let flight = FlightServiceServer::new(JobResults::new(shuffle.display().to_string()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -88,12 +86,16 @@ pub(crate) async fn work(
     let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> =
         BallistaCodec::new(Arc::new(BallistaLogicalExtensionCodec::default()), scans);
     let polled = poll_loop(scheduler.clone(), Arc::clone(&executor), codec, None, None, ExecutorHealth::new());
+    let (host, port) = &settings.scheduler;
+    let name = format!("{}:{port}", bracketed(host));
+    let watched = watch_scheduler(scheduler.clone(), &name, settings.trust.has_key());
     let bounded = keep_bound(settings, &shuffle, &running);
     let outcome = tokio::select! {
         served = served => served.map_err(|error| failed(&error)),
         polled = polled => polled.map_err(|error| failed(&error)),
+        reason = watched => Err(failed(&reason)),
         () = bounded => Ok(()),
-        () = &mut ended => Ok(()),
+        () = ended => Ok(()),
     };
     // A scheduler that hears nothing more waits for this executor for seconds.
     let said = ExecutorStoppedParams { executor_id: executor.metadata.id.clone(), reason: "ended".to_owned() };
@@ -101,26 +103,32 @@ pub(crate) async fn work(
     outcome
 }
 
-/// A connection to the scheduler. One that is not there yet is waited for, as machines start in any
-/// order.
-async fn connect(settings: &ExecutorSettings) -> Result<SchedulerClient, String> {
+/// A connection to the scheduler. It is made once it is needed, and again when it broke: machines
+/// start in any order.
+fn connect(settings: &ExecutorSettings) -> Result<SchedulerClient, String> {
     let (host, port) = &settings.scheduler;
     settings.trust.check_scheduler(host)?;
     let url = settings.trust.url(host, *port);
     let endpoint = Endpoint::from_shared(url).map_err(|error| format!("--scheduler {host}:{port}: {error}"))?;
     let endpoint = settings.trust.endpoint(&endpoint).map_err(|error| error.to_string())?;
-    let mut told = false;
+    Ok(scheduler_client(endpoint.connect_lazy()))
+}
+
+/// Asks the scheduler whether it answers, as the engine waits for it without a word. Says once that
+/// it does not; ends with the reason for which it refuses this executor for ever.
+async fn watch_scheduler(mut scheduler: SchedulerClient, name: &str, has_key: bool) -> String {
+    let mut is_told = false;
     loop {
-        match endpoint.connect().await {
-            Ok(channel) => return Ok(scheduler_client(channel)),
-            Err(error) => {
-                if !std::mem::replace(&mut told, true) {
-                    let why = last_cause(&error);
-                    message::note(&format!("no connection to the scheduler at {host}:{port} yet: {why}"));
+        match scheduler.get_job_metrics(GetJobMetricsParams { job_id: NO_JOB.to_owned() }).await {
+            Ok(_) => is_told = false,
+            Err(status) if status.code() == Code::FailedPrecondition => return status.message().to_owned(),
+            Err(status) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    message::note(&refused(name, &status, has_key, "--key").message());
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
             }
         }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -290,5 +298,52 @@ impl ExecutorGrpc for TaskControl {
             let _ = tokio::fs::remove_dir_all(folder).await;
         }
         Ok(Response::new(RemoveJobDataResult {}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use std::future::{Ready, ready};
+    use std::task::{Context, Poll};
+    use tonic::body::Body;
+    use tonic::codegen::{Service, http};
+    use tonic::server::NamedService;
+    use tonic::transport::Server;
+
+    /// A scheduler that refuses every call.
+    #[derive(Clone)]
+    struct Refusing(Status);
+
+    impl NamedService for Refusing {
+        const NAME: &'static str = "ballista.protobuf.SchedulerGrpc";
+    }
+
+    impl Service<http::Request<Body>> for Refusing {
+        type Error = Infallible;
+        type Future = Ready<Result<http::Response<Body>, Infallible>>;
+        type Response = http::Response<Body>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+            ready(Ok(self.0.clone().into_http()))
+        }
+    }
+
+    /// A scheduler of another version is no reason to wait.
+    #[tokio::test]
+    async fn an_executor_that_is_refused_ends_with_the_reason() {
+        let refusal = crate::version::check_version(&tonic::metadata::MetadataMap::new()).expect_err("it has no version");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let served = Server::builder().add_service(Refusing(refusal.clone())).serve_with_incoming(TcpIncoming::from(listener));
+        let _served = tokio::spawn(served);
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("a URL");
+        let reason = watch_scheduler(scheduler_client(endpoint.connect_lazy()), "scheduler", false).await;
+        assert_eq!(reason, refusal.message());
     }
 }

@@ -81,11 +81,16 @@ fn a_key_opens_every_port_and_nothing_else_does() {
         // At most an alert of TLS, which begins with 21.
         assert!(answer.is_empty() || answer[0] == 21, "{port}: {answer:?}");
     }
-    // An executor without the key gets no work, and says why.
+    // An executor without the key, or with another one, gets no work, and says why.
     let (stranger, _) = work(&[]);
+    let (other_key, _) = work(&["--key", &other]);
     std::thread::sleep(Duration::from_secs(3));
+    for (executor, words) in [(&stranger, "does it want a key (--key)"), (&other_key, "is --key that of the cluster")] {
+        let said = executor.stderr_so_far();
+        assert!(said.contains(&address) && said.matches(words).count() == 1, "{said}");
+    }
     assert_eq!(scheduler.stderr_so_far().matches("executor 127.0.0.1").count(), 2, "{}", scheduler.stderr_so_far());
-    drop(stranger);
+    drop((stranger, other_key));
 }
 
 /// An executor reads no file but below its folders, by whatever path or link, and says so.
