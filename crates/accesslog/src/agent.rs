@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use woothee::parser::Parser;
 
 /// A user agent, classified.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct Agent {
     /// Browser such as `Firefox`, or `(unknown)`; empty for a bot.
     pub browser: Cow<'static, str>,

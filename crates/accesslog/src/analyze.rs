@@ -2,12 +2,11 @@
 
 use crate::Countries;
 use crate::aggregate::{
-    Analysis, ChunkNotes, FIXED_BYTES, HeldNotes, HitsAndBytes, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, TopRow,
-    WORKER_BYTES,
+    Analysis, ChunkNotes, FIXED_BYTES, HeldNotes, HitsAndBytes, InputPart, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN,
+    TopRow, WORKER_BYTES,
 };
 use crate::filter::Filter;
-use crate::format::LogFormat;
-use crate::format::{Detection, ForeignContent, Unknown, detect};
+use crate::format::{Detection, Field, ForeignContent, FormatError, LogFormat, Unknown, detect};
 use crate::own::{OWN_NUMBERS_MAX, OWN_TEXTS_MAX, OwnColumns};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
@@ -68,6 +67,22 @@ pub struct Formats {
     pub given: Option<LogFormat>,
     /// Formats to try before the well-known ones, such as those of a configuration file.
     pub candidates: Vec<LogFormat>,
+}
+
+impl Formats {
+    /// The format of a text or of its name among those of a configuration; without it, these are
+    /// candidates.
+    ///
+    /// # Errors
+    /// When the text is no format.
+    pub fn new(given: Option<&str>, named: Vec<(String, LogFormat)>) -> Result<Self, FormatError> {
+        let Some(text) = given else {
+            return Ok(Self { given: None, candidates: named.into_iter().map(|(_, format)| format).collect() });
+        };
+        let known = named.into_iter().find(|(name, _)| name == text).map(|(_, format)| format);
+        let given = known.map_or_else(|| LogFormat::parse(text), Ok)?;
+        Ok(Self { given: Some(given), candidates: Vec::new() })
+    }
 }
 
 /// Memory of one analysis, and its shares.
@@ -334,6 +349,26 @@ pub struct RunEnd {
     held: HeldNotes,
 }
 
+impl RunEnd {
+    /// The end of an input of which this is the first part that other processes ran.
+    #[must_use]
+    pub fn of_part(part: InputPart) -> Self {
+        let InputPart { source, zone_seconds, counted, held, .. } = part;
+        Self { source, error: None, zone_seconds, format: None, counted, held }
+    }
+
+    /// Adds the part after those so far.
+    pub fn take_part(&mut self, part: InputPart) {
+        let InputPart { source, zone_seconds, counted, held, .. } = part;
+        self.held.append(held.after(self.source.lines));
+        self.source.bytes += source.bytes;
+        self.source.lines += source.lines;
+        self.source.error = self.source.error.take().or(source.error);
+        self.zone_seconds = self.zone_seconds.or(zone_seconds);
+        self.counted.add(counted);
+    }
+}
+
 /// A run of one input among others.
 struct RunSetup<'a> {
     pool: &'a BufferPool,
@@ -353,6 +388,10 @@ impl Analyzer {
         let analysis = match options.untallied {
             true => Analysis::untallied(span, countries),
             false => Analysis::new(shares.tables_bytes, span, countries),
+        };
+        let analysis = match options.estimates_seed {
+            Some(seed) => analysis.estimating_by(seed),
+            None => analysis,
         };
         Self {
             analysis: Arc::new(analysis),
@@ -463,6 +502,49 @@ impl Analyzer {
     pub fn take_in_turn(&self, ended: &mut RunEnd) {
         self.analysis.take_held(std::mem::take(&mut ended.held), ended.zone_seconds);
         self.count_file(ended);
+    }
+
+    /// The format by which any part of an input is read that begins so; `None` where parts can't be
+    /// read apart: nothing tells the format, or lines say that of those after them.
+    #[must_use]
+    pub fn format_of_parts(&self, head: &[u8]) -> Option<LogFormat> {
+        self.format_of(head).filter(|format| ColumnRelay::of(format).is_none())
+    }
+
+    /// Runs a part of an input, or all of it, for another process, with the number of the input
+    /// there. `input` is the part [within](Input::within) its range; the format is known where it
+    /// is not the first.
+    ///
+    /// # Errors
+    /// When reading fails. Whatever is wrong with the bytes is told by the part.
+    pub fn run_part(&self, number: u64, format: Option<LogFormat>, input: Input, control: &Control) -> Result<InputPart, Error> {
+        let name = input.name().to_owned();
+        let mut head = None;
+        let is_bounded = self.analysis.span().is_bounded();
+        let found = |detection: &Detection, lines: &[u8]| {
+            let is_timeless = is_bounded && !detection.format.has(Field::Time);
+            if !detection.sure || detection.unread.is_some() || is_timeless {
+                head = Some(lines.to_vec());
+            }
+        };
+        let setup = RunSetup { pool: &self.pool, threads: self.shares.threads, is_in_lane: true, after: (0, format) };
+        let ran = self.run_input(&setup, input, control, found, None::<&mut Gather<std::io::Sink>>);
+        let (source, lacks_format, ended) = match ran {
+            Ok(RunEnd { error: Some(error), .. }) if matches!(error.kind(), ErrorClass::Io | ErrorClass::Stopped) => {
+                return Err(error);
+            }
+            Ok(ended) => (ended.source.clone(), false, Some(ended)),
+            Err(error) => {
+                let AnalyzeError::UnknownFormat { unknown, .. } = &error;
+                let lacks_format = unknown.lacks_format();
+                let error = Some(error.to_string());
+                (InputReport { name, format: None, guess: None, bytes: 0, lines: 0, error }, lacks_format, None)
+            }
+        };
+        let zone_seconds = ended.as_ref().and_then(|ended| ended.zone_seconds);
+        let counted = ended.as_ref().map(|ended| ended.counted).unwrap_or_default();
+        let held = ended.map(|ended| ended.held).unwrap_or_default();
+        Ok(InputPart { number, source, lacks_format, head, zone_seconds, counted, held })
     }
 
     fn run_input<W: Write + Send>(
@@ -617,7 +699,13 @@ impl Analyzer {
     /// The format of an input that begins so, where it is known.
     #[must_use]
     pub fn format_of(&self, head: &[u8]) -> Option<LogFormat> {
-        self.detect(whole_lines(head)).ok().map(|detection| detection.format)
+        self.detection(head).map(|detection| detection.format)
+    }
+
+    /// The same with its fit.
+    #[must_use]
+    pub fn detection(&self, head: &[u8]) -> Option<Detection> {
+        self.detect(whole_lines(head)).ok()
     }
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {

@@ -21,6 +21,9 @@ pub struct Options {
     pub of_files: bool,
     /// Nothing is tallied: of the report only the numbers of lines and the samples are made.
     pub untallied: bool,
+    /// Seed of estimates of distinct values, where other processes count with the same and one adds
+    /// all up.
+    pub estimates_seed: Option<u64>,
 }
 
 /// A filter of lines by its text, as a name in it may be that of a column of a log's own.

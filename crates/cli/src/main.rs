@@ -62,7 +62,8 @@ fn expand_addresses(verb: &mut Verb) -> Result<(), String> {
     let files = match verb {
         Verb::Count(args) => &mut args.files,
         Verb::Hash(args) => &mut args.files,
-        Verb::Logs(args) => &mut args.files,
+        // On a cluster its own program finds the objects, with their sizes.
+        Verb::Logs(args) if args.cluster.is_none() => &mut args.files,
         Verb::Convert(args) => &mut args.files,
         Verb::Schema(args) => &mut args.files,
         _ => return Ok(()),

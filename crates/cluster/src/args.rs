@@ -47,6 +47,10 @@ pub(crate) enum Role {
     /// Run a query on a cluster, as `rorqual query --cluster` does
     #[command(hide = true)]
     Query(Box<ClusterQueryArgs>),
+    /// Analyse logs on a cluster, for `rorqual logs --cluster`: the request comes on standard
+    /// input, the sums go to standard output
+    #[command(hide = true)]
+    Logs(ClusterLogsArgs),
 }
 
 /// Flags of every process of a cluster.
@@ -143,6 +147,18 @@ pub(crate) struct ClusterQueryArgs {
     pub(crate) partitions: Option<u16>,
     #[command(flatten)]
     pub(crate) query: QueryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterLogsArgs {
+    /// Host and port of the scheduler
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = host_and_port)]
+    pub(crate) cluster: (String, u16),
+    /// The key of the cluster
+    #[arg(long, value_name = "FILE", env = "RORQUAL_CLUSTER_KEY")]
+    pub(crate) cluster_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 }
 
 fn on_this_machine(port: u16) -> SocketAddr {

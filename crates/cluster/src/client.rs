@@ -209,6 +209,12 @@ impl PlanRunner for ClusterClient {
     }
 }
 
+/// The parts of a result in the order of the plan: they come in that of the tasks' ends.
+fn in_order(mut places: Vec<PartitionLocation>) -> Vec<PartitionLocation> {
+    places.sort_by_key(|place| place.partition_id.as_ref().map(|id| id.partition_id));
+    places
+}
+
 /// A query that runs.
 struct ClusterJob {
     scheduler: SchedulerClient,
@@ -309,7 +315,7 @@ impl ClusterJob {
             let asked = scheduler.get_job_status(GetJobStatusParams { job_id: job.to_owned() }).await;
             let status = asked.map_err(|status| FetchFault::Other(self.refused(&status)))?.into_inner().status;
             match status.and_then(|status| status.status) {
-                Some(job_status::Status::Successful(done)) => return Ok(done.partition_location),
+                Some(job_status::Status::Successful(done)) => return Ok(in_order(done.partition_location)),
                 Some(job_status::Status::Failed(failed)) => {
                     return Err(match failed.error.strip_prefix(AGAIN) {
                         Some(reason) => FetchFault::Lost(exec_datafusion_err!("{reason}")),

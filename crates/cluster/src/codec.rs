@@ -6,9 +6,10 @@
 //! refused before it reads anything.
 
 use crate::files::ClusterFiles;
+use crate::report::LogPartsExec;
 use crate::results::is_job;
 use crate::tasks::marked;
-use crate::version::VERSION;
+use crate::version::{VERSION, check_plan};
 use ballista_core::execution_plans::ShuffleReaderExec;
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::arrow::datatypes::DataType;
@@ -34,6 +35,9 @@ use std::sync::Arc;
 
 /// Start of a scan's bytes, by which they are known from a node of the engine.
 const MAGIC: &[u8] = b"rorqual scan\0";
+
+/// Start of the bytes of a report on logs.
+const REPORT: &[u8] = b"rorqual report\0";
 
 /// Start of the bytes of a checked operator.
 const CHECKED: &[u8] = b"rorqual checked\0";
@@ -224,10 +228,7 @@ impl ScanCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let header: ScanHeader =
             serde_json::from_str(&message.head).map_err(|error| exec_datafusion_err!("a scan of another version: {error}"))?;
-        if header.version != VERSION {
-            let sent = header.version;
-            return exec_err!("the plan is of rorqual {sent}, and this process of {VERSION}: all have to be of one version");
-        }
+        check_plan(&header.version)?;
         let Some(scan) = &message.scan else { return exec_err!("a scan without files") };
         let within = PhysicalPlanDecodeContext::new(ctx, self);
         let table = parse_table_schema_from_proto(scan)?;
@@ -323,6 +324,11 @@ impl PhysicalExtensionCodec for ScanCodec {
         buf: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
+        if let Some(report) = node.downcast_ref::<LogPartsExec>() {
+            buf.extend_from_slice(REPORT);
+            buf.extend_from_slice(&report.to_bytes()?);
+            return Ok(());
+        }
         let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
         let Some((config, source)) = scan.and_then(|config| Some((config, config.file_source().downcast_ref::<RecordSource>()?)))
         else {
@@ -346,6 +352,10 @@ impl PhysicalExtensionCodec for ScanCodec {
         ctx: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(report) = buf.strip_prefix(REPORT) {
+            let report = LogPartsExec::of_bytes(report, inputs, &self.context, self.files.clone());
+            return report.map(|report| Arc::new(report) as _).map_err(|error| marked(&error.message()));
+        }
         let Some(scan) = buf.strip_prefix(MAGIC) else {
             let node = self.engine.try_decode(buf, inputs, ctx, converter)?;
             return if reads_elsewhere(&node) { exec_err!("a plan that reads rows of no job") } else { Ok(node) };
@@ -439,8 +449,10 @@ mod tests {
         let context = TaskContext::default();
         let converter = datafusion_proto::physical_plan::DefaultPhysicalProtoConverter {};
         for rest in [&b""[..], b"\x0a\x02{}", b"\xff\xff\xff\xff", b"\x0a\xff\xff\xff\x7f"] {
-            let bytes = [MAGIC, rest].concat();
-            assert!(codec.try_decode(&bytes, &[], &context, &converter).is_err(), "{rest:?}");
+            for magic in [MAGIC, REPORT] {
+                let bytes = [magic, rest].concat();
+                assert!(codec.try_decode(&bytes, &[], &context, &converter).is_err(), "{rest:?}");
+            }
         }
         assert!(codec.try_decode(b"\xff\xff", &[], &context, &converter).is_err());
     }

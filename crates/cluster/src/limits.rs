@@ -82,3 +82,12 @@ pub(crate) const SHUFFLE_LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A task that was asked to end has so long before another one is.
 pub(crate) const TASK_END_WITHIN: Duration = Duration::from_millis(200);
+
+/// Least bytes of a task of a report on logs: each gives all values that it has met.
+pub(crate) const REPORT_PART_BYTES_MIN: u64 = 8 << 20;
+
+/// Parts of a report that wait for the executor's disk; each has at most some hundred KiB.
+pub(crate) const REPORT_ROWS_AHEAD: usize = 2;
+
+/// Longest request of a report: names of files, formats.
+pub(crate) const REQUEST_BYTES_MAX: u32 = 64 << 20;

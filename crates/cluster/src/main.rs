@@ -10,6 +10,8 @@ mod executor;
 mod files;
 mod limits;
 mod local;
+mod logs;
+mod report;
 mod results;
 mod scheduler;
 mod tasks;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Role::Local(args) => local(&args),
         Role::Key { path } => ClusterKey::create(&path).map(|()| ExitStatus::Done),
         Role::Query(args) => query(&args),
+        Role::Logs(args) => logs::run(&args),
     };
     done.unwrap_or_else(|error| message::error(&error)).into()
 }

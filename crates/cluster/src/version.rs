@@ -1,6 +1,7 @@
 //! The version of the program, which all processes of a cluster have to share: it goes with each
 //! call.
 
+use datafusion::common::{Result, exec_err};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
@@ -16,17 +17,28 @@ const HEADER: &str = "rorqual-version";
 pub(crate) struct SendsVersion;
 
 impl Interceptor for SendsVersion {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+    fn call(&mut self, mut request: Request<()>) -> std::result::Result<Request<()>, Status> {
         request.metadata_mut().insert(HEADER, MetadataValue::from_static(VERSION));
         Ok(request)
     }
+}
+
+/// Refuses a plan of another version.
+///
+/// # Errors
+/// With both versions.
+pub(crate) fn check_plan(sent: &str) -> Result<()> {
+    if sent == VERSION {
+        return Ok(());
+    }
+    exec_err!("the plan is of rorqual {sent}, and this process of {VERSION}: all have to be of one version")
 }
 
 /// Refuses a call of another version.
 ///
 /// # Errors
 /// With both versions.
-pub(crate) fn check_version(metadata: &MetadataMap) -> Result<(), Status> {
+pub(crate) fn check_version(metadata: &MetadataMap) -> std::result::Result<(), Status> {
     let sent = metadata.get(HEADER).and_then(|value| value.to_str().ok()).unwrap_or("unknown");
     if sent == VERSION {
         return Ok(());

@@ -74,6 +74,13 @@ impl QueryShares {
         bytes.saturating_mul(COUNTED.0) / COUNTED.1
     }
 
+    /// Bytes of a task that does all of its work by itself; a share of the memory for each thread.
+    #[must_use]
+    pub fn task_bytes(&self) -> u64 {
+        // What carries its results to others has the rest.
+        self.rest_bytes() / self.threads as u64 * 4 / 5
+    }
+
     /// Threads that decode each of the streams which so many partitions read side by side.
     pub(crate) fn stream_threads(&self, partitions: usize) -> usize {
         self.threads.div_ceil(partitions.max(1))

@@ -25,7 +25,9 @@ pub use arithmetic::{checked_of_parts, checked_parts};
 pub use budget::QueryShares;
 pub use engine::{operators_pool, runtime};
 pub use limits::{ALLOCATOR, TEMP_BYTES_DEFAULT};
-pub use scan::{NoteRecord, ObjectStretches, OpenMode, RecordSource, ScanContext, ScanSpec, ScanTallies};
+pub use scan::{
+    FilePlace, NoteRecord, ObjectStretches, OpenMode, OpenPart, PartedFile, RecordSource, ScanContext, ScanSpec, ScanTallies,
+};
 pub use statement::{PlanRunner, StopSignals};
 pub use tables::remote::make_store;
 pub use temp::TempFolder;

@@ -33,7 +33,16 @@ pub(crate) struct ClassTotals {
 impl AgentClasses {
     /// The number of the class that `agent` belongs to.
     pub(crate) fn class_of(&self, agent: &[u8]) -> u32 {
-        let mut agent = classify(agent);
+        self.number_of(classify(agent))
+    }
+
+    /// The class of a number.
+    pub(crate) fn agent(&self, number: u32) -> Option<Agent> {
+        lock(&self.numbers).agents.get(number as usize).cloned()
+    }
+
+    /// The number of a class.
+    pub(crate) fn number_of(&self, mut agent: Agent) -> u32 {
         let mut numbers = lock(&self.numbers);
         if numbers.agents.len() >= CLASSES_MAX && !numbers.of.contains_key(&agent) {
             agent = Agent { browser: UNKNOWN.into(), os: UNKNOWN.into(), bot: agent.bot.map(|_| "(other bots)".into()) };

@@ -11,10 +11,16 @@
 //! missed them. The number of distinct values is estimated from the first drop on by a
 //! `HyperLogLog` sketch for each shard.
 
+mod part;
+
+pub(super) use part::{TallyPart, ValuesPart};
+
 use crate::dict::{Seed, hash};
 use datasketches::common::NumStdDev;
-use datasketches::hll::{HllSketch, HllType};
+use datasketches::hll::{HllSketch, HllType, HllUnion};
+use foldhash::quality::FixedState;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,13 +54,30 @@ pub(crate) type Classify = Arc<dyn Fn(&[u8]) -> u32 + Send + Sync>;
 
 /// One field's values.
 pub(crate) struct FieldTally {
-    seed: Seed,
+    seeds: TallySeeds,
     shards: Vec<Mutex<TallyShard>>,
     classify: Option<Classify>,
+    /// Values of other processes, of which some had no room there.
+    elsewhere: Mutex<Option<HllUnion>>,
+}
+
+/// Seeds of the hashes of values.
+struct TallySeeds {
+    /// In tables; another one in each process.
+    tables: Seed,
+    /// In estimates of their number; the same in processes that add theirs up.
+    estimates: FixedState,
+}
+
+impl TallySeeds {
+    /// The hash of a value in an estimate.
+    fn estimated(&self, key: &[u8]) -> u64 {
+        self.estimates.hash_one(key)
+    }
 }
 
 /// Hits and bytes of one value or class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct HitsAndBytes {
     pub(crate) hits: u64,
     pub(crate) bytes: u64,
@@ -95,7 +118,15 @@ impl FieldTally {
     pub(crate) fn new(seed: &Seed, share_bytes: u64, classify: Option<Classify>) -> Self {
         let limit = (share_bytes / SHARDS as u64) as f64 * FILL;
         let shards = (0..SHARDS).map(|_| Mutex::new(TallyShard::new(limit as usize))).collect();
-        Self { seed: seed.clone(), shards, classify }
+        let estimates = FixedState::with_seed(hash(seed, b"estimates"));
+        let seeds = TallySeeds { tables: seed.clone(), estimates };
+        Self { seeds, shards, classify, elsewhere: Mutex::default() }
+    }
+
+    /// The same with the seed of estimates, where other processes have it, too.
+    pub(crate) fn estimating_by(mut self, seed: u64) -> Self {
+        self.seeds.estimates = FixedState::with_seed(seed);
+        self
     }
 
     /// Adds to the values of one shard: `value` gives hash, key and amount for each of `codes`, and
@@ -106,15 +137,15 @@ impl FieldTally {
             shard.touch(codes.iter().map(|&code| value(code).0));
             for &code in codes {
                 let (hash, key, amount) = value(code);
-                shard.add(&self.seed, self.classify.as_ref(), hash, key, amount);
+                shard.add(&self.seeds, self.classify.as_ref(), hash, key, amount);
             }
         }
     }
 
     /// Adds to one value.
     pub(crate) fn add(&self, key: &[u8], amount: HitsAndBytes) {
-        let hash = hash(&self.seed, key);
-        self.shard(shard_of(hash)).add(&self.seed, self.classify.as_ref(), hash, key, amount);
+        let hash = hash(&self.seeds.tables, key);
+        self.shard(shard_of(hash)).add(&self.seeds, self.classify.as_ref(), hash, key, amount);
     }
 
     /// The `count` values with the most hits, ties by value.
@@ -136,8 +167,10 @@ impl FieldTally {
         }
         best.cut();
         top.rows = best.rows;
-        top.distinct = distinct.round() as u64;
-        top.distinct_error = if variance > 0.0 { variance.sqrt() / distinct } else { 0.0 };
+        (top.distinct, top.distinct_error) = match self.distinct_anywhere() {
+            Some(estimated) => estimated,
+            None => (distinct.round() as u64, if variance > 0.0 { variance.sqrt() / distinct } else { 0.0 }),
+        };
         top
     }
 
@@ -162,6 +195,7 @@ impl FieldTally {
             let mut shard = self.shard(shard);
             *shard = TallyShard::new(shard.limit_bytes);
         }
+        *self.elsewhere() = None;
     }
 
     fn shard(&self, shard: usize) -> MutexGuard<'_, TallyShard> {
@@ -259,8 +293,8 @@ impl TallyShard {
     }
 
     #[inline]
-    fn add(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
-        let Some(entry) = self.find(hash, key) else { return self.insert(seed, classify, hash, key, amount) };
+    fn add(&mut self, seeds: &TallySeeds, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
+        let Some(entry) = self.find(hash, key) else { return self.insert(seeds, classify, hash, key, amount) };
         let entry = &mut self.entries[entry];
         entry.hits += amount.hits;
         entry.bytes = entry.bytes.saturating_add(amount.bytes);
@@ -294,15 +328,15 @@ impl TallyShard {
         self.floor + if key.len() >= self.turned_away.key_bytes_min { self.turned_away.hits } else { 0 }
     }
 
-    fn insert(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
+    fn insert(&mut self, seeds: &TallySeeds, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
         if let Some(sketch) = &mut self.sketch {
-            sketch.update(hash);
+            sketch.update(seeds.estimated(key));
         }
         let class = classify.map(|classify| classify(key));
         if !self.make_room(key.len(), class.is_some()) {
-            self.start_sketch(seed, hash);
+            self.start_sketch(seeds, key);
             let fits = self.may_drop_others(key.len(), class.is_some()) && {
-                self.drop_some(seed, class.is_some());
+                self.drop_some(&seeds.tables, class.is_some());
                 self.make_room(key.len(), class.is_some())
             };
             if !fits {
@@ -402,13 +436,13 @@ impl TallyShard {
 
     /// From now on the entries are not all that came: counts distinct values by the sketch, the one
     /// that is coming included.
-    fn start_sketch(&mut self, seed: &Seed, coming: u64) {
+    fn start_sketch(&mut self, seeds: &TallySeeds, coming: &[u8]) {
         if self.sketch.is_some() {
             return;
         }
         let Ok(mut sketch) = HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8) else { return };
-        self.entries.iter().for_each(|entry| sketch.update(hash(seed, key_at(&self.arena, entry.start))));
-        sketch.update(coming);
+        self.entries.iter().for_each(|entry| sketch.update(seeds.estimated(key_at(&self.arena, entry.start))));
+        sketch.update(seeds.estimated(coming));
         self.sketch = Some(sketch);
     }
 
@@ -539,10 +573,10 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    const ONE: HitsAndBytes = HitsAndBytes { hits: 1, bytes: 10 };
+    pub(super) const ONE: HitsAndBytes = HitsAndBytes { hits: 1, bytes: 10 };
 
     /// A skewed stream of keys, longer ones among them: key k comes about `scale / k` times.
-    fn feed(tally: &FieldTally, keys: u64, scale: u64) -> HashMap<Vec<u8>, u64> {
+    pub(super) fn feed(tally: &FieldTally, keys: u64, scale: u64) -> HashMap<Vec<u8>, u64> {
         let mut truth: HashMap<Vec<u8>, u64> = HashMap::new();
         for round in 0..scale {
             for k in 1..=keys {

@@ -7,11 +7,13 @@
 mod agents;
 mod heavy_hitters;
 mod notes;
+mod part;
 mod timeline;
 mod totals;
 mod worker;
 
 pub use notes::{ChunkNotes, NoteReason, NoteSample};
+pub use part::{AnalysisPart, ForeignPart, InputPart};
 pub use totals::LineCounts;
 pub use worker::LogWorker;
 
@@ -145,6 +147,13 @@ impl Analysis {
         analysis.tallies = SHARES.into_iter().map(tally).collect();
         analysis.sites = FieldTally::new(&analysis.seed, share(SITE_SHARE), None);
         analysis
+    }
+
+    /// The same with the seed of estimates, where other processes have it, too.
+    pub(crate) fn estimating_by(mut self, seed: u64) -> Self {
+        self.tallies = self.tallies.into_iter().map(|(field, tally)| (field, tally.estimating_by(seed))).collect();
+        self.sites = self.sites.estimating_by(seed);
+        self
     }
 
     /// The same that tallies nothing.

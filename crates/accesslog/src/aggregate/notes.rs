@@ -202,10 +202,25 @@ impl NoteSamples {
 }
 
 /// Notes of an input that is read beside others, until it is its turn among them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct HeldNotes {
     pub(super) rejects: NoteSamples,
     pub(super) repairs: NoteSamples,
+}
+
+impl HeldNotes {
+    /// Adds the notes of a further part of the input.
+    pub(crate) fn append(&mut self, further: Self) {
+        self.rejects.append(further.rejects);
+        self.repairs.append(further.repairs);
+    }
+
+    /// The same of a part of an input that comes after so many lines of it.
+    pub(crate) fn after(mut self, lines: u64) -> Self {
+        let samples = self.rejects.kept.iter_mut().chain(&mut self.repairs.kept);
+        samples.for_each(|(_, sample)| sample.line += lines);
+        self
+    }
 }
 
 /// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where

@@ -54,6 +54,16 @@ pub(crate) struct BucketCounts {
     current: Option<(i64, Box<[ClassCounts; CHUNK]>)>,
 }
 
+/// Non-empty buckets of a timeline, for another one.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub(crate) struct TimelinePart {
+    level: u8,
+    rows: Vec<(i64, ClassCounts)>,
+}
+
+/// Seconds beyond the earliest and latest time in microseconds, by the widest bucket.
+const SECONDS_MAX: u64 = (i64::MAX / 1_000_000 + 2 * WIDTHS_SECONDS[WIDTHS_SECONDS.len() - 1]) as u64;
+
 /// Non-empty buckets of a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Buckets {
@@ -98,21 +108,50 @@ impl BucketCounts {
     fn coarsen(&mut self) {
         self.put_back();
         while self.chunks.len() >= CHUNKS_MAX && self.level + 1 < WIDTHS_SECONDS.len() {
-            let factor = WIDTHS_SECONDS[self.level + 1] / WIDTHS_SECONDS[self.level];
-            self.level += 1;
-            // In ascending order, each chunk is gone before the one it is joined into is complete.
-            let mut joined: BTreeMap<i64, Box<[ClassCounts; CHUNK]>> = BTreeMap::new();
-            while let Some((chunk, counts)) = self.chunks.pop_first() {
-                for (index, counts) in counts.iter().enumerate().filter(|(_, counts)| **counts != ClassCounts::default()) {
-                    let bucket = (chunk * CHUNK as i64 + index as i64).div_euclid(factor);
-                    let target = joined
-                        .entry(bucket.div_euclid(CHUNK as i64))
-                        .or_insert_with(|| Box::new([ClassCounts::default(); CHUNK]));
-                    join(&mut target[bucket.rem_euclid(CHUNK as i64) as usize], counts);
-                }
-            }
-            self.chunks = joined;
+            self.widen();
         }
+    }
+
+    /// Joins buckets to those of the next width.
+    fn widen(&mut self) {
+        let factor = WIDTHS_SECONDS[self.level + 1] / WIDTHS_SECONDS[self.level];
+        self.level += 1;
+        // In ascending order, each chunk is gone before the one it is joined into is complete.
+        let mut joined: BTreeMap<i64, Box<[ClassCounts; CHUNK]>> = BTreeMap::new();
+        while let Some((chunk, counts)) = self.chunks.pop_first() {
+            for (index, counts) in counts.iter().enumerate().filter(|(_, counts)| **counts != ClassCounts::default()) {
+                let bucket = (chunk * CHUNK as i64 + index as i64).div_euclid(factor);
+                let target =
+                    joined.entry(bucket.div_euclid(CHUNK as i64)).or_insert_with(|| Box::new([ClassCounts::default(); CHUNK]));
+                join(&mut target[bucket.rem_euclid(CHUNK as i64) as usize], counts);
+            }
+        }
+        self.chunks = joined;
+    }
+
+    /// All buckets, for another timeline.
+    pub(crate) fn part(&mut self) -> TimelinePart {
+        self.put_back();
+        TimelinePart { level: self.level as u8, rows: self.iter().map(|(start, counts)| (start, *counts)).collect() }
+    }
+
+    /// Adds the buckets of another timeline; false if they are of none.
+    pub(crate) fn absorb(&mut self, part: &TimelinePart) -> bool {
+        let level = usize::from(part.level);
+        let is_time = |(start, _): &(i64, ClassCounts)| start.unsigned_abs() <= SECONDS_MAX;
+        if level >= WIDTHS_SECONDS.len() || !part.rows.iter().all(is_time) {
+            return false;
+        }
+        self.put_back();
+        while self.level < level {
+            self.widen();
+        }
+        for (start, counts) in &part.rows {
+            for (class, hits) in counts.iter().enumerate().filter(|(_, hits)| **hits > 0) {
+                self.add(*start, class, *hits);
+            }
+        }
+        true
     }
 
     /// Buckets of `[from, to)` (either end open), widened until at most `count_max` would span it.
@@ -259,6 +298,29 @@ mod tests {
         times.iter().rev().for_each(|&time| backward.add(time, 2, 1));
         assert_eq!(forward.buckets(None, None, 300), backward.buckets(None, None, 300));
         assert_eq!(total(&forward.buckets(None, None, 300)), 200_000);
+    }
+
+    /// Timelines that are added up are the same as one of all times.
+    #[test]
+    fn parts_make_the_whole() {
+        for spread in [1_000, 100_000, 50_000_000, 4_000_000_000] {
+            let mut whole = BucketCounts::default();
+            let mut parts = [const { BucketCounts { level: 0, chunks: BTreeMap::new(), current: None } }; 3];
+            for n in 0..30_000i64 {
+                let (time, class) = ((n * 7_919_993) % spread, (n % 5) as usize);
+                whole.add(time, class, 1);
+                parts[(time * 3 / spread) as usize].add(time, class, 1);
+            }
+            let mut sum = BucketCounts::default();
+            for mut part in parts {
+                assert!(sum.absorb(&part.part()));
+            }
+            assert_eq!(sum.level, whole.level);
+            assert_eq!(sum.buckets(None, None, 1_000), whole.buckets(None, None, 1_000));
+        }
+        let mut sum = BucketCounts::default();
+        let foreign = |level, start| TimelinePart { level, rows: vec![(start, [1; 5])] };
+        assert!(!sum.absorb(&foreign(17, 0)) && !sum.absorb(&foreign(0, i64::MIN)) && !sum.absorb(&foreign(0, i64::MAX)));
     }
 
     #[test]

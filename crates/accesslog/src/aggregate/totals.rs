@@ -6,6 +6,9 @@ use crate::log_histogram::LogHistogram;
 /// Status codes have three digits.
 pub(crate) const STATUSES: usize = 1000;
 
+/// More than any log has: sums of so many hits of each of many processes have room in 64 bits.
+pub(crate) const HITS_MAX: u64 = 1 << 48;
+
 /// Counts of lines by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -37,9 +40,28 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// Counts as a list of all of them: other formats than JSON do not tell which are left out.
+mod every_count {
+    use super::LineCounts;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    // As serde asks for it.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub(super) fn serialize<S: Serializer>(counts: &LineCounts, serializer: S) -> Result<S::Ok, S::Error> {
+        let LineCounts { total, parsed, repaired, rejected, pieces, outside, blank, filtered } = *counts;
+        [total, parsed, repaired, rejected, pieces, outside, blank, filtered].serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<LineCounts, D::Error> {
+        let [total, parsed, repaired, rejected, pieces, outside, blank, filtered] = <[u64; 8]>::deserialize(deserializer)?;
+        Ok(LineCounts { total, parsed, repaired, rejected, pieces, outside, blank, filtered })
+    }
+}
+
 /// Sums over lines; those of two workers can be merged.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct LineTotals {
+    #[serde(with = "every_count")]
     pub(crate) lines: LineCounts,
     pub(crate) bytes_sent: u64,
     /// Earliest and latest time, in Unix microseconds.
@@ -52,6 +74,16 @@ pub(crate) struct LineTotals {
 }
 
 impl LineTotals {
+    /// True if they may be so, which came from another process.
+    pub(crate) fn is_sound(&self) -> bool {
+        let lines = self.lines.total;
+        let numbers = [&self.bytes, &self.request_time_us, &self.upstream_time_us];
+        lines < HITS_MAX
+            && self.status.len() <= STATUSES
+            && self.status.iter().all(|amount| amount.hits <= lines)
+            && numbers.iter().all(|numbers| numbers.is_sound(lines))
+    }
+
     /// Adds the other's sums and empties it.
     pub(crate) fn take(&mut self, other: &mut Self) {
         self.lines.add(other.lines);

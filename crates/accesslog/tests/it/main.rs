@@ -12,6 +12,7 @@ mod parse_detect;
 mod parse_formats;
 mod parse_json;
 mod parse_time;
+mod parts;
 mod rebuilt;
 mod report_live;
 mod suggest;

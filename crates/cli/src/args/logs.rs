@@ -19,6 +19,7 @@ Examples:
   rorqual logs --rates --limit-per-minute 60 --where 'path = /login' access.log
   rorqual logs --by path --show hits,errors,p95 --sort p95 access.log
   rorqual logs --html report.html access.log
+  rorqual logs --cluster 10.0.0.1 's3://logs/2026/**'
   rorqual logs --html report.html --template mine.html access.log";
 
 /// Report on web-server logs: requests over time, status, top paths, clients, referrers, agents,
@@ -94,6 +95,13 @@ pub(crate) struct LogsArgs {
     /// Logs, or their addresses (s3://, gs://, az://, https://); `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Read the logs on a cluster (`rorqual cluster`), each executor a part: host and port of its
+    /// scheduler; the report is the same
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["interactive", "rejects", "question", "by"])]
+    pub(crate) cluster: Option<String>,
+    /// The key of the cluster, made by `rorqual cluster key`
+    #[arg(long, value_name = "FILE", env = "RORQUAL_CLUSTER_KEY")]
+    pub(crate) cluster_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) explore: ExploreArgs,
 }

@@ -8,10 +8,11 @@ use rorqual_pipe::reason;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program that answers queries.
 const PROGRAM: &str = "rorqual-query";
@@ -61,11 +62,26 @@ fn path(name: &str) -> PathBuf {
     sibling(name).filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
+/// The program of clusters in one of its roles, with the flags of the process.
+pub(crate) fn cluster_command(common: &Common, role: &str) -> Command {
+    let mut command = Command::new(path(CLUSTER));
+    command.arg(role).args(flags(&common.process));
+    command
+}
+
+/// Time that a program has to end once nobody needs its answer.
+const END_WITHIN: Duration = Duration::from_secs(3);
+
+/// Pause between two looks whether it has ended.
+const END_LOOK: Duration = Duration::from_millis(5);
+
 /// Output of the program, until it ends. Where that fails, reading it fails: its output is not
 /// whole.
 pub(crate) struct SiblingOutput {
     child: Child,
     out: ChildStdout,
+    /// Open while the answer to a request is wanted.
+    wanted: Option<ChildStdin>,
     /// Name of the input in messages, which needs not be in its error again.
     name: String,
     ended: bool,
@@ -75,7 +91,34 @@ impl SiblingOutput {
     pub(crate) fn start(command: &mut Command, name: &str) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
-        Ok(Self { child, out, name: name.to_owned(), ended: false })
+        Ok(Self { child, out, wanted: None, name: name.to_owned(), ended: false })
+    }
+
+    /// Starts a program that answers a request on its standard input, which goes after its length
+    /// and stays open while the answer is wanted.
+    pub(crate) fn answering(command: &mut Command, name: &str, request: &[u8]) -> io::Result<Self> {
+        // Ctrl-C reaches this program alone, which ends the other.
+        command.process_group(0);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (out, wanted) = (child.stdout.take().ok_or(ErrorKind::BrokenPipe)?, child.stdin.take());
+        let mut output = Self { child, out, wanted, name: name.to_owned(), ended: false };
+        if let Some(stdin) = &mut output.wanted {
+            let length = u32::try_from(request.len()).map_err(io::Error::other)?;
+            // One that ended already has said why.
+            let _ = stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(request));
+        }
+        Ok(output)
+    }
+
+    /// Waits for its end after its standard input was closed.
+    fn let_end(&mut self) {
+        if self.wanted.take().is_none() {
+            return;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < END_WITHIN && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(END_LOOK);
+        }
     }
 
     /// Its error on stderr, without the name of the program.
@@ -95,7 +138,7 @@ impl SiblingOutput {
         if status.success() {
             return Ok(());
         }
-        let said = Self::said(&stderr).unwrap_or_else(|| format!("{PROGRAM} failed ({status})"));
+        let said = Self::said(&stderr).unwrap_or_else(|| format!("the program for it failed ({status})"));
         let cause = said.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&said);
         Err(io::Error::other(cause))
     }
@@ -122,6 +165,7 @@ impl Read for SiblingOutput {
 impl Drop for SiblingOutput {
     fn drop(&mut self) {
         if !self.ended {
+            self.let_end();
             // It may have ended by itself.
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -138,6 +182,11 @@ fn not_started(name: &str, cause: &io::Error) -> String {
         );
     }
     format!("{name}: cannot start: {}", reason(cause))
+}
+
+/// Reason for which the program of clusters does not start.
+pub(crate) fn cluster_not_started(cause: &io::Error) -> String {
+    not_started(CLUSTER, cause)
 }
 
 /// Reason for which the program of queries does not start.

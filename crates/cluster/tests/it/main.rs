@@ -4,5 +4,6 @@
 mod answers;
 mod common;
 mod faults;
+mod logs;
 mod memory;
 mod trust;

@@ -11,6 +11,7 @@
 mod counts;
 mod object;
 mod opener;
+mod part;
 mod ranges;
 mod scan_notes;
 mod skip;
@@ -19,6 +20,7 @@ mod stream;
 mod table;
 
 pub(crate) use object::{ObjectReader, PiecesAhead};
+pub use part::{FilePlace, OpenPart, PartedFile};
 pub use scan_notes::{NoteRecord, ScanTallies};
 pub use source::{RecordSource, ScanSpec};
 pub use table::{ObjectStretches, OpenMode};
@@ -35,7 +37,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// State shared by all scans of a process.
 #[derive(Debug)]
 pub struct ScanContext {
-    pub(crate) shares: QueryShares,
+    /// Threads and memory of the process.
+    pub shares: QueryShares,
     /// Blocks for stretches: a thread holds one while it works, and none while it waits.
     pub(crate) blocks: BufferPool,
     /// Counts bytes; it stops no reader.

@@ -1,6 +1,6 @@
 //! An object of a store as a stream of bytes.
 
-use crate::limits::{LATE_AFTER_MEDIANS, LATE_AFTER_MIN, LINE_END_BYTES, MAGIC_BYTES, OBJECT_PIECE_BYTES, PIECE_TIMES_MAX};
+use crate::limits::{LATE_AFTER_MEDIANS, LATE_AFTER_MIN, LINE_END_BYTES, OBJECT_PIECE_BYTES, PIECE_TIMES_MAX};
 use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
@@ -208,18 +208,18 @@ impl Read for ObjectLines {
     }
 }
 
-/// The first bytes of an object, as it was when it was looked at.
+/// The first bytes of an object, as it was when it was looked at: at most so many.
 ///
 /// # Errors
 /// When they can't be read, or it is another object by now.
-pub(crate) async fn first_bytes(store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> io::Result<Bytes> {
+pub(crate) async fn first_bytes(store: &Arc<dyn ObjectStore>, meta: &ObjectMeta, bytes_max: u64) -> io::Result<Bytes> {
     let object = RangedObject {
         store: Arc::clone(store),
         meta: meta.clone(),
         times: Mutex::default(),
         again: Arc::new(Semaphore::new(0)),
     };
-    object.request(0..meta.size.min(MAGIC_BYTES)).await
+    object.request(0..meta.size.min(bytes_max)).await
 }
 
 /// An object of which ranges are asked for.

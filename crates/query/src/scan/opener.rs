@@ -7,6 +7,7 @@ use super::skip::{Skip, SkipStats};
 use super::table::OpenMode;
 use super::{ScanContext, external, ranges, stream};
 use crate::args::BadRecordFlag;
+use crate::limits::MAGIC_BYTES;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::internal_datafusion_err;
@@ -123,7 +124,7 @@ impl RecordOpener {
     ) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
         let range = match range {
             Some((start, end)) => {
-                let head = first_bytes(&self.store, &meta).await;
+                let head = first_bytes(&self.store, &meta, MAGIC_BYTES).await;
                 let head = head.map_err(|cause| external(Error::io(&name, "cannot be read", cause)))?;
                 let is_plain = Encoding::detect(&head) == Encoding::Plain && Charset::detect(&head) == Charset::Utf8;
                 // A compressed object is cut nowhere: its first range stands for all of it.

@@ -148,7 +148,7 @@ fn pieces(file: &RecordFile, is_lines: bool, object_stretch: Option<u64>) -> Vec
 }
 
 /// True if the name of an object says that it is compressed.
-fn has_encoding(name: &str) -> bool {
+pub(crate) fn has_encoding(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["gz", "gzip", "zst", "zstd", "bz2", "xz", "lzma", "lz4"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }

@@ -283,7 +283,7 @@ impl Session {
         let recordings = if announced.parts.is_empty() { recordings } else { recordings.of_files() };
         let recording: Arc<dyn Recording> = Arc::new(recordings.clone());
         let of_files = !announced.parts.is_empty();
-        let options = Options { recording: Some(recording), of_files, untallied: true, only: None };
+        let options = Options { recording: Some(recording), of_files, untallied: true, only: None, estimates_seed: None };
         let analyzer = Analyzer::new(&settings, shares, options);
         let phase = match announced.is_file {
             true => Phase::Queued,

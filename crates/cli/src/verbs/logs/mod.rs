@@ -1,5 +1,6 @@
 //! `rorqual logs`
 
+mod cluster;
 mod columns;
 mod explore;
 mod html;
@@ -30,6 +31,7 @@ use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, O
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,13 +54,18 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
-    if let Some(exit) = table::answer(common, args, &settings) {
+    let on_cluster = args.cluster.is_some();
+    if on_cluster && let Err(error) = cluster::refuse(common, args) {
+        return message::error(&error);
+    }
+    if let Some(exit) = (!on_cluster).then(|| table::answer(common, args, &settings)).flatten() {
         return exit;
     }
     if args.interactive {
         return interactive::run(common, args, &settings).unwrap_or_else(|error| message::error(&error));
     }
-    let made = explore::question(args).and_then(|question| Ok((question, analyzer(&settings, args)?)));
+    let seed = on_cluster.then(|| RandomState::new().hash_one(started));
+    let made = explore::question(args).and_then(|question| Ok((question, analyzer(&settings, args, seed)?)));
     let (asking, analyzer) = match made {
         Ok((question, (analyzer, rows))) => {
             (question.zip(rows).map(|(question, rows)| RowsQuestion::new(question, rows)), analyzer)
@@ -80,7 +87,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     interrupt::stop_on_interrupt(&control);
-    let (sources, mut exit) = run_files(common, &files, &analyzer, &control, &mut rejects);
+    let (sources, mut exit) = match seed {
+        None => run_files(common, &files, &analyzer, &control, &mut rejects),
+        Some(seed) => match cluster::run_files(common, args, &settings, &analyzer, seed) {
+            Ok(ran) => ran,
+            Err(_) if control.stopped() => return interrupt::exit_of_nothing(&control, ExitStatus::Done),
+            Err(error) => return message::error(&error),
+        },
+    };
     if control.stopped() && sources.iter().all(|source| source.bytes == 0) {
         // Of nothing there is no report, and no file is made of it.
         return interrupt::exit_of_nothing(&control, exit);
@@ -90,7 +104,11 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     }
     exit = interrupt::exit_of(&control, exit);
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
-    let report = analyzer.report(sources, exit == ExitStatus::Done, usize::from(args.top));
+    let is_one = sources.len() <= 1;
+    let mut report = analyzer.report(sources, exit == ExitStatus::Done, usize::from(args.top));
+    if is_one {
+        report.panels.retain(|panel| panel.field != "file");
+    }
     exit = exit.max(nothing_fits(&report).map_or(ExitStatus::Done, |error| message::error(&error)));
     let answered = asking.filter(|_| analysed || control.stopped());
     if let Some(asking) = &answered {
@@ -112,11 +130,15 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
 }
 
 /// The analyzer, and the store of the rows where questions are asked of them.
-fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<Arc<FormatRows>>), String> {
+fn analyzer(
+    settings: &AnalyzeSettings,
+    args: &LogsArgs,
+    estimates_seed: Option<u64>,
+) -> Result<(Analyzer, Option<Arc<FormatRows>>), String> {
     let only = args.filter.as_deref().map(|text| filter(text, settings)).transpose()?;
     let beside = beside(settings, args, only.as_ref());
     // Rows have the order of the log, and so have rejected lines.
-    let is_ordered = settings.kept.is_some() || args.rejects.is_some();
+    let is_ordered = settings.kept.is_some() || args.rejects.is_some() || args.cluster.is_some();
     let inputs = if is_ordered { 1 } else { side_by_side::inputs_max(settings, &args.files) };
     let shares = settings.shares_side_by_side(inputs, &beside).map_err(|error| error.to_string())?;
     let rows = settings.kept.map(|_| FormatRows::new(args, settings, &shares)).transpose()?;
@@ -124,8 +146,10 @@ fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Op
     let options = Options {
         only,
         recording: rows.clone().map(|rows| rows as Arc<dyn Recording>),
-        of_files: args.files.len() > 1,
+        // An address may stand for several.
+        of_files: args.files.len() > 1 || args.cluster.is_some(),
         untallied: rows.is_some(),
+        estimates_seed,
     };
     Ok((Analyzer::new(settings, shares, options), rows))
 }
@@ -237,14 +261,7 @@ pub(crate) fn formats(args: &FormatArgs) -> Result<Formats, String> {
         Some(path) => formats_of(path)?,
         None => Vec::new(),
     };
-    let Some(text) = &args.format else {
-        return Ok(Formats { given: None, candidates: named.into_iter().map(|(_, format)| format).collect() });
-    };
-    if let Some((_, format)) = named.into_iter().find(|(name, _)| name == text) {
-        return Ok(Formats { given: Some(format), candidates: Vec::new() });
-    }
-    let given = LogFormat::parse(text).map_err(|error| format!("--format: {error}"))?;
-    Ok(Formats { given: Some(given), candidates: Vec::new() })
+    Formats::new(args.format.as_deref(), named).map_err(|error| format!("--format: {error}"))
 }
 
 fn formats_of(path: &Path) -> Result<Vec<(String, LogFormat)>, String> {

@@ -63,7 +63,7 @@ const REFRESH_SHARE: u32 = 3;
 pub(super) fn run(common: &Common, args: &LogsArgs, settings: &AnalyzeSettings) -> Result<ExitStatus, String> {
     let files = or_stdin(&args.files);
     check_terminal(&files)?;
-    let (analyzer, rows) = super::analyzer(settings, args)?;
+    let (analyzer, rows) = super::analyzer(settings, args, None)?;
     let rows = rows.ok_or("there is no place for rows")?;
     let signals = EndingSignals::new().map_err(|cause| format!("no handler for signals: {}", reason(&cause)))?;
     let messages = HeldMessages::hold();

@@ -32,7 +32,7 @@ impl TestExplorer {
     fn of(args: &[&str], size: (u16, u16)) -> Self {
         let (common, args) = parsed(args);
         let settings = crate::verbs::logs::settings(&common, &args).expect("sound settings");
-        let (analyzer, rows) = crate::verbs::logs::analyzer(&settings, &args).expect("there is room");
+        let (analyzer, rows) = crate::verbs::logs::analyzer(&settings, &args, None).expect("there is room");
         let (sources, _) = crate::verbs::logs::run_files(&common, &args.files, &analyzer, &Control::default(), &mut None);
         assert!(sources.iter().all(|source| source.error.is_none()), "{sources:?}");
         let rows = rows.expect("rows are kept");

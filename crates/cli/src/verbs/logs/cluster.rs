@@ -1,0 +1,151 @@
+//! `rorqual logs --cluster`: executors read the files, each a part; their sums come back through
+//! `rorqual-cluster`, and are added up here.
+
+use super::{GIVE_FORMAT, notes_of, say_if_other_zone};
+use crate::args::{Common, LogsArgs};
+use crate::exit::ExitStatus;
+use crate::message;
+use crate::verbs::query::{SiblingOutput, cluster_command, cluster_not_started};
+use rorqual_accesslog::aggregate::{AnalysisPart, InputPart};
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, RunEnd};
+use rorqual_accesslog::report::InputReport;
+use rorqual_pipe::{escaped_path, reason};
+use serde_json::json;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Longest part: the sums of a task, without its values. Anything longer is no part.
+const PART_BYTES_MAX: u32 = 16 << 20;
+
+/// Refuses what needs the lines themselves, or more than executors have.
+pub(super) fn refuse(common: &Common, args: &LogsArgs) -> Result<(), String> {
+    let refused = [
+        (args.country.geoip.is_some(), "--geoip (or RORQUAL_GEOIP): executors have no database of countries"),
+        (common.limit_rate.is_some(), "--limit-rate: executors read as fast as they can"),
+        (args.files.is_empty(), "standard input: give files that all executors have, or addresses of objects"),
+        (args.files.iter().any(|path| path.as_os_str() == "-"), "standard input: executors read files and objects"),
+    ];
+    match refused.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, what)) => Err(format!("--cluster goes without {what}")),
+        None => Ok(()),
+    }
+}
+
+/// Runs the files on the cluster, and takes the sums into the analysis.
+///
+/// # Errors
+/// When the cluster gives no whole report, which is then none.
+pub(super) fn run_files(
+    common: &Common,
+    args: &LogsArgs,
+    settings: &AnalyzeSettings,
+    analyzer: &Analyzer,
+    seed: u64,
+) -> Result<(Vec<InputReport>, ExitStatus), String> {
+    let request = request(args, settings, seed)?;
+    let mut command = cluster_command(common, "logs");
+    command.arg("--cluster").args(&args.cluster);
+    command.args(args.cluster_key.iter().flat_map(|key| ["--cluster-key".as_ref(), key.as_os_str()]));
+    let output = SiblingOutput::answering(&mut command, "logs", &request).map_err(|cause| cluster_not_started(&cause))?;
+    let mut sums = ReportSums { analyzer, sources: Vec::new(), exit: ExitStatus::Done, current: None };
+    sums.read(output).map_err(|cause| reason(&cause))?;
+    sums.close();
+    Ok((sums.sources, sums.exit))
+}
+
+/// The request, as `rorqual-cluster` reads it.
+fn request(args: &LogsArgs, settings: &AnalyzeSettings, seed: u64) -> Result<Vec<u8>, String> {
+    let named = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| format!("{}: a name that is no UTF-8 can't be sent to other machines", escaped_path(path)))
+    };
+    let files = args.files.iter().map(|path| named(path)).collect::<Result<Vec<String>, String>>()?;
+    // What can't be read of it was refused before.
+    let config = args.format.format_file.as_ref().and_then(|path| std::fs::read(crate::input::real_path(path)).ok());
+    let spec = json!({
+        "since_us": settings.span.since_us,
+        "until_us": settings.span.until_us,
+        "filter": args.filter,
+        "format": args.format.format,
+        "config": config.map(|text| String::from_utf8_lossy(&text).into_owned()),
+        "line_bytes_max": settings.line_bytes_max,
+        "of_files": false,
+        "seed": seed,
+    });
+    serde_json::to_vec(&json!({"files": files, "spec": spec})).map_err(|error| error.to_string())
+}
+
+/// Sums of executors as they come, with the inputs in order.
+struct ReportSums<'a> {
+    analyzer: &'a Analyzer,
+    sources: Vec<InputReport>,
+    exit: ExitStatus,
+    /// The input of which parts may still come.
+    current: Option<OpenInput>,
+}
+
+/// An input with the parts so far.
+struct OpenInput {
+    number: u64,
+    end: RunEnd,
+    lacks_format: bool,
+}
+
+impl ReportSums<'_> {
+    /// Reads parts, each after its length, up to the empty one at the end.
+    fn read(&mut self, mut output: SiblingOutput) -> io::Result<()> {
+        loop {
+            let mut length = [0; 4];
+            output.read_exact(&mut length)?;
+            let length = u32::from_le_bytes(length);
+            if length > PART_BYTES_MAX {
+                return Err(foreign());
+            }
+            if length == 0 {
+                // Its end may be an error.
+                return if output.read(&mut [0])? == 0 { Ok(()) } else { Err(foreign()) };
+            }
+            let mut bytes = vec![0; length as usize];
+            output.read_exact(&mut bytes)?;
+            let part = AnalysisPart::of_bytes(&bytes).map_err(|_| foreign())?;
+            if let Some(input) = self.analyzer.analysis().absorb(part).map_err(|_| foreign())? {
+                self.take(input);
+            }
+        }
+    }
+
+    fn take(&mut self, mut part: InputPart) {
+        let number = part.number;
+        match &mut self.current {
+            Some(open) if open.number == number => open.end.take_part(part),
+            _ => {
+                self.close();
+                let path = Path::new(&part.source.name);
+                let detection = part.head.take().and_then(|head| Some((self.analyzer.detection(&head)?, head)));
+                if let Some((detection, head)) = detection {
+                    notes_of(path, &detection, &head, self.analyzer).iter().for_each(|note| message::note(note));
+                }
+                let lacks_format = part.lacks_format;
+                self.current = Some(OpenInput { number, end: RunEnd::of_part(part), lacks_format });
+            }
+        }
+    }
+
+    /// Takes the notes of the last input in its turn.
+    fn close(&mut self) {
+        let Some(OpenInput { mut end, lacks_format, .. }) = self.current.take() else { return };
+        self.analyzer.take_in_turn(&mut end);
+        say_if_other_zone(Path::new(&end.source.name), end.zone_seconds, self.analyzer);
+        if let Some(error) = &mut end.source.error {
+            if lacks_format {
+                *error = format!("{error}\n{GIVE_FORMAT}");
+            }
+            self.exit = self.exit.max(message::error(error));
+        }
+        self.sources.push(end.source);
+    }
+}
+
+fn foreign() -> io::Error {
+    io::Error::other("what rorqual-cluster says is no report: is it of the same version?")
+}

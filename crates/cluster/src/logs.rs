@@ -1,0 +1,113 @@
+//! `rorqual logs --cluster`: the part of it that talks to the cluster. The everyday program starts
+//! it, sends it a request, and adds up the sums that it prints.
+
+use crate::args::ClusterLogsArgs;
+use crate::client::ClusterClient;
+use crate::limits::REQUEST_BYTES_MAX;
+use crate::local::stdin_ended;
+use crate::report::{LogPartsExec, ReportSpec, deal};
+use crate::signals;
+use crate::trust::Trust;
+use datafusion::arrow::array::AsArray;
+use datafusion::common::{DataFusionError, exec_err};
+use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
+use rorqual_pipe::reason;
+use rorqual_query::{PartedFile, PlanRunner, QueryShares, ScanContext};
+use rorqual_shell::exit::ExitStatus;
+use rorqual_shell::message;
+use serde::Deserialize;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+/// A request of a report.
+#[derive(Debug, Deserialize)]
+struct ClusterRequest {
+    /// Paths and addresses, in order.
+    files: Vec<String>,
+    spec: ReportSpec,
+}
+
+pub(crate) fn run(args: &ClusterLogsArgs) -> Result<ExitStatus, String> {
+    let request = request().map_err(|cause| format!("the request can't be read: {}", reason(&cause)))?;
+    let shares = QueryShares::of_process(&args.process, None).map_err(|error| error.to_string())?;
+    let trust = Trust::of(args.cluster_key.as_deref())?;
+    let client = ClusterClient::new(args.cluster.clone(), trust, None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|cause| format!("cannot start threads: {}", reason(&cause)))?;
+    let done = runtime.block_on(async {
+        let signals = signals()?;
+        let ended = tokio::select! {
+            ended = report(request, &client, shares) => Some(ended),
+            () = signals.first() => None,
+            // Whoever asked has left.
+            _ = tokio::task::spawn_blocking(stdin_ended) => None,
+        };
+        client.end().await;
+        match ended {
+            None => Ok(ExitStatus::Interrupted),
+            Some(Ok(())) => Ok(ExitStatus::Done),
+            Some(Err(ReportFault::Engine(error))) => Err(rorqual_query::describe(&error, &shares)),
+            Some(Err(ReportFault::Output(cause))) => Ok(message::print_error(&cause)),
+        }
+    });
+    runtime.shutdown_background();
+    done
+}
+
+/// The request: its length as four bytes, the least first, and JSON.
+fn request() -> io::Result<ClusterRequest> {
+    let mut length = [0; 4];
+    let mut stdin = io::stdin().lock();
+    stdin.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > REQUEST_BYTES_MAX {
+        return Err(io::Error::other("it is too long: name fewer files, or a folder of a bucket"));
+    }
+    let mut json = vec![0; length as usize];
+    stdin.read_exact(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+/// Reason for which a report ended early.
+enum ReportFault {
+    Engine(DataFusionError),
+    Output(io::Error),
+}
+
+impl From<DataFusionError> for ReportFault {
+    fn from(error: DataFusionError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// Runs the report, and writes its parts: each after its length, and at the end one without bytes.
+async fn report(request: ClusterRequest, client: &ClusterClient, shares: QueryShares) -> Result<(), ReportFault> {
+    let config = client.config(SessionConfig::new()).await?;
+    let files = PartedFile::list(&request.files).await?;
+    let spec = request.spec.of_files(files.len() > 1);
+    let tasks = deal(&files, config.target_partitions());
+    let scans = ScanContext::of_tasks(shares, 0);
+    let plan = Arc::new(LogPartsExec::new(spec, &tasks, &scans)?);
+    let mut rows = client.run(plan, &config, &scans).await?;
+    let mut ended = 0;
+    while let Some(batch) = rows.next().await {
+        for part in batch?.column(0).as_binary_opt::<i32>().into_iter().flatten().flatten() {
+            match part {
+                b"" => ended += 1,
+                part => write_part(part).map_err(ReportFault::Output)?,
+            }
+        }
+    }
+    if ended != tasks.len() {
+        return exec_err!("{ended} of {} parts of the report came to their end", tasks.len()).map_err(ReportFault::Engine);
+    }
+    write_part(b"").and_then(|()| io::stdout().flush()).map_err(ReportFault::Output)
+}
+
+fn write_part(part: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(part.len()).map_err(|_| io::Error::other("a part of more than 4 GiB"))?;
+    let mut out = io::stdout().lock();
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(part)
+}
