@@ -28,8 +28,8 @@ use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::formats_in_config;
 use rorqual_accesslog::{LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
-use rorqual_pipe::{Control, Error, ErrorClass};
-use rorqual_query::{FilePlace, OpenPart, PartedFile, ScanContext};
+use rorqual_pipe::{BudgetError, Control, Error, ErrorClass, format_size};
+use rorqual_query::{FilePlace, OpenPart, PartedFile, QueryShares, ScanContext};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -324,9 +324,10 @@ impl ReportTask {
     }
 
     fn run(self, memory: &MemoryReservation) -> Result<()> {
-        let bytes = self.context.shares.task_bytes();
-        memory.try_grow(usize::try_from(self.context.shares.as_operators(bytes)).unwrap_or(usize::MAX))?;
-        let analyzer = analyzer(&self.spec, bytes).map_err(|error| exec_datafusion_err!("{error}"))?;
+        let shares = &self.context.shares;
+        let bytes = shares.task_bytes();
+        memory.try_grow(usize::try_from(shares.as_operators(bytes)).unwrap_or(usize::MAX))?;
+        let analyzer = analyzer(&self.spec, shares).map_err(|error| exec_datafusion_err!("{error}"))?;
         for part in &self.parts {
             if let Some(input) = self.part(&analyzer, part).map_err(external)? {
                 self.give(&AnalysisPart::of_input(input).to_bytes())?;
@@ -368,13 +369,13 @@ fn external(error: Error) -> DataFusionError {
     if error.kind() == ErrorClass::Stopped { exec_datafusion_err!("stopped") } else { DataFusionError::External(Box::new(error)) }
 }
 
-/// The analysis of a task with so much memory.
-fn analyzer(spec: &ReportSpec, memory_bytes: u64) -> Result<Analyzer, String> {
+/// The analysis of a task, in its share of the memory.
+fn analyzer(spec: &ReportSpec, shares: &QueryShares) -> Result<Analyzer, String> {
     let named = spec.config.as_deref().map(formats_in_config).unwrap_or_default();
     let named = named.into_iter().filter_map(|(name, format)| Some((name, format.ok()?))).collect();
     let formats = Formats::new(spec.format.as_deref(), named).map_err(|error| format!("--format: {error}"))?;
     let settings = AnalyzeSettings {
-        memory_bytes,
+        memory_bytes: shares.task_bytes(),
         threads: Some(1),
         line_bytes_max: spec.line_bytes_max,
         span: SpanFilter { since_us: spec.since_us, until_us: spec.until_us },
@@ -386,11 +387,18 @@ fn analyzer(spec: &ReportSpec, memory_bytes: u64) -> Result<Analyzer, String> {
     let filter = spec.filter.as_deref().map(filter).transpose()?;
     let beside = filter.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(1)));
     let beside: Vec<(String, u64)> = beside.into_iter().collect();
-    let shares =
-        settings.shares_beside(&beside, 1, "").map_err(|error| format!("a task of an executor has too little: {error}"))?;
+    let too_little = |error: BudgetError| {
+        let [memory, each, needed] = [shares.memory_bytes, settings.memory_bytes, error.least_bytes()].map(format_size);
+        format!(
+            "of --memory {memory} of the executor each of its {} threads has {each} for a report, which needs {needed}: give it \
+             more, or fewer --threads",
+            shares.threads
+        )
+    };
+    let shares_of_task = settings.shares_beside(&beside, 1, "").map_err(too_little)?;
     let only = spec.filter.as_deref().map(|text| LineFilter::new("--where", text));
     let options = Options { only, of_files: spec.of_files, estimates_seed: Some(spec.seed), ..Options::default() };
-    Ok(Analyzer::new(&settings, shares, options))
+    Ok(Analyzer::new(&settings, shares_of_task, options))
 }
 
 fn filter(text: &str) -> Result<Filter, String> {

@@ -78,7 +78,7 @@ impl QueryShares {
     #[must_use]
     pub fn task_bytes(&self) -> u64 {
         // What carries its results to others has the rest.
-        self.rest_bytes() / self.threads as u64 * 4 / 5
+        self.rest_bytes() / self.threads as u64 * 9 / 10
     }
 
     /// Threads that decode each of the streams which so many partitions read side by side.
