@@ -45,6 +45,9 @@ FLAGS = [
 ]
 
 
+# Flags that GNU grep has.
+OF_GNU = {flag for flags, peers, _ in FLAGS if "g" in peers for flag in flags}
+
 # Flags that go with a value of their own.
 VALUED = ("-m", "-A", "-B", "-C")
 CONTEXT = ("-A", "-B", "-C", "-A0", "-2")
@@ -324,6 +327,11 @@ def is_as_ripgrep(case):
     return case.peer == "g" and not (case.has("-I") and has_odd(case))
 
 
+def is_as_gnu(case):
+    """Whether GNU grep has all flags of a case of ripgrep."""
+    return all(flag in OF_GNU for flag in case.flags if flag.startswith("-"))
+
+
 def has_no_limit(case):
     """Whether the last -m is negative, which is none."""
     return case.has("-m") and case.flags[len(case.flags) - case.flags[::-1].index("-m")].startswith("-")
@@ -417,6 +425,11 @@ EXPLAINED = [
     Rule("ripgrep's --crlf takes one carriage return of several for the end",
          lambda a: a.case.peer == "r" and a.case.has("--crlf") and any(b"\r\r" in text for text in a.case.files),
          each_text(lambda text: re.sub(rb"\r+", b"\r", text))),
+    Rule("with -U and -z ripgrep's -m counts lines where the pattern can match no NUL, and else matches, as is done here for both",
+         lambda a: a.case.peer == "r" and a.case.has("-U") and a.case.has("-z") and a.case.has("-m"), drop("-m")),
+    Rule("ripgrep 15 finds a match that begins with an optional group only after that group; GNU grep finds all of it",
+         lambda a: a.case.peer == "r" and a.case.has("-o") and any(b")?" in pattern or b")*" in pattern for pattern in a.case.patterns) and is_as_gnu(a.case),
+         in_case(lambda case: setattr(case, "peer", "g"))),
     Rule("ripgrep prints the lines around matches whole with -o",
          lambda a: a.case.peer == "r" and a.case.has("-o") and a.case.has(*CONTEXT), drop(*CONTEXT)),
     Rule("ripgrep does not print an empty match at the end of a file whose last line has no end, but that line",

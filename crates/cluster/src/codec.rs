@@ -266,7 +266,7 @@ impl ScanCodec {
         let mode = match place {
             PlaceMessage::Local { path, is_plain } => {
                 let path = self.files.checked(path.as_ref())?;
-                OpenMode::Local { path, is_plain: *is_plain }
+                OpenMode::Local { path, is_plain: *is_plain, version: None }
             }
             PlaceMessage::Object { name, e_tag } => {
                 file.object_meta.e_tag.clone_from(e_tag);
@@ -295,7 +295,7 @@ fn places_out(config: &FileScanConfig) -> Result<(Vec<PlaceMessage>, Vec<Vec<usi
 
 fn place_out(file: &PartitionedFile) -> Result<PlaceMessage> {
     match file.extension::<OpenMode>() {
-        Some(OpenMode::Local { path, is_plain }) => {
+        Some(OpenMode::Local { path, is_plain, .. }) => {
             let shown = path.display();
             let path = std::path::absolute(path).map_err(|cause| exec_datafusion_err!("{shown}: {cause}"))?;
             let Some(text) = path.to_str() else {

@@ -176,7 +176,7 @@ fn executor(
 /// Functions of plans: those of the engine, also of arrays and maps, and ours in place of some.
 fn functions() -> BallistaFunctionRegistry {
     let state = SessionStateBuilder::new().with_default_features().build();
-    let (trunc, sum) = rorqual_query::functions();
+    let (trunc, aggregates) = rorqual_query::functions();
     let mut functions = BallistaFunctionRegistry::default();
     functions
         .scalar_functions
@@ -188,7 +188,7 @@ fn functions() -> BallistaFunctionRegistry {
         .window_functions
         .extend(state.window_functions().iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
     functions.scalar_functions.insert(trunc.name().to_owned(), Arc::new(trunc));
-    functions.aggregate_functions.insert(sum.name().to_owned(), Arc::new(sum));
+    functions.aggregate_functions.extend(aggregates.map(|function| (function.name().to_owned(), Arc::new(function))));
     functions
 }
 

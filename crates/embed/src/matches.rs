@@ -7,7 +7,7 @@ use crate::source::DataSource;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{BufferPool, Control, Error, ErrorClass, Framing, Input, RunPlan, format_size, run};
-use rorqual_search::limits::{CACHES_PER_WORKER, HITS_MAX, PATTERN_BYTES_MIN, PATTERN_SHARE};
+use rorqual_search::limits::{CACHES_PER_WORKER, HITS_MAX, ONE_PASS_BYTES, PROGRAM_BYTES_MIN, cache_bytes_max};
 use rorqual_search::{
     CaseMatching, Expression, HitRange, LineEnd, LineSink, LongPiece, MatchedBlock, ReportSettings, RereadInput, SearchMode,
     SearchPattern, SearchReport, Searcher, ShownLines,
@@ -59,14 +59,19 @@ pub fn matches(
     resources: Resources,
 ) -> Result<RunningOperation<Vec<MatchedLine>>, OperationFailure> {
     let memory_bytes = resources.memory_bytes;
-    let pattern = pattern(search, memory_bytes);
-    let pattern_bytes = pattern.bytes_max;
+    let mut pattern = pattern(search, memory_bytes);
+    resources.fitting(|budget, _| budget.reserve("looking at the patterns", pattern.parse_bytes()))?;
+    let cost = pattern.cost(memory_bytes / 2)?;
+    pattern.bytes_max = cost.limit_bytes();
+    let cache_bytes = pattern.cache_bytes_max;
     let threads = resources.fitting(|budget, threads| {
         let buffers = buffers_needed(threads) + 1;
         budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(LINE_BYTES_MAX_DEFAULT)) as u64);
         budget.reserve("decoder", decoder_bytes(memory_bytes));
-        budget.reserve("compiling the patterns", pattern.compile_bytes(pattern_bytes));
-        budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
+        budget.reserve("compiling the patterns", cost.compile_bytes() + ONE_PASS_BYTES);
+        let worker_bytes = CACHES_PER_WORKER * cache_bytes + cost.simulation_bytes();
+        let long_bytes = cache_bytes + 3 * cost.program_bytes;
+        budget.reserve("automata", (threads as u64 + 1) * worker_bytes + long_bytes);
         let hits = threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>();
         budget.reserve("places of matches", hits as u64);
         budget.reserve("a line that is longer than a block", LONG_BYTES_MAX as u64);
@@ -135,7 +140,9 @@ fn pattern(search: &LineSearch, memory_bytes: u64) -> SearchPattern {
         line_end: LineEnd::Newline,
         multiline: false,
         dot_newline: false,
-        bytes_max: (memory_bytes / PATTERN_SHARE).max(PATTERN_BYTES_MIN),
+        groups: false,
+        bytes_max: PROGRAM_BYTES_MIN,
+        cache_bytes_max: cache_bytes_max(memory_bytes),
         memory_setting: "memory",
     }
 }

@@ -7,6 +7,7 @@ use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorClass};
 use crate::file::{FileRanges, SharedFile};
 use crate::follow::{FollowStatus, FollowedFile};
+use crate::held::{FileGrowth, FileVersion, HeldFile};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::BufferPool;
 use crate::resumable_run::source;
@@ -378,6 +379,16 @@ impl Input {
         file.try_clone().map(Some).map_err(|cause| Error::io(&self.name, "cannot open again", cause))
     }
 
+    /// The file held to a state of it, to be checked while it is read; `None` of what is no file.
+    ///
+    /// # Errors
+    /// When it is in another state already, or the system has no descriptor for it.
+    pub fn held(&self, version: &FileVersion, growth: FileGrowth) -> Result<Option<HeldFile>, Error> {
+        let (InputBody::File { file, .. } | InputBody::Descriptor(file)) = &self.body else { return Ok(None) };
+        let file = file.try_clone().map_err(|cause| Error::io(&self.name, "cannot open again", cause))?;
+        HeldFile::new(file, &self.name, version.clone(), growth).map(Some)
+    }
+
     /// True if it is a plain file of at most one block, which [`Input::into_chunk`] takes at once.
     #[must_use]
     pub fn is_small(&self) -> bool {
@@ -408,7 +419,8 @@ impl Input {
     pub fn into_stretches(self, framing: Framing, control: &Control) -> Result<FileRanges, Box<Self>> {
         match self.body {
             InputBody::File { file, size_bytes } => {
-                Ok(FileRanges::new(SharedFile::new(file, self.name, size_bytes, framing, control.clone())))
+                let file = SharedFile::new(file, self.name, size_bytes, framing, control.clone());
+                Ok(FileRanges::new(file.within(self.range.unwrap_or(0..size_bytes))))
             }
             _ => Err(Box::new(self)),
         }

@@ -1,16 +1,16 @@
 //! The engine, set up for the memory that there is.
 
+use crate::aggregate::{checked_average, checked_sum};
 use crate::args::Args;
 use crate::arithmetic::CheckedArithmetic;
 use crate::budget::QueryShares;
 use crate::limits::BATCH_ROWS;
 use crate::scan::{PiecesAhead, ScanContext};
-use crate::sum::checked_sum;
 use crate::tables::{TableFactory, TableOptions};
 use crate::temp::TempFolder;
 use crate::trunc::utc_trunc;
 use datafusion::catalog::DynamicFileCatalog;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::config::SpillCompression;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -19,6 +19,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use url::Url;
 
 /// Consumers that an error about memory names.
 const CONSUMERS_NAMED: usize = 3;
@@ -44,8 +45,11 @@ impl Engine {
         let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), tables);
         let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
         let session = SessionContext::new_with_state(state);
+        let files = Url::parse("file:///").map_err(|error| internal_datafusion_err!("{error}"))?;
+        session.register_object_store(&files, Arc::clone(&scans.held) as _);
         session.register_udf(utc_trunc());
         session.register_udaf(checked_sum());
+        session.register_udaf(checked_average());
         Ok(Self { session, scans })
     }
 }

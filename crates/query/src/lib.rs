@@ -2,6 +2,7 @@
 //! runs the same queries on several machines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod aggregate;
 mod args;
 mod arithmetic;
 mod budget;
@@ -14,7 +15,6 @@ mod output;
 mod prompt;
 mod scan;
 mod statement;
-mod sum;
 mod tables;
 mod temp;
 mod trunc;
@@ -74,8 +74,8 @@ pub fn run(args: &QueryArgs, elsewhere: Option<&dyn PlanRunner>) -> ExitStatus {
 
 /// Functions that stand in place of the engine's own of the same names.
 #[must_use]
-pub fn functions() -> (ScalarUDF, AggregateUDF) {
-    (trunc::utc_trunc(), sum::checked_sum())
+pub fn functions() -> (ScalarUDF, [AggregateUDF; 2]) {
+    (trunc::utc_trunc(), [aggregate::checked_sum(), aggregate::checked_average()])
 }
 
 /// The message for an error of a process with these shares.

@@ -18,6 +18,7 @@
 //! the line is selected is so always exact.
 
 mod context_buffer;
+mod cost;
 mod hits;
 pub mod limits;
 mod long;
@@ -27,6 +28,7 @@ mod pattern;
 mod report;
 mod searcher;
 
+pub use cost::PatternCost;
 pub use hits::{ChunkHits, HitRange};
 pub use matches::{LongMatches, each_match};
 pub use multiline::{BlockMatches, MatchedBlock, search_text};

@@ -4,24 +4,42 @@
 /// bytes each, at most once a worker and once for each chunk that waits.
 pub const HITS_MAX: usize = 16 << 10;
 
-/// Share of the budget that the patterns may take when compiled, and that a worker's automaton may
-/// keep of its states. Each is a 64th: 4 MiB of 256 MiB. Patterns that are larger have twice as
-/// much, and twice that, as long as there is memory for it with fewer threads.
-pub const PATTERN_SHARE: u64 = 64;
+/// Share of the budget that an automaton of a worker may keep of its states: a 64th, 4 MiB of 256
+/// MiB. Where an automaton is large, they take more of what is left.
+pub const CACHE_SHARE: u64 = 64;
 
-/// Least memory for compiled patterns, in bytes; enough for every pattern that a person types.
-pub const PATTERN_BYTES_MIN: u64 = 1 << 20;
+/// Least memory for these states, in bytes; enough for every pattern that a person types.
+pub const CACHE_BYTES_MIN: u64 = 1 << 20;
 
-/// Memory needed while patterns are compiled, as a multiple of their limit: syntax trees,
-/// the automaton for each direction, literals. Measured with the patterns of the tests.
-pub const COMPILE_FACTOR: u64 = 6;
+/// Most memory for these states, as a multiple of the automaton; more gains nothing.
+pub const CACHE_FACTOR_MAX: u64 = 16;
 
-/// Memory that compiling may take for each byte of the patterns' text: trees of syntax and of
-/// meaning. Measured: up to 234 where case is folded, 210 for regular expressions.
+/// Least memory of a compiled pattern, in bytes; enough for every pattern that a person types.
+pub const PROGRAM_BYTES_MIN: u64 = 64 << 10;
+
+/// Memory needed while automata are made, as a multiple of the limit of one: that for each
+/// direction, and the second while it is made. Measured: up to 3.2.
+pub const COMPILE_FACTOR: u64 = 4;
+
+/// Memory of the automaton for anchored searches, which is tried where borders of words are looked
+/// at, in bytes.
+pub const ONE_PASS_BYTES: u64 = 10 << 20;
+
+/// Memory of a search that keeps no states, as a multiple of the automaton: lists of its states,
+/// and the place of a match for each. Measured: up to 2.
+pub const SIMULATION_FACTOR: u64 = 2;
+
+/// The same for the places of each group. A state takes 24 bytes at least, a place 8, of two lists.
+pub const SLOT_FACTOR: u64 = 2;
+
+/// Memory of the tree of one pattern for each byte of its text, at most. Measured: up to 210.
 pub const TEXT_FACTOR: u64 = 256;
 
-/// Memory that compiling may take for each byte of plain words, which need no trees. Measured: up
-/// to 56.
+/// Memory of compiling a plain word, which needs no trees, in bytes. Measured: up to 900 for one of
+/// nine letters, with these.
+pub const WORD_BYTES: u64 = 512;
+
+/// The same for each byte of it. Measured: up to 56.
 pub const WORD_FACTOR: u64 = 64;
 
 /// Automata that one worker may fill: forward, backward, and the one for candidate lines.
@@ -58,10 +76,10 @@ pub const WINDOW_BYTES: usize = 512 << 10;
 /// Most bytes given of one match in such a line; of a longer one the beginning.
 pub const MATCH_BYTES_MAX: usize = WINDOW_BYTES / 2;
 
-/// Memory that compiled patterns may take, of a budget of `memory_bytes`.
+/// Memory that an automaton may take for states, of a budget of `memory_bytes`.
 #[must_use]
-pub fn pattern_bytes_max(memory_bytes: u64) -> u64 {
-    (memory_bytes / PATTERN_SHARE).max(PATTERN_BYTES_MIN)
+pub fn cache_bytes_max(memory_bytes: u64) -> u64 {
+    (memory_bytes / CACHE_SHARE).max(CACHE_BYTES_MIN)
 }
 
 /// Memory that a text may take that is held whole, of a budget of `memory_bytes`.

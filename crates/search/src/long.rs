@@ -36,8 +36,8 @@ enum Automaton {
 }
 
 impl LongMatcher {
-    pub(crate) fn new(hir: &Hir, size_max: usize, crlf: bool) -> Result<Self, String> {
-        Ok(Self { automaton: Automaton::new(hir, size_max)?, crlf, matched: false })
+    pub(crate) fn new(hir: &Hir, sizes_max: (usize, usize), crlf: bool) -> Result<Self, String> {
+        Ok(Self { automaton: Automaton::new(hir, sizes_max)?, crlf, matched: false })
     }
 
     /// Starts with a new line.
@@ -89,11 +89,12 @@ impl LongMatcher {
 }
 
 impl Automaton {
-    fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
+    /// An automaton of at most so many bytes, and so many for its states.
+    fn new(hir: &Hir, (size_max, cache_max): (usize, usize)) -> Result<Self, String> {
         let config = thompson::Config::new().utf8(false).nfa_size_limit(Some(size_max)).which_captures(WhichCaptures::None);
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|error| error.to_string())?;
         Ok(match nfa.look_set_any().contains_word_unicode() {
-            false => Self::Dfa(Box::new(Dfa::new(nfa, size_max)?)),
+            false => Self::Dfa(Box::new(Dfa::new(nfa, cache_max)?)),
             true => Self::Nfa(Box::new(Simulation::new(nfa))),
         })
     }
@@ -373,7 +374,9 @@ mod tests {
             line_end,
             multiline: false,
             dot_newline: false,
+            groups: false,
             bytes_max: 1 << 20,
+            cache_bytes_max: 1 << 20,
             memory_setting: "memory",
         })
         .unwrap()

@@ -1,6 +1,6 @@
 //! Patterns to search for.
 
-use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
+use crate::cost::{self, PatternCost};
 use crate::long::{LongMatcher, MatchFollower};
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -8,6 +8,7 @@ use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Literal, Look};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Characters of a bad pattern that an error quotes.
@@ -55,8 +56,12 @@ pub struct SearchPattern {
     pub multiline: bool,
     /// A dot matches a newline, where matches may have one.
     pub dot_newline: bool,
-    /// Most memory of the compiled patterns, and of each automaton made from them, in bytes.
+    /// The places of groups are wanted.
+    pub groups: bool,
+    /// Most memory of an automaton, in bytes.
     pub bytes_max: u64,
+    /// Most memory that an automaton keeps states in, in bytes.
+    pub cache_bytes_max: u64,
     /// The setting with which `bytes_max` grows, as the caller's user knows it.
     pub memory_setting: &'static str,
 }
@@ -143,19 +148,19 @@ impl Expression {
 }
 
 impl SearchPattern {
-    /// Most memory that compiling may take, in bytes, where the result may take `bytes_max`.
+    /// Memory of looking at them, in bytes, which [`SearchPattern::cost`] takes.
     #[must_use]
-    pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
-        let as_it_is = self.case == CaseMatching::Sensitive && !self.word && !self.whole_line;
-        let factor =
-            if as_it_is && self.patterns.iter().all(|pattern| self.is_text(pattern)) { WORD_FACTOR } else { TEXT_FACTOR };
-        // Each is a string of its own.
-        let text = self.patterns.iter().map(|pattern| (escaped_bytes(pattern) + size_of::<String>()) as u64).sum::<u64>();
-        (text * factor).max(bytes_max * COMPILE_FACTOR)
+    pub fn parse_bytes(&self) -> u64 {
+        cost::parse_bytes(self.patterns.iter().map(Vec::as_slice), escaped_bytes)
     }
 
-    fn is_text(&self, pattern: &[u8]) -> bool {
-        std::str::from_utf8(pattern).is_ok_and(|text| self.fixed || !text.chars().any(regex_syntax::is_meta_character))
+    /// Memory of the patterns when compiled. The trees of one may take `trees_bytes_max` for a
+    /// while; of one that needs more only the trees are counted.
+    ///
+    /// # Errors
+    /// As [`Expression::new`], but not for its size.
+    pub fn cost(&self, trees_bytes_max: u64) -> Result<PatternCost, PatternError> {
+        Syntax::new(self.clone())?.cost(trees_bytes_max)
     }
 }
 
@@ -169,15 +174,16 @@ const BYTE_EXPRESSION: &str = r"(?-u:\xFF)";
 
 /// Patterns as they are compiled: each is sound by itself.
 pub(crate) struct Syntax {
-    patterns: Vec<String>,
-    fixed: bool,
-    insensitive: bool,
+    pub(crate) patterns: Vec<String>,
+    pub(crate) fixed: bool,
+    pub(crate) insensitive: bool,
     word: bool,
     whole_line: bool,
     line_end: LineEnd,
     multiline: bool,
     dot_newline: bool,
     bytes_max: u64,
+    cache_bytes_max: u64,
     memory_setting: &'static str,
 }
 
@@ -192,7 +198,9 @@ impl Syntax {
             line_end,
             multiline,
             dot_newline,
+            groups,
             bytes_max,
+            cache_bytes_max,
             memory_setting,
         } = pattern;
         // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written
@@ -201,7 +209,8 @@ impl Syntax {
         let as_text = fixed && !borders && patterns.iter().all(|pattern| std::str::from_utf8(pattern).is_ok());
         let mut letters = Letters::default();
         let texts = patterns.into_iter().enumerate().map(|(index, bytes)| {
-            let text = if as_text { String::from_utf8_lossy(&bytes).into_owned() } else { expression(bytes, fixed, index)? };
+            let text =
+                if as_text { String::from_utf8_lossy(&bytes).into_owned() } else { expression(bytes, fixed, groups, index)? };
             if case == CaseMatching::Smart {
                 letters.see_all(&if as_text { regex_syntax::escape(&text) } else { text.clone() });
             }
@@ -224,6 +233,7 @@ impl Syntax {
             multiline,
             dot_newline,
             bytes_max,
+            cache_bytes_max,
             memory_setting,
         })
     }
@@ -242,7 +252,7 @@ impl Syntax {
     }
 
     fn build(&self, patterns: &[String]) -> Result<RegexMatcher, String> {
-        let size = self.size_max();
+        let (size, cache) = (self.size_max(), self.cache_max());
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
@@ -253,7 +263,7 @@ impl Syntax {
             .whole_line(self.whole_line)
             .fixed_strings(self.fixed)
             .size_limit(size)
-            .dfa_size_limit(size);
+            .dfa_size_limit(cache);
         match self.line_end {
             // `^`, `$` and a dot look at newlines also where NULs end lines, as ripgrep has it.
             LineEnd::Newline | LineEnd::Nul if self.multiline => {
@@ -274,11 +284,12 @@ impl Syntax {
     }
 
     fn long_matcher(&self) -> Result<LongMatcher, PatternError> {
-        LongMatcher::new(&self.hir()?, self.size_max(), self.line_end == LineEnd::Crlf).map_err(|error| self.explain(&error))
+        LongMatcher::new(&self.hir()?, (self.size_max(), self.cache_max()), self.line_end == LineEnd::Crlf)
+            .map_err(|error| self.explain(&error))
     }
 
     pub(crate) fn extent(&self) -> Result<MatchFollower, PatternError> {
-        MatchFollower::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
+        MatchFollower::new(&self.hir()?, (self.size_max(), self.cache_max())).map_err(|error| self.explain(&error))
     }
 
     /// True where it matches an empty text.
@@ -286,24 +297,50 @@ impl Syntax {
         self.hir().is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
     }
 
+    /// The error of the first pattern among these that is none by itself.
+    pub(crate) fn bad_among(&self, patterns: Range<usize>) -> Option<PatternError> {
+        patterns.into_iter().find_map(|index| {
+            let cause = self.translated(std::slice::from_ref(&self.patterns[index])).err()?;
+            Some(bad_pattern(index, self.patterns[index].as_bytes(), &cause))
+        })
+    }
+
+    /// True if a match depends on what is around it.
+    pub(crate) fn looks_around(&self) -> bool {
+        self.word || self.whole_line
+    }
+
     fn size_max(&self) -> usize {
         usize::try_from(self.bytes_max).unwrap_or(usize::MAX)
     }
 
+    fn cache_max(&self) -> usize {
+        usize::try_from(self.cache_bytes_max).unwrap_or(usize::MAX)
+    }
+
     /// The expression that [`grep_regex`] makes of the patterns.
     fn hir(&self) -> Result<Hir, PatternError> {
+        self.hir_of(&self.patterns)
+    }
+
+    /// The same of some of them.
+    pub(crate) fn hir_of(&self, patterns: &[String]) -> Result<Hir, PatternError> {
+        self.translated(patterns).map_err(|cause| self.explain(&cause))
+    }
+
+    fn translated(&self, patterns: &[String]) -> Result<Hir, String> {
         let part = |pattern: &String| match self.fixed {
             true => format!("(?:{})", regex_syntax::escape(pattern)),
             false => format!("(?:{pattern})"),
         };
-        let joined = self.patterns.iter().map(part).collect::<Vec<_>>().join("|");
-        let ast = ast::parse::Parser::new().parse(&joined).map_err(|error| self.explain(&error.to_string()))?;
+        let joined = patterns.iter().map(part).collect::<Vec<_>>().join("|");
+        let ast = ast::parse::Parser::new().parse(&joined).map_err(|error| error.to_string())?;
         let nul = self.line_end == LineEnd::Nul;
         let crlf = self.line_end == LineEnd::Crlf;
         let mut translator = TranslatorBuilder::new();
         translator.utf8(false).multi_line(!nul).dot_matches_new_line(nul).crlf(crlf).case_insensitive(self.insensitive);
-        let hir = translator.build().translate(&joined, &ast).map_err(|error| self.explain(&error.to_string()))?;
-        let hir = if self.patterns.is_empty() { Hir::fail() } else { hir };
+        let hir = translator.build().translate(&joined, &ast).map_err(|error| error.to_string())?;
+        let hir = if patterns.is_empty() { Hir::fail() } else { hir };
         let hir = if crlf { without_return(hir) } else { hir };
         let around = |start, hir, end| Hir::concat(vec![Hir::look(start), hir, Hir::look(end)]);
         Ok(match (self.whole_line, self.word) {
@@ -314,7 +351,7 @@ impl Syntax {
         })
     }
 
-    fn explain(&self, cause: &str) -> PatternError {
+    pub(crate) fn explain(&self, cause: &str) -> PatternError {
         let (megabytes, setting) = (self.bytes_max >> 20, self.memory_setting);
         let text = match &self.patterns[..] {
             _ if is_of_size(cause) => format!(
@@ -372,7 +409,7 @@ fn reason(cause: &str) -> &str {
 }
 
 /// A pattern as an expression that is sound by itself, and stays so between brackets.
-fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, PatternError> {
+fn expression(bytes: Vec<u8>, fixed: bool, groups: bool, index: usize) -> Result<String, PatternError> {
     let text = match String::from_utf8(bytes) {
         Ok(text) if fixed => return Ok(regex_syntax::escape(&text)),
         Ok(text) if !text.chars().any(regex_syntax::is_meta_character) => return Ok(text),
@@ -380,10 +417,25 @@ fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, Patte
         Err(error) => of_bytes(error.as_bytes(), fixed, index)?,
     };
     let parse = |text: &str| ast::parse::Parser::new().parse(text).map_err(|error| error.to_string());
-    parse(&text).map_err(|error| bad_pattern(index, text.as_bytes(), &error))?;
+    let ast = parse(&text).map_err(|error| bad_pattern(index, text.as_bytes(), &error))?;
+    let text = if groups { text } else { without_groups(&text, &ast) };
+    drop(ast);
     // A comment of `(?x)` would go on over the bracket.
     let commented = text.contains('#') && parse(&format!("(?:{text})")).is_err();
     Ok(if commented { text + "\n" } else { text })
+}
+
+/// The same expression with brackets that keep no place: a search that keeps them needs memory for
+/// each in each of its states.
+fn without_groups(text: &str, ast: &Ast) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut copied = 0;
+    for group in cost::groups(ast) {
+        plain += &text[copied..group.start];
+        plain += "?:";
+        copied = group.end;
+    }
+    plain + &text[copied..]
 }
 
 /// An expression of bytes: those that are not UTF-8 stand for themselves, which they can't within a

@@ -29,6 +29,7 @@ mod grep;
 mod grep_flags;
 mod grep_inputs;
 mod grep_multiline;
+mod grep_patterns;
 mod hash;
 mod hash_check;
 mod head;

@@ -30,6 +30,10 @@ impl Charset {
             [0xfe, 0xff, ..] => return Self::Utf16Be,
             _ => {}
         }
+        // An input that is that short is here as a whole, and has half a character.
+        if head.len() < UNMARKED_BYTES && !head.len().is_multiple_of(2) {
+            return Self::Utf8;
+        }
         let units = head[..head.len().min(UNMARKED_BYTES)].chunks_exact(2);
         let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
         match units.len() {
@@ -232,6 +236,7 @@ mod tests {
         assert_eq!(Charset::detect(&utf16("\u{feff}ü", u16::to_be_bytes)), Charset::Utf16Be);
         assert_eq!(Charset::detect(&utf16("#Software", u16::to_le_bytes)), Charset::Utf16Le);
         assert_eq!(Charset::detect(&utf16("1.2", u16::to_be_bytes)), Charset::Utf16Be);
+        assert_eq!(Charset::detect(b"\0A\0A\n"), Charset::Utf8);
         // UTF-32 with its mark and without, one character, other characters than ASCII, and binary
         // data.
         for other in

@@ -9,6 +9,7 @@ mod fault;
 mod files;
 mod follow;
 mod gather;
+mod held;
 mod holes;
 mod lines;
 mod pool;

@@ -6,9 +6,11 @@
 //!   holds nothing of this process but the [`ScanContext`].
 //! * [`ranges`] reads a range of a plain file, [`stream`] anything that has to be read in order,
 //!   [`object`] an object of a store.
+//! * [`held`] fails where a file that the engine reads by itself has changed in between.
 //! * A [`skip::Skip`] tells of a chunk whether a filter leaves anything of it.
 
 mod counts;
+mod held;
 mod object;
 mod opener;
 mod part;
@@ -19,6 +21,7 @@ mod source;
 mod stream;
 mod table;
 
+pub(crate) use held::HeldFiles;
 pub(crate) use object::{ObjectReader, PiecesAhead};
 pub use part::{FilePlace, OpenPart, PartedFile};
 pub use scan_notes::{NoteRecord, ScanTallies};
@@ -41,6 +44,8 @@ pub struct ScanContext {
     pub shares: QueryShares,
     /// Blocks for stretches: a thread holds one while it works, and none while it waits.
     pub(crate) blocks: BufferPool,
+    /// Files that the engine reads by itself.
+    pub(crate) held: Arc<HeldFiles>,
     /// Counts bytes; it stops no reader.
     pub(crate) control: Control,
     /// Notes of the scans of a statement.
@@ -56,8 +61,8 @@ pub struct ScanContext {
 impl ScanContext {
     pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>, pieces_ahead: PiecesAhead) -> Arc<Self> {
         let blocks = BufferPool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        let (control, tallies, stop) = Default::default();
-        Arc::new(Self { shares, blocks, control, tallies, stop, bad, pieces_ahead })
+        let (held, control, tallies, stop) = Default::default();
+        Arc::new(Self { shares, blocks, held, control, tallies, stop, bad, pieces_ahead })
     }
 
     /// State of a process that works on tasks of others, which read so many pieces of objects

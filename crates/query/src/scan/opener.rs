@@ -20,7 +20,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use rorqual_columnar::{Decode, DecodedRecords, RecordFormat, Unplaced, log, long_offset};
 use rorqual_pipe::decode::{Charset, Encoding};
-use rorqual_pipe::{Chunk, Error, ErrorClass, Input, format_size};
+use rorqual_pipe::{Chunk, Error, ErrorClass, FileGrowth, FileVersion, Framing, Input, format_size};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -137,8 +137,8 @@ impl RecordOpener {
             None => None,
         };
         let reader = ObjectReader::new(Arc::clone(&self.store), meta, self.pieces_ahead.clone());
-        let Some(range) = range else { return Ok(stream::read(self, Input::from_reader(name, Box::new(reader)))) };
-        Ok(stream::read_opened(self, move || {
+        let Some(range) = range else { return Ok(stream::read(self, Input::from_reader(name, Box::new(reader)), None)) };
+        Ok(stream::read_opened(self, None, move || {
             let opened = ObjectLines::open(reader, range.clone());
             let opened = opened.map_err(|cause| Error::io(&name, "cannot be read", cause))?;
             Ok(opened.map(|(lines, start)| Input::from_reader(name, Box::new(lines)).stored().within(start..range.end)))
@@ -148,16 +148,24 @@ impl RecordOpener {
     fn local(
         &self,
         path: &Path,
+        version: Option<&FileVersion>,
+        size_bytes: u64,
         range: Option<(u64, u64)>,
     ) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
         let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let framing = self.format.framing(self.context.shares.record_bytes_max);
+        // Lines are added to a log while it is read; those that it had are read.
+        let is_lines = matches!(framing, Framing::Lines { .. } | Framing::LogLines { .. });
+        let growth = if is_lines { FileGrowth::Allowed } else { FileGrowth::Refused };
+        let held = version.map(|version| input.held(version, growth)).transpose().map_err(external)?.flatten();
+        // Of a file that has grown what was planned: the line that begins at its end is none of it.
+        let input = if input.is_file() { input.within(0..size_bytes) } else { input };
         match range {
             Some(range) => match input.into_stretches(framing, &self.context.control) {
-                Ok(file) => Ok(ranges::read(self, path, file, range)),
+                Ok(file) => Ok(ranges::read(self, path, (file, held), range)),
                 Err(_) => Err(internal_datafusion_err!("{}: is no plain file any more", path.display())),
             },
-            None => Ok(stream::read(self, input)),
+            None => Ok(stream::read(self, input, held)),
         }
     }
 }
@@ -185,8 +193,11 @@ impl FileOpener for RecordOpener {
         let opener = self.clone();
         Ok(async move {
             match file.extension::<OpenMode>() {
-                Some(OpenMode::Local { path, .. }) => opener.local(path, range),
-                Some(OpenMode::Once(once)) => Ok(stream::read(&opener, once.take()?)),
+                Some(OpenMode::Local { path, version, .. }) => opener.local(path, version.as_ref(), file.object_meta.size, range),
+                Some(OpenMode::Once(once)) => {
+                    let (input, held) = once.take()?;
+                    Ok(stream::read(&opener, input, held))
+                }
                 Some(OpenMode::Object { name }) => {
                     let name = name.clone();
                     opener.object(name, range, file.object_meta).await

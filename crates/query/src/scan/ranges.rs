@@ -11,14 +11,14 @@ use datafusion::common::{Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, try_unfold};
 use rorqual_columnar::{Decode, DecodedRecords};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Error, FileRanges, Lease};
+use rorqual_pipe::{Chunk, Error, FileRanges, HeldFile, Lease};
 use std::path::Path;
 
 /// The rows of the lines that start in `range`.
 pub(super) fn read(
     opener: &RecordOpener,
     path: &Path,
-    file: FileRanges,
+    (file, held): (FileRanges, Option<HeldFile>),
     (start, end): (u64, u64),
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let reader = RangeReader {
@@ -27,6 +27,7 @@ pub(super) fn read(
         decoder: opener.decoder(),
         skip: opener.skip(),
         file,
+        held,
         next: start,
         end,
         rest: None,
@@ -41,6 +42,8 @@ struct RangeReader {
     decoder: Box<dyn Decode>,
     skip: Option<Skip>,
     file: FileRanges,
+    /// The same, if it has to stay as it is.
+    held: Option<HeldFile>,
     next: u64,
     end: u64,
     /// The rest of a block that was too much to be decoded at once, in memory of its own: nobody
@@ -53,6 +56,13 @@ struct RangeReader {
 impl RangeReader {
     /// Rows of as many blocks as a batch has room for.
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let batch = self.read_batch().await;
+        // Of a file that changed, any error may be one of the mixture.
+        self.held.as_ref().map_or(Ok(()), HeldFile::check).map_err(external)?;
+        batch
+    }
+
+    async fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while self.has_more() && rows < self.opener.batch_rows && bytes < BATCH_BYTES_MAX {

@@ -10,24 +10,25 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, unfold};
 use rorqual_columnar::{Decode, DecodedRecords, ScanSettings};
-use rorqual_pipe::{Chunk, Error, ErrorClass, Input, Stage};
+use rorqual_pipe::{Chunk, Error, ErrorClass, HeldFile, Input, Stage};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
 /// The rows of a whole input: one reader cuts it, workers decode it, and they come in order.
-pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
-    read_opened(opener, || Ok(Some(input)))
+pub(super) fn read(opener: &RecordOpener, input: Input, held: Option<HeldFile>) -> BoxStream<'static, Result<RecordBatch>> {
+    read_opened(opener, held, || Ok(Some(input)))
 }
 
 /// The same of an input that is opened where a thread may wait for it; `None` has no rows.
 pub(super) fn read_opened(
     opener: &RecordOpener,
+    held: Option<HeldFile>,
     open: impl FnOnce() -> Result<Option<Input>, Error> + Send + 'static,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let (sender, receiver) = channel(STREAM_BATCHES);
     let scan = opener.context.scan(opener.stream_threads);
     let stop = scopeguard::guard(scan.control.clone(), |control| control.stop());
-    let running = RunningScan { opener: opener.clone(), scan, sender };
+    let running = RunningScan { opener: opener.clone(), scan, held, sender };
     let thread = Some(tokio::task::spawn_blocking(move || match open() {
         Ok(Some(input)) => running.run(input),
         Ok(None) => {}
@@ -52,6 +53,8 @@ async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
 struct RunningScan {
     opener: RecordOpener,
     scan: ScanSettings,
+    /// The file that is read, where it is one.
+    held: Option<HeldFile>,
     sender: Sender<Result<RecordBatch>>,
 }
 
@@ -64,14 +67,20 @@ impl RunningScan {
         let error =
             self.scan.run(input, &self.opener.format, stages, |(decoded, chunk)| self.send(decoded, &chunk, &mut *own, &name));
         self.opener.context.control.decoded(self.scan.control.decoded_bytes());
-        let error = error.filter(|error| error.kind() != ErrorClass::Stopped);
+        // Of a file that changed, any error may be one of the mixture.
+        let error = self.check().err().or(error).filter(|error| error.kind() != ErrorClass::Stopped);
         error.map(|error| self.sender.blocking_send(Err(external(error))));
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.held.as_ref().map_or(Ok(()), HeldFile::check)
     }
 
     /// Hands rows to the operators, waiting until they have room for them. The rest of a chunk that
     /// is too much to be decoded at once is decoded in its turn.
     fn send(&self, mut decoded: DecodedRecords, chunk: &Chunk, own: &mut dyn Decode, name: &str) -> Result<(), Error> {
         let gone = || Error::new(ErrorClass::Stopped, name, "nobody wants more rows");
+        self.check()?;
         let mut start = 0;
         loop {
             self.opener.count(name, chunk, &decoded)?;

@@ -18,7 +18,7 @@ use datafusion::object_store::ObjectMeta;
 use datafusion::physical_plan::ExecutionPlan;
 use rorqual_columnar::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Error, ErrorClass, Framing, Input};
+use rorqual_pipe::{Error, ErrorClass, FileVersion, Framing, HeldFile, Input};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,6 +39,8 @@ pub enum OpenMode {
         path: PathBuf,
         /// It is neither compressed nor of another encoding.
         is_plain: bool,
+        /// State in which it was planned, and has to be read; `None` if another process planned it.
+        version: Option<FileVersion>,
     },
     /// A stream that can be read once: standard input, a pipe.
     Once(Arc<OnceInput>),
@@ -52,16 +54,17 @@ pub enum OpenMode {
 /// An input of which the first bytes were read to find out its format.
 pub struct OnceInput {
     name: String,
-    input: Mutex<Option<Input>>,
+    input: Mutex<Option<(Input, Option<HeldFile>)>>,
 }
 
 impl OnceInput {
-    pub(crate) fn new(input: Input) -> Arc<Self> {
-        Arc::new(Self { name: input.name().to_owned(), input: Mutex::new(Some(input)) })
+    /// An input, and the file that it is where it is one.
+    pub(crate) fn new(input: Input, held: Option<HeldFile>) -> Arc<Self> {
+        Arc::new(Self { name: input.name().to_owned(), input: Mutex::new(Some((input, held))) })
     }
 
     /// The input, the first time.
-    pub(crate) fn take(&self) -> Result<Input> {
+    pub(crate) fn take(&self) -> Result<(Input, Option<HeldFile>)> {
         let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
         input.ok_or_else(|| external(Error::new(ErrorClass::Io, &self.name, "can be read only once; put it into a file first")))
     }

@@ -13,7 +13,7 @@ use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
 use rorqual_columnar::RecordFormat;
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::is_stream;
-use rorqual_pipe::{Input, reason};
+use rorqual_pipe::{FileGrowth, FileVersion, HeldFile, Input, reason};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,13 +34,16 @@ impl TableFactory {
         {
             return self.once(name, path);
         }
-        let filled: Vec<&PathBuf> =
-            paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0)).collect();
+        // Before anything is read of them.
+        let versions: Vec<FileVersion> =
+            paths.iter().map(|path| FileVersion::of(path).map_err(external)).collect::<Result<_>>()?;
+        let filled = paths.iter().zip(&versions).filter(|(_, version)| version.size_bytes() > 0);
+        let filled: Vec<&PathBuf> = filled.map(|(path, _)| path).collect();
         let Some(first) = filled.first() else { return plan_err!("{name}: there is nothing in it to tell its columns by") };
         match self.kind_of(name, first)? {
             TableKind::Records(format) => {
                 self.same_format(name, &filled, &format)?;
-                let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
+                let files = paths.iter().zip(versions).map(|(path, version)| file(path, version)).collect::<Result<_>>()?;
                 self.records(
                     format,
                     ObjectStoreUrl::local_filesystem(),
@@ -48,8 +51,15 @@ impl TableFactory {
                     SampledInput::Files(filled.into_iter().cloned().collect()),
                 )
             }
-            TableKind::Arrow => self.arrow_files(&filled.into_iter().cloned().collect::<Vec<_>>()),
-            columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
+            TableKind::Arrow => {
+                let held = paths.iter().zip(versions).filter(|(_, version)| version.size_bytes() > 0);
+                self.arrow_files(&held.map(|(path, version)| (path.clone(), Some(version))).collect::<Vec<_>>())
+            }
+            columns => {
+                let urls: Vec<ListingTableUrl> = paths.iter().map(|path| url(path)).collect::<Result<_>>()?;
+                urls.iter().zip(versions).for_each(|(url, version)| self.context.held.hold(url.prefix(), version));
+                self.columns(&columns, urls).await
+            }
         }
     }
 
@@ -59,6 +69,7 @@ impl TableFactory {
             message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
         }
         let mut input = Input::open(path).map(Input::into_utf8).map_err(external)?;
+        let held = held(&input)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         // Of a compressed one the bytes are others.
@@ -76,7 +87,7 @@ impl TableFactory {
                 SampledInput::Ahead(input.copy_of(ahead))
             }
         };
-        let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: OpenMode::Once(OnceInput::new(input)) };
+        let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: OpenMode::Once(OnceInput::new(input, held)) };
         self.records(format, ObjectStoreUrl::local_filesystem(), vec![file], looked)
     }
 
@@ -143,14 +154,24 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     if files.is_empty() { plan_err!("'{}': there is no file in it", folder.display()) } else { Ok(files) }
 }
 
-fn file(path: &Path) -> Result<RecordFile> {
+/// Standard input that is a plain file, held to its present state: it is read more than once.
+fn held(input: &Input) -> Result<Option<HeldFile>> {
+    let Some(file) = input.file_again().map_err(external)? else { return Ok(None) };
+    let name = input.name();
+    let version = FileVersion::of_file(&file).map_err(|cause| exec_datafusion_err!("{name}: {}", reason(&cause)))?;
+    // Lines may be added to it; others that are read to its end as they are found there.
+    HeldFile::new(file, name, version, FileGrowth::Allowed).map(Some).map_err(external)
+}
+
+fn file(path: &Path, version: FileVersion) -> Result<RecordFile> {
     let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
     // A name in plans: the file is opened by its path, which may have characters that no object's
     // has.
     let location = ObjectPath::from_absolute_path(absolute(path)?);
     let location = location.unwrap_or_else(|_| ObjectPath::from(path.to_string_lossy().as_ref()));
-    let place = OpenMode::Local { path: path.to_owned(), is_plain: input.is_file() };
-    Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })
+    let meta = meta(location, input.size_bytes().map_or(0, |size| size.min(version.size_bytes())));
+    let place = OpenMode::Local { path: path.to_owned(), is_plain: input.is_file(), version: Some(version) };
+    Ok(RecordFile { meta, place })
 }
 
 fn url(path: &Path) -> Result<ListingTableUrl> {

@@ -103,7 +103,9 @@ impl TableFactory {
             // memory than its share where rows are read.
             let table = TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map_err(external)?;
             match table {
-                Some(table) if table.is_parquet() => pages.add(path, &table, self.reader_bytes()),
+                Some(table) if table.is_parquet() => {
+                    pages.add((path, self.context.held.version(url.prefix())), &table, self.reader_bytes());
+                }
                 _ => return plan_err!("{}: is no Parquet file{}", name(url), if urls.len() > 1 { OF_SEVERAL } else { "" }),
             }
         }

@@ -22,7 +22,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use rorqual_columnar::read::{RowChoice, TableFile, fit, merge, nullable_below, nulls_below};
-use rorqual_pipe::{Error, ErrorClass, Input};
+use rorqual_pipe::{Error, ErrorClass, FileGrowth, FileVersion, HeldFile, Input};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::Sender;
@@ -33,11 +33,11 @@ const READER_FACTOR: u64 = 2;
 
 impl TableFactory {
     /// A table over Arrow files.
-    pub(super) fn arrow_files(&self, paths: &[PathBuf]) -> Result<Arc<dyn TableProvider>> {
+    pub(super) fn arrow_files(&self, paths: &[HeldPath]) -> Result<Arc<dyn TableProvider>> {
         let memory_bytes = self.reader_bytes();
         let (mut schemas, mut whole_bytes) = (Vec::new(), 0);
-        for path in paths {
-            let table = open(path, memory_bytes)?;
+        for (path, version) in paths {
+            let (table, _) = open(path, version.as_ref(), memory_bytes)?;
             whole_bytes = whole_bytes.max(bytes(&table)?);
             schemas.push((table.name().to_owned(), SchemaRef::clone(table.schema())));
         }
@@ -105,12 +105,17 @@ fn bytes(table: &TableFile) -> Result<u64> {
     Ok(table.footer_bytes().saturating_add(batches))
 }
 
-fn open(path: &Path, memory_bytes: u64) -> Result<TableFile> {
+/// A file of this machine, and the state in which it has to be read.
+pub(super) type HeldPath = (PathBuf, Option<FileVersion>);
+
+fn open(path: &Path, version: Option<&FileVersion>, memory_bytes: u64) -> Result<(TableFile, Option<HeldFile>)> {
     let name = path.to_string_lossy();
-    let file = Input::open(path).and_then(|input| input.file_again()).map_err(external)?;
+    let input = Input::open(path).map_err(external)?;
+    let held = version.map(|version| input.held(version, FileGrowth::Refused)).transpose().map_err(external)?.flatten();
+    let file = input.file_again().map_err(external)?;
     let file = file.ok_or_else(|| exec_datafusion_err!("{name}: is no plain file"))?;
     let table = TableFile::open(file, &name, memory_bytes).map_err(external)?;
-    table.ok_or_else(|| plan_datafusion_err!("{name}: is no file of columns"))
+    Ok((table.ok_or_else(|| plan_datafusion_err!("{name}: is no file of columns"))?, held))
 }
 
 /// Files of columns that are each read in order, batch by batch.
@@ -124,14 +129,14 @@ pub(super) struct StreamedTable {
 
 enum StreamedSource {
     /// A file, and the memory that it is read within.
-    File(PathBuf, u64),
+    File(HeldPath, u64),
     /// A stream, until it is read.
     Once(String, Mutex<Option<TableFile>>),
 }
 
 impl StreamedTable {
-    pub(super) fn of_files(schema: SchemaRef, paths: &[PathBuf], memory_bytes: u64) -> Self {
-        let source = |path: &PathBuf| Arc::new(StreamedSource::File(path.clone(), memory_bytes));
+    pub(super) fn of_files(schema: SchemaRef, paths: &[HeldPath], memory_bytes: u64) -> Self {
+        let source = |path: &HeldPath| Arc::new(StreamedSource::File(path.clone(), memory_bytes));
         Self { schema, sources: paths.iter().map(source).collect(), null_structs: false }
     }
 
@@ -176,19 +181,20 @@ impl TableProvider for StreamedTable {
 impl std::fmt::Debug for StreamedSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::File(path, _) => f.debug_tuple("File").field(path).finish(),
+            Self::File((path, _), _) => f.debug_tuple("File").field(path).finish(),
             Self::Once(name, _) => f.debug_tuple("Once").field(name).finish(),
         }
     }
 }
 
 impl StreamedSource {
-    fn open(&self) -> Result<TableFile> {
+    fn open(&self) -> Result<(TableFile, Option<HeldFile>)> {
         match self {
-            Self::File(path, memory_bytes) => open(path, *memory_bytes),
+            Self::File((path, version), memory_bytes) => open(path, version.as_ref(), *memory_bytes),
             Self::Once(name, stream) => {
                 let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
                 stream
+                    .map(|stream| (stream, None))
                     .ok_or_else(|| external(Error::new(ErrorClass::Io, name, "can be read only once; put it into a file first")))
             }
         }
@@ -197,7 +203,7 @@ impl StreamedSource {
     /// Hands over the columns of `schema`; with `null_structs` the fields of these are nulls. False
     /// after an error, or if nobody wants more rows.
     fn send(&self, schema: &SchemaRef, null_structs: bool, sender: &Sender<Result<RecordBatch>>) -> Result<bool> {
-        let table = self.open()?;
+        let (table, held) = self.open()?;
         // A file of several may not have all columns.
         let own = table.schema().fields();
         let wanted = own.iter().filter(|field| schema.field_with_name(field.name()).is_ok());
@@ -209,7 +215,9 @@ impl StreamedSource {
         }
         let columns = (!columns.is_empty()).then_some(&columns[..]);
         for batch in table.batches(columns, &RowChoice::All).map_err(external)? {
-            let batch = batch.and_then(|batch| fit(&batch, schema, table.name())).map_err(external);
+            let batch = batch.and_then(|batch| fit(&batch, schema, table.name()));
+            // Of a file that changed, any error may be one of the mixture.
+            let batch = held.as_ref().map_or(Ok(()), HeldFile::check).and(batch).map_err(external);
             let batch = match batch {
                 Ok(batch) if null_structs => nulls_below(&batch, schema).map_err(Into::into),
                 other => other,

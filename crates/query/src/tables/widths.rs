@@ -2,7 +2,7 @@
 
 use super::columns::PageReader;
 use super::name;
-use super::streamed::{StreamedTable, merged, streamed_table};
+use super::streamed::{HeldPath, StreamedTable, merged, streamed_table};
 use crate::limits::PAGE_BYTES;
 use crate::scan::external;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -16,7 +16,6 @@ use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use rorqual_columnar::read::{LargePages, TableFile, check_footer};
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Memory of the columns of some files.
@@ -107,7 +106,7 @@ fn refuse_other_columns(first: &mut Option<(String, Schema)>, name: String, foot
 /// Files of columns of this machine, and their large pages.
 #[derive(Debug, Default)]
 pub(super) struct FoundPages {
-    paths: Vec<PathBuf>,
+    paths: Vec<HeldPath>,
     large: LargePages,
     /// Columns of each file.
     schemas: Vec<(String, SchemaRef)>,
@@ -117,7 +116,7 @@ pub(super) struct FoundPages {
 
 impl FoundPages {
     /// Adds a file, which has `reader_bytes` if it is read page by page.
-    pub(super) fn add(&mut self, path: PathBuf, table: &TableFile, reader_bytes: u64) {
+    pub(super) fn add(&mut self, path: HeldPath, table: &TableFile, reader_bytes: u64) {
         self.large.merge(table.large_pages(reader_bytes));
         self.footer_bytes = self.footer_bytes.max(table.footer_bytes());
         self.schemas.push((table.name().to_owned(), SchemaRef::clone(table.schema())));

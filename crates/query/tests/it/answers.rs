@@ -272,3 +272,83 @@ fn a_sum_beyond_64_bits_is_an_error_and_no_other_number() {
     let moving = format!("SELECT sum(n) OVER (ORDER BY n ROWS 1 PRECEDING) AS s FROM '{there}' WHERE n < 6");
     assert_eq!(answer(query(&["--to", "csv", &moving])), "s\n-9000000000000000000\n-8999999999999999995\n");
 }
+
+/// A CSV of decimals of 38 digits, as a table whose column `n` has that type.
+fn decimals(folder: &TestFolder, rows: &[&str]) -> String {
+    let text = rows.iter().map(|n| format!("1,x{n}\n")).collect::<String>();
+    let file = folder.file("decimals.csv", format!("k,t\n{text}"));
+    format!("(SELECT k, CAST(substr(t, 2) AS DECIMAL(38,0)) AS n FROM '{file}')")
+}
+
+#[test]
+fn a_sum_beyond_its_digits_is_an_error_and_no_other_number() {
+    let folder = TestFolder::new();
+    let large = "9".repeat(38);
+    let table = decimals(&folder, &[large.as_str(); 4]);
+    let said = ["has more than 38 digits", "DECIMAL(76,0)"];
+    for select in ["sum(n)", "k, sum(n)", "sum(n) OVER (ORDER BY k ROWS 1 PRECEDING)", "sum(n) OVER ()"] {
+        let group = if select.starts_with('k') { " GROUP BY k" } else { "" };
+        query(&[&format!("SELECT {select} FROM {table}{group}")]).run().exits(2).says(&said);
+    }
+    // With room it is right, and so is one that has room at its end only.
+    let sums = "SELECT k, sum(CAST(n AS DECIMAL(76,0))) AS s, sum(DISTINCT n) AS d, min(n) AS m";
+    let wide = answer(query(&["--to", "csv", &format!("{sums} FROM {table} GROUP BY k")]));
+    assert_eq!(wide, format!("k,s,d,m\n1,3{}6,{large},{large}\n", "9".repeat(37)));
+    let minus = format!("-{large}");
+    let table = decimals(&folder, &[&large, &large, &large, &minus, &minus, "5"]);
+    let back = "CAST('99999999999999999999999999999999999999' AS DECIMAL(38,0))";
+    let there = format!("SELECT sum(n) - {back} AS s, count(n) AS c FROM {table}");
+    assert_eq!(answer(query(&["--to", "csv", &there.replace("sum(n) -", "sum(n - 5) + 30 -")])), "s,c\n5,6\n");
+    query(&[&format!("SELECT sum(n) FROM {table}")]).run().exits(2).says(&said);
+}
+
+#[test]
+fn sums_of_76_digits_and_averages_are_right_or_an_error() {
+    let folder = TestFolder::new();
+    let large = "5".repeat(38);
+    let table = decimals(&folder, &[large.as_str(); 9]);
+    let huge = "CAST(n AS DECIMAL(76,0)) * CAST('99999999999999999999999999999999999999' AS DECIMAL(76,0))";
+    for select in ["sum(h)", "k, sum(h)", "sum(h) OVER (ORDER BY k ROWS 2 PRECEDING)"] {
+        let group = if select.starts_with('k') { " GROUP BY k" } else { "" };
+        let sql = format!("SELECT {select} FROM (SELECT k, {huge} AS h FROM {table}){group}");
+        query(&[&sql]).run().exits(2).says(&["has more than 76 digits"]);
+    }
+    let one = format!("SELECT k, sum(h) AS s FROM (SELECT k, {huge} AS h FROM {table} LIMIT 1) GROUP BY k");
+    let product = format!("{}4{}5", "5".repeat(37), "4".repeat(37));
+    assert_eq!(answer(query(&["--to", "csv", &one])), format!("k,s\n1,{product}\n"));
+    query(&[&format!("SELECT avg({huge}) FROM {table}")]).run().exits(2).says(&["CAST them AS DECIMAL(63,0)"]);
+    let average = format!("SELECT avg(CAST(n AS DECIMAL(60,0))) AS a, avg(DISTINCT CAST(n AS DECIMAL(60,0))) AS b FROM {table}");
+    let averages = answer(query(&["--to", "csv", &average]));
+    assert_eq!(averages, format!("a,b\n{large}.0000,{large}.0000\n"));
+    query(&[&format!("SELECT avg(n) FROM {table}")]).run().exits(2).says(&["verflow"]);
+}
+
+#[test]
+fn sums_and_averages_of_durations_are_right_or_an_error() {
+    let folder = TestFolder::new();
+    let row = "{\"k\":1,\"a\":\"1700-01-01T00:00:00Z\",\"b\":\"2250-01-01T00:00:00Z\"}\n";
+    let file = folder.file("spans.ndjson", row.repeat(3));
+    let span = |unit: &str| {
+        let cast = |name: &str| format!("CAST({name} AS TIMESTAMP({unit}))");
+        format!("(SELECT k, {} - {} AS d FROM '{file}')", cast("b"), cast("a"))
+    };
+    let days = 200_883_u64;
+    let micros = answer(query(&["--to", "csv", &format!("SELECT arrow_typeof(d) AS t FROM {} LIMIT 1", span("6"))]));
+    assert_eq!(micros, "t\nDuration(µs)\n");
+    let averages = format!("SELECT k, avg(d) AS a, CAST(avg(d) AS BIGINT) AS n FROM {} GROUP BY k", span("6"));
+    let averages = answer(query(&["--to", "csv", &averages]));
+    assert!(averages.contains(&format!(",{}\n", days * 86_400_000_000)), "{averages}");
+    // Of nanoseconds 64 bits have room for 292 years.
+    let most = |data_type: &str, text: &str| {
+        let one = format!("SELECT k, arrow_cast({text}, '{data_type}') AS d FROM '{file}'");
+        format!("SELECT k, FUNCTION(d) AS d FROM ({one}) GROUP BY k")
+    };
+    let durations = most("Duration(Nanosecond)", "9223372036854775807");
+    query(&[&durations.replace("FUNCTION", "sum")]).run().exits(2).says(&["is beyond a duration of 64 bits"]);
+    let averages = answer(query(&["--to", "csv", &durations.replace("FUNCTION", "avg")]));
+    assert_eq!(averages, "k,d\n1,PT9223372036.854775807S\n");
+    let intervals = most("Interval(MonthDayNano)", "'9223372036854775807 nanoseconds'");
+    query(&[&intervals.replace("FUNCTION", "sum")]).run().exits(2).says(&["is beyond an interval of 64 bits"]);
+    let months = most("Interval(MonthDayNano)", "'2 months 1 day'").replace("FUNCTION", "sum");
+    assert_eq!(answer(query(&["--to", "csv", &months])), "k,d\n1,6 mons 3 days\n");
+}

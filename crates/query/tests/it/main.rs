@@ -11,4 +11,5 @@ mod promise;
 mod prompt;
 mod prune;
 mod remote;
+mod replaced;
 mod separate;

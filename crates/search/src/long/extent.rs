@@ -17,8 +17,8 @@ pub(crate) struct MatchFollower {
 }
 
 impl MatchFollower {
-    pub(crate) fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
-        Ok(Self { automaton: Automaton::new(hir, size_max)?, given: 0, end: None })
+    pub(crate) fn new(hir: &Hir, sizes_max: (usize, usize)) -> Result<Self, String> {
+        Ok(Self { automaton: Automaton::new(hir, sizes_max)?, given: 0, end: None })
     }
 
     /// A match starts here, after `before`: a few bytes, or none where the line starts.
@@ -142,7 +142,7 @@ mod tests {
             for pattern in PATTERNS {
                 let pattern = SearchPattern {
                     patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: CaseMatching::Sensitive, word, whole_line: false,
-                    line_end: LineEnd::Newline, multiline: false, dot_newline: false, bytes_max: 1 << 20, memory_setting: "memory",
+                    line_end: LineEnd::Newline, multiline: false, dot_newline: false, groups: true, bytes_max: 1 << 20, cache_bytes_max: 1 << 20, memory_setting: "memory",
                 };
                 let expression = Expression::new(pattern).unwrap();
                 let (mut extent, matcher) = (expression.syntax().extent().unwrap(), expression.matcher());

@@ -15,7 +15,9 @@ fn expression(pattern: &str) -> Expression {
         line_end,
         multiline: false,
         dot_newline: false,
+        groups: false,
         bytes_max: 1 << 20,
+        cache_bytes_max: 1 << 20,
         memory_setting: "memory",
     };
     Expression::new(plain).expect("a regular expression")

@@ -6,6 +6,7 @@ mod json;
 mod operands;
 mod ordered_output;
 mod printer;
+mod program;
 mod replacement;
 mod selection;
 mod side_by_side;
@@ -22,16 +23,17 @@ use crate::progress::Progress;
 use inputs::{Inputs, NamedInput};
 use operands::Operands;
 use printer::MatchPrinter;
+use program::ProgramNeeds;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan};
 use rorqual_search::limits::{
-    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, held_bytes_max, multiline_bytes_max,
-    pattern_bytes_max, sort_bytes_max,
+    CONTEXT_SHARE, HITS_MAX, PROGRAM_BYTES_MIN, WINDOW_BYTES, cache_bytes_max, held_bytes_max, multiline_bytes_max,
+    sort_bytes_max,
 };
 use rorqual_search::{
-    CaseMatching, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher,
-    Summary, search_text,
+    CaseMatching, Expression, HitRange, LineEnd, PatternError, ReportSettings, RereadInput, SearchMode, SearchPattern,
+    SearchReport, Searcher, Summary, search_text,
 };
 use selection::SelectionFlags;
 use side_by_side::alike;
@@ -156,7 +158,7 @@ impl SearchPlan {
         let output = GrepOutput::of(args);
         let memory_bytes = common.process.memory_bytes();
         refuse(args)?;
-        let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR, control)?;
+        let mut operands = Operands::read(args, memory_bytes, control)?;
         let selection = SelectionFlags::new(args, memory_bytes)?;
         let around = output.mode() == SearchMode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
         let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
@@ -168,9 +170,9 @@ impl SearchPlan {
         let pattern = pattern(args, std::mem::take(&mut operands.patterns), memory_bytes);
         let window = args.only_matching || args.json;
         let sorted = args.sort == Sort::Path;
-        let needs =
-            Needs { pattern, pattern_shares: 1, memory_bytes, line_bytes_max, before, window, multiline: args.multiline, sorted };
-        let CompiledPattern { expression, threads, lanes_max } = compile(common, needs, &operands)?;
+        let program = ProgramNeeds::of(&pattern);
+        let needs = Needs { program, memory_bytes, line_bytes_max, before, window, multiline: args.multiline, sorted };
+        let CompiledPattern { expression, threads, lanes_max } = compile(common, needs, pattern, &operands)?;
         let searcher = Searcher {
             matcher: expression.matcher(),
             mode: output.mode_of(args, &operands, &expression),
@@ -454,7 +456,9 @@ fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Search
         },
         multiline: args.multiline,
         dot_newline: args.multiline_dotall,
-        bytes_max: pattern_bytes_max(memory_bytes),
+        groups: args.replace.is_some(),
+        bytes_max: PROGRAM_BYTES_MIN,
+        cache_bytes_max: cache_bytes_max(memory_bytes),
         memory_setting: "--memory",
     }
 }
@@ -480,34 +484,43 @@ struct CompiledPattern {
     lanes_max: usize,
 }
 
-/// Compiles the pattern. One that does not fit its share is tried with twice as much, which may
-/// cost threads, while there is memory.
-fn compile(common: &Common, mut needs: Needs, operands: &Operands) -> Result<CompiledPattern, String> {
+/// Compiles the pattern, once it is known that there is memory for it. One that turns out to be
+/// larger is tried with more.
+fn compile(
+    common: &Common,
+    mut needs: Needs,
+    mut pattern: SearchPattern,
+    operands: &Operands,
+) -> Result<CompiledPattern, String> {
     let threads = |needs: &Needs| fitting::threads(&common.process, |threads| needs.budget(threads));
-    let mut fitting = threads(&needs).map_err(|error| error.to_string())?;
+    let refused = |error: PatternError| {
+        let place = error.index.and_then(|index| operands.place(index));
+        place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}"))
+    };
+    // To look at many patterns takes memory by itself.
+    if needs.program.is_costly(needs.memory_bytes) {
+        threads(&needs).map_err(|error| error.to_string())?;
+    }
+    needs.program.measure(&pattern, needs.memory_bytes).map_err(refused)?;
     loop {
-        match Expression::new(needs.pattern.clone()) {
+        let fitting = threads(&needs).map_err(|error| needs.program.too_large(&error))?;
+        let rest_bytes = needs.budget(fitting).rest_bytes();
+        needs.program.take_rest(fitting, needs.memory_bytes, rest_bytes);
+        needs.program.set(&mut pattern, needs.memory_bytes);
+        match Expression::new(pattern.clone()) {
             Ok(expression) => {
                 let lanes_max = fitting::lanes(fitting, |lanes| needs.budget_of_lanes(fitting, lanes));
                 return Ok(CompiledPattern { expression, threads: fitting, lanes_max });
             }
-            Err(error) if error.is_too_large => {
-                needs.double();
-                fitting = threads(&needs).map_err(|_| error.to_string())?;
-            }
-            Err(error) => {
-                let place = error.index.and_then(|index| operands.place(index));
-                return Err(place.map_or_else(|| error.to_string(), |place| format!("{place}: {error}")));
-            }
+            Err(error) if error.is_too_large => needs.program.grow(),
+            Err(error) => return Err(refused(error)),
         }
     }
 }
 
 /// Holders of memory in a search.
 struct Needs {
-    pattern: SearchPattern,
-    /// Shares of the memory that the compiled pattern may take.
-    pattern_shares: u64,
+    program: ProgramNeeds,
     memory_bytes: u64,
     line_bytes_max: usize,
     before: usize,
@@ -518,11 +531,6 @@ struct Needs {
 }
 
 impl Needs {
-    fn double(&mut self) {
-        self.pattern_shares *= 2;
-        self.pattern.bytes_max *= 2;
-    }
-
     fn budget(&self, threads: usize) -> Budget {
         let by_lines = fitting::least(self.memory_bytes, |memory_bytes| self.terms(threads, false, memory_bytes));
         if !self.multiline {
@@ -536,20 +544,18 @@ impl Needs {
     /// The sum while files are searched side by side, each in a lane. The workers of a plain file
     /// are gone then; their blocks may have been used before.
     fn budget_of_lanes(&self, threads: usize, lanes: usize) -> Budget {
-        let pattern_bytes = self.pattern_shares * pattern_bytes_max(self.memory_bytes);
         let blocks =
             (buffers_needed(threads) + BUFFERS_BESIDE + lanes * side_by_side::BUFFERS) * buffer_bytes(self.line_bytes_max);
-        // The searcher, its report, and the automaton for over-long lines.
-        let automata = (2 * CACHES_PER_WORKER + 2) * pattern_bytes;
+        let automata = self.program.lane_bytes(self.memory_bytes);
         let hits = ((1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
         let before = (2 * self.before as u64).saturating_mul(self.line_bytes_max as u64).min(self.memory_bytes / CONTEXT_SHARE);
-        let window = if self.window { 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes } else { 0 };
+        let window = if self.window { 3 * WINDOW_BYTES as u64 + self.program.long_bytes(self.memory_bytes) } else { 0 };
         let lane = fitting::lane_bytes(self.memory_bytes) + automata + hits + before + window;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
         budget.reserve("blocks", blocks as u64);
-        budget.reserve("compiling the patterns", self.pattern.compile_bytes(pattern_bytes));
-        budget.reserve("automata", CACHES_PER_WORKER * pattern_bytes);
+        budget.reserve("compiling the patterns", self.program.compile_bytes());
+        budget.reserve("automata", self.program.worker_bytes(self.memory_bytes));
         budget.reserve("names in order (--sort)", if self.sorted { sort_bytes_max(self.memory_bytes) } else { 0 });
         budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane + held_bytes_max(self.memory_bytes) as u64));
         budget
@@ -557,16 +563,14 @@ impl Needs {
 
     fn terms(&self, threads: usize, whole: bool, memory_bytes: u64) -> Budget {
         let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
-        let pattern_bytes = self.pattern_shares * pattern_bytes_max(memory_bytes);
         let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
         budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
         budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(self.line_bytes_max)) as u64);
         budget.reserve("decoder", decoder_bytes(memory_bytes));
-        budget.reserve("compiling the patterns", self.pattern.compile_bytes(pattern_bytes));
-        // The workers, and the one that looks at what they found.
-        budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
+        budget.reserve("compiling the patterns", self.program.compile_bytes());
+        budget.reserve("automata", self.program.automata_bytes(threads, memory_bytes));
         budget.reserve("places of matches", hits);
         if whole {
             budget.reserve("a text that is held whole (-U)", multiline_bytes_max(memory_bytes));
@@ -579,7 +583,7 @@ impl Needs {
         }
         if self.window {
             // The window, the beginning of a match, and the automaton that finds its end.
-            budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes);
+            budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + self.program.long_bytes(memory_bytes));
         }
         budget
     }
@@ -600,28 +604,24 @@ mod tests {
             line_end: LineEnd::Newline,
             multiline: false,
             dot_newline: false,
-            bytes_max: pattern_bytes_max(memory_bytes),
+            groups: false,
+            bytes_max: PROGRAM_BYTES_MIN,
+            cache_bytes_max: cache_bytes_max(memory_bytes),
             memory_setting: "--memory",
         };
+        let mut program = ProgramNeeds::of(&pattern);
+        program.measure(&pattern, memory_bytes).expect("a pattern");
         let line_bytes_max = limits::LINE_BYTES_MAX_DEFAULT;
-        let needs = Needs {
-            pattern,
-            pattern_shares: 1,
-            memory_bytes,
-            line_bytes_max,
-            before,
-            window: false,
-            multiline: false,
-            sorted: false,
-        };
+        let needs = Needs { program, memory_bytes, line_bytes_max, before, window: false, multiline: false, sorted: false };
         fitting::lanes(threads, |lanes| needs.budget_of_lanes(threads, lanes))
     }
 
     #[test]
     fn threads_and_lines_before_leave_room_for_files_side_by_side() {
-        assert_eq!([2, 4, 8, 16].map(|threads| lanes(256 << 20, threads, 0)), [2, 3, 3, 3]);
-        assert_eq!([2, 4, 8].map(|threads| lanes(256 << 20, threads, 3)), [2, 3, 3]);
-        assert_eq!([8, 16].map(|threads| lanes(2 << 30, threads, 0)), [4, 4]);
-        assert_eq!(lanes(64 << 20, 2, 0), 1);
+        assert_eq!([2, 4, 8, 16].map(|threads| lanes(256 << 20, threads, 0)), [2, 4, 4, 4]);
+        assert_eq!(lanes(256 << 20, 2, 3), 2);
+        assert!([4, 8].into_iter().all(|threads| lanes(256 << 20, threads, 3) >= 3));
+        assert!([8, 16].into_iter().all(|threads| lanes(2 << 30, threads, 0) >= 4));
+        assert_eq!(lanes(32 << 20, 2, 0), 1);
     }
 }

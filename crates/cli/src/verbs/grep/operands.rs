@@ -9,6 +9,15 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// Share of the memory that patterns of files may take before they are looked at: half.
+const PATTERNS_SHARE: u64 = 2;
+
+/// Copies of their text while it is read and cut into lines.
+const READ_COPIES: u64 = 3;
+
+/// Memory of each line beside its bytes: its place in a list that doubles, and its own piece.
+const LINE_BYTES: u64 = 80;
+
 /// Patterns, and paths to search.
 pub(crate) struct Operands {
     pub(crate) patterns: Vec<Vec<u8>>,
@@ -20,13 +29,13 @@ pub(crate) struct Operands {
 }
 
 impl Operands {
-    /// Reads what was typed. Files of patterns may have `text_bytes_max` bytes together; a stop
-    /// ends the wait for one that stalls.
-    pub(crate) fn read(args: &GrepArgs, text_bytes_max: u64, control: &Control) -> Result<Self, String> {
+    /// Reads what was typed. Patterns of files may take half of the memory; a stop ends the wait
+    /// for a file that stalls.
+    pub(crate) fn read(args: &GrepArgs, memory_bytes: u64, control: &Control) -> Result<Self, String> {
         let mut operands = args.operands.iter();
         let mut patterns: Vec<Vec<u8>> = args.patterns.iter().flat_map(|pattern| typed(pattern, args)).collect();
         let mut sources = Vec::new();
-        let mut left = text_bytes_max;
+        let mut left = memory_bytes / PATTERNS_SHARE;
         for file in &args.pattern_files {
             sources.push((patterns.len(), file.clone()));
             add_file(file, &mut left, &mut patterns, control)?;
@@ -63,12 +72,13 @@ fn add_file(path: &Path, left: &mut u64, patterns: &mut Vec<Vec<u8>>, control: &
     let failed = |cause| format!("{}: cannot read the patterns: {cause}", escaped_path(path));
     let source = pattern_source(path, control)?;
     let mut text = Vec::new();
-    let read = source.take(*left + 1).read_to_end(&mut text).map_err(failed)? as u64;
+    source.take(*left / READ_COPIES + 1).read_to_end(&mut text).map_err(failed)?;
     if control.stopped() {
         return Err(format!("{}: not all patterns were read", escaped_path(path)));
     }
-    *left = left.checked_sub(read).ok_or_else(|| {
-        format!("{}: more patterns than the memory has room to compile (a larger --memory moves the limit)", escaped_path(path))
+    let lines = memchr::memchr_iter(b'\n', &text).count() as u64 + 1;
+    *left = left.checked_sub(READ_COPIES * text.len() as u64 + LINE_BYTES * lines).ok_or_else(|| {
+        format!("{}: more patterns than half of --memory has room for (a larger one moves the limit)", escaped_path(path))
     })?;
     let text = text.strip_suffix(b"\n").or_else(|| (!text.is_empty()).then_some(&text[..]));
     let lines = text.into_iter().flat_map(|text| text.split(|byte| *byte == b'\n'));

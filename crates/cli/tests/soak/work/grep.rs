@@ -62,7 +62,9 @@ fn pattern(text: &str) -> SearchPattern {
         line_end: LineEnd::Newline,
         multiline: false,
         dot_newline: false,
+        groups: false,
         bytes_max: 16 << 20,
+        cache_bytes_max: 16 << 20,
         memory_setting: "--memory",
     }
 }
