@@ -28,6 +28,7 @@ mod evidence;
 mod explain;
 mod facets;
 mod find;
+pub mod fleet;
 mod journal;
 pub mod limits;
 mod majority;
@@ -71,6 +72,7 @@ pub use breakdown::{
     OverTimeWanted,
 };
 pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use counted::SharedAxes;
 pub use explain::{Explained, Finding, UnknownField};
 pub use facets::Facet;
 pub use find::{FindTarget, FindWanted};

@@ -179,6 +179,15 @@ impl Grid {
         Some(joined)
     }
 
+    /// The same counts with more columns, which have none.
+    pub(crate) fn widened(&self, columns: usize) -> Self {
+        let mut wider = Self::new(self.counts.len() / self.columns.max(1), columns.max(self.columns));
+        for (own, counts) in self.counts.chunks(self.columns.max(1)).zip(wider.counts.chunks_mut(columns.max(1))) {
+            counts[..own.len()].copy_from_slice(own);
+        }
+        wider
+    }
+
     pub(crate) fn bucket(&self, bucket: usize) -> &[u64] {
         &self.counts[bucket * self.columns..(bucket + 1) * self.columns]
     }
