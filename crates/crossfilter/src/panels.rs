@@ -110,7 +110,8 @@ const TOP_SPARE: usize = 1_024;
 
 impl PanelPage {
     /// The panel that begins with it.
-    pub(crate) fn titled(self, title: Cow<'static, str>) -> Panel {
+    #[must_use]
+    pub fn titled(self, title: Cow<'static, str>) -> Panel {
         let Self { field, distinct, hits, exact, error_max, others, rows, found: _ } = self;
         Panel { field, title, distinct, hits, exact, error_max, others, rows }
     }

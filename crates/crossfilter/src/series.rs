@@ -19,7 +19,7 @@ pub(crate) struct ViewSeries {
 }
 
 /// Name of the series of all other rows.
-const REST: &str = "other";
+pub(crate) const REST: &str = "other";
 
 impl ViewSeries {
     pub(crate) fn len(&self) -> usize {

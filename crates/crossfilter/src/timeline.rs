@@ -188,6 +188,15 @@ impl Grid {
         wider
     }
 
+    /// All counts of each bucket in the last one of so many columns.
+    pub(crate) fn joined_into_last(&self, buckets: usize, columns: usize) -> Self {
+        let mut joined = Self::new(buckets, columns);
+        for bucket in 0..buckets {
+            joined.counts[(bucket + 1) * columns - 1] = self.bucket(bucket).iter().sum();
+        }
+        joined
+    }
+
     pub(crate) fn bucket(&self, bucket: usize) -> &[u64] {
         &self.counts[bucket * self.columns..(bucket + 1) * self.columns]
     }

@@ -79,6 +79,12 @@ impl FieldMerge {
         self.tops.first().map_or(("", ""), |top| (&top.field, &top.title))
     }
 
+    /// The page of a field that no store has.
+    #[must_use]
+    pub fn page_named(&self, field: &str) -> PanelPage {
+        PanelPage { field: field.to_owned().into(), ..self.page(0, 0) }
+    }
+
     /// The round that finds its first `count` values; `None` where all values are listed.
     #[must_use]
     pub fn plan(&self, count: usize) -> Option<HashPlan> {
@@ -120,6 +126,19 @@ impl FieldMerge {
     pub fn by_hash(&self, plan: HashPlan, count: usize) -> HashMerge {
         let stores = self.tops.len() as u64;
         HashMerge { stores, least: plan.least, count, candidates: Vec::new(), cut: 0, distinct: 0, sampled: None }
+    }
+
+    /// The first values, of those that are listed or, after a round by hashes, of its candidates.
+    #[must_use]
+    pub fn first(&self, named: Option<&[NamedValues]>, count: usize) -> Vec<Vec<u8>> {
+        let mut hits: BTreeMap<&[u8], u64> = BTreeMap::new();
+        let named = named.into_iter().flatten().flatten().map(|(_, value)| value);
+        let listed = self.tops.iter().flat_map(|top| &top.values);
+        let values: Vec<&FieldValue> = if self.plan(count).is_some() { named.collect() } else { listed.collect() };
+        values.iter().for_each(|value| *hits.entry(value.text.as_bytes()).or_default() += value.hits);
+        let mut hits: Vec<(&[u8], u64)> = hits.into_iter().collect();
+        hits.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        hits.into_iter().take(count).map(|(text, _)| text.to_vec()).collect()
     }
 
     /// The page of which all values are listed, from the `offset`th on.

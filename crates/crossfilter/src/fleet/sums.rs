@@ -5,10 +5,14 @@ use crate::counted::SharedAxes;
 use crate::limits::{BUCKETS_MAX, SERIES_MAX};
 use crate::number_spread::{NumberSpread, NumberSummary};
 use crate::segment::unbiased;
+use crate::series::REST;
 use crate::store::RowStore;
 use crate::sums::Distributions;
 use crate::timeline::{Axis, BANDS, Grid};
-use crate::view::{Amounts, Outcomes, RowCounts, RowsOverTime, View, ViewError, ViewParts, ViewResult, status_rows};
+use crate::view::{
+    Amounts, Outcomes, PanelPage, PanelWanted, RowCounts, RowsOverTime, View, ViewError, ViewParts, ViewResult, status_page,
+    status_rows,
+};
 use rorqual_accesslog::report::{Distinct, Panel, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use rorqual_pipe::Control;
@@ -204,6 +208,14 @@ impl ViewSums {
         true
     }
 
+    /// Makes all rows those without a value of a column that has these series.
+    pub fn unstack(&mut self, stack: &str, series: &[String]) {
+        let buckets = self.axis.map_or(0, |axis| axis.buckets);
+        self.classes = self.classes.joined_into_last(buckets, series.len() + 1);
+        self.series = series.iter().cloned().chain([REST.to_owned()]).collect();
+        stack.clone_into(&mut self.stack);
+    }
+
     fn take_statuses(&mut self, others: &[StatusRow]) {
         for other in others {
             match self.status.iter_mut().find(|row| row.value == other.value) {
@@ -215,6 +227,12 @@ impl ViewSums {
             }
         }
         self.status.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
+    }
+
+    /// A stretch of the panel of statuses.
+    #[must_use]
+    pub fn status_page(&self, wanted: &PanelWanted) -> PanelPage {
+        status_page(&self.status, wanted, self.exact)
     }
 
     /// Rows by their outcome.

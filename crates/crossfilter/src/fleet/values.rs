@@ -30,7 +30,9 @@ pub enum ValueBytes {
 }
 
 impl ValueBytes {
-    fn new(text: &[u8]) -> Self {
+    /// A value as it is.
+    #[must_use]
+    pub fn new(text: &[u8]) -> Self {
         std::str::from_utf8(text).map_or_else(|_| Self::Bytes(text.to_vec()), |text| Self::Text(text.to_owned()))
     }
 

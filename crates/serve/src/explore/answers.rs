@@ -94,25 +94,41 @@ struct LatencyAnswer {
     hits: Vec<Vec<u64>>,
 }
 
+/// Origin of a view.
+pub(crate) struct ViewOrigin {
+    pub(crate) stack: Stack,
+    pub(crate) is_table: bool,
+    /// The reason for which not all rows are in it, where they are not.
+    pub(crate) incomplete: Option<String>,
+}
+
+impl ViewOrigin {
+    /// A view of one store, of which so many rows had no room.
+    pub(crate) fn of_store(stack: Stack, store: &RowStore, dropped: u64) -> Self {
+        let incomplete = (dropped > 0).then(|| reason_of_dropped(store));
+        Self { stack, is_table: store.schema().is_table(), incomplete }
+    }
+}
+
 impl ViewAnswer {
     /// A view that was counted in `seconds`, of rows to which more come unless they are `complete`,
     /// with the log's clock and `top` rows a panel.
     pub(crate) fn new(
         viewed: ViewResult,
-        (stack, store): (Stack, &RowStore),
+        ViewOrigin { stack, is_table, incomplete }: ViewOrigin,
         complete: bool,
         seconds: f64,
         zone_seconds: i32,
         top: usize,
     ) -> Self {
-        let is_log = !store.schema().is_table();
+        let is_log = !is_table;
         let panels = viewed.status_panel(top).filter(|_| is_log).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
-        let all = rows.dropped == 0;
+        let all = rows.dropped == 0 && incomplete.is_none();
         Self {
             schema: SCHEMA,
             complete,
-            kept: KeptAnswer { rows: rows.total, dropped: rows.dropped, all, reason: (!all).then(|| reason_of_dropped(store)) },
+            kept: KeptAnswer { rows: rows.total, dropped: rows.dropped, all, reason: incomplete },
             lines: AnswerLines {
                 total: rows.total,
                 matching: lines.total,
@@ -141,6 +157,23 @@ impl ViewAnswer {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
+        }
+    }
+}
+
+/// Columns of numbers that have a distribution, for each row that panels have, where an answer is
+/// cut.
+const NUMBERS_FOLD: usize = 8;
+
+impl ViewAnswer {
+    /// Leaves so many rows of each panel.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        let Self { panels, facets, numbers, number_facets, .. } = self;
+        panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        let lists = facets.iter_mut().flat_map(|Facet { panel, chosen, excluded }| [&mut panel.rows, chosen, excluded]);
+        lists.for_each(|list| list.truncate(rows));
+        for numbers in [numbers, number_facets] {
+            numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
         }
     }
 }
