@@ -235,14 +235,8 @@ impl RowStore {
         control: &Control,
     ) -> Result<Arc<CountedViews>, ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
-        let key = ViewKey {
-            view: view.clone(),
-            generation: snapshot.generation,
-            buckets,
-            stack,
-            facets: false,
-            shared: Some(shared),
-        };
+        let key =
+            ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: Some(shared) };
         self.counted_of(&snapshot, &base, key, control)
     }
 
@@ -263,7 +257,8 @@ impl RowStore {
     ) -> Result<[Arc<CountedViews>; 2], ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
         let of = |view: &View| {
-            let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: None };
+            let key =
+                ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: None };
             self.counted_of(&snapshot, &base, key, control)
         };
         Ok([of(a)?, of(b)?])
@@ -298,8 +293,7 @@ impl RowStore {
             return Ok(counted);
         }
         let stack = Stack::Class;
-        let key =
-            ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack, facets: false, shared: None };
+        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack, facets: false, shared: None };
         self.counted_of(snapshot, base, key, control)
     }
 

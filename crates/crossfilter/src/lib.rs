@@ -74,7 +74,7 @@ pub use breakdown::{
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use counted::SharedAxes;
 pub use explain::{Explained, Finding, UnknownField};
-pub use facets::Facet;
+pub use facets::{Facet, FacetField, FacetQuestion};
 pub use find::{FindTarget, FindWanted};
 pub use number_buckets::{BucketScale, NumberBuckets};
 pub use number_spread::{NumberQuantiles, NumberSummary};
@@ -89,6 +89,6 @@ pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
-    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,
+    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, STATUS_TITLE, Stack, TimeRange, View, ViewError,
     ViewHistogram, ViewParts, ViewResult,
 };

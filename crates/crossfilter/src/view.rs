@@ -418,9 +418,10 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|one| one.is_ascii_punctuation().then_some('\\').into_iter().chain([one])).collect()
 }
 
-/// Name of the panel of statuses, for programs and for people.
+/// Name of the panel of statuses, for programs.
 pub(crate) const STATUS_FIELD: &str = "status";
-pub(crate) const STATUS_TITLE: &str = "Statuses";
+/// Name of the panel of statuses, for people.
+pub const STATUS_TITLE: &str = "Statuses";
 
 /// Rows over time, by series and by how long they took.
 #[derive(Debug, Clone, Copy)]

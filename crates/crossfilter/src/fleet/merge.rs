@@ -153,13 +153,21 @@ impl FieldMerge {
     /// The page after a round by hashes, with the values of its candidates in each store.
     #[must_use]
     pub fn page_by_hash(&self, hashed: &HashMerge, named: &[NamedValues], offset: usize, limit: usize) -> PanelPage {
+        self.page_of(self.values_named(named), hashed.distinct(), hashed.unseen(), offset, limit)
+    }
+
+    /// The first of some values that were asked for by name.
+    #[must_use]
+    pub fn rows_named(&self, named: &[NamedValues], limit: usize) -> Vec<ReportRow> {
+        self.page_of(self.values_named(named), (0, 0.0), 0, 0, limit).rows
+    }
+
+    fn values_named(&self, named: &[NamedValues]) -> Vec<(Vec<u8>, FleetValue)> {
         let mut values: BTreeMap<&[u8], FleetValue> = BTreeMap::new();
         for (store, (named, top)) in named.iter().zip(&self.tops).enumerate() {
-            let asked = named.iter().filter(|(hash, _)| hashed.has(*hash));
-            asked.for_each(|(_, value)| values.entry(value.text.as_bytes()).or_default().add(value, top, store));
+            named.iter().for_each(|(_, value)| values.entry(value.text.as_bytes()).or_default().add(value, top, store));
         }
-        let values = values.into_iter().map(|(text, value)| (text.to_vec(), value)).collect();
-        self.page_of(values, hashed.distinct(), hashed.unseen(), offset, limit)
+        values.into_iter().map(|(text, value)| (text.to_vec(), value)).collect()
     }
 
     fn page_of(
@@ -272,10 +280,6 @@ impl HashMerge {
         self.candidates.iter().map(|(.., hash)| *hash).collect()
     }
 
-    fn has(&self, hash: u64) -> bool {
-        self.candidates.binary_search_by_key(&hash, |(.., hash)| *hash).is_ok()
-    }
-
     /// Most rows of a value that was not asked for.
     fn unseen(&self) -> u64 {
         self.cut.max(self.stores * (self.least - 1))
@@ -327,8 +331,7 @@ mod tests {
         let pairs = many.map(|(text, hits)| (value_hash(SEED, text.as_bytes()), *hits));
         let mut bytes: Vec<(u64, u64)> = pairs.filter(|(hash, _)| hash % parts == part).collect();
         bytes.sort_unstable();
-        let written: Vec<u8> =
-            bytes.iter().flat_map(|(hash, hits)| [&hash.to_le_bytes()[..], &varint(*hits)].concat()).collect();
+        let written: Vec<u8> = bytes.iter().flat_map(|(hash, hits)| [&hash.to_le_bytes()[..], &varint(*hits)].concat()).collect();
         HashedValues::read(&written).expect("sound pairs")
     }
 
@@ -406,7 +409,11 @@ mod tests {
                         assert!(left_out.is_none_or(|hits| hits <= page.error_max), "{page:?}");
                     }
                     let (found, exact) = (page.distinct.distinct as f64, all.len() as f64);
-                    assert!((found - exact).abs() <= 2.0 * page.distinct.error * exact, "{found} of {exact}: {:?}", page.distinct);
+                    assert!(
+                        (found - exact).abs() <= 2.0 * page.distinct.error * exact,
+                        "{found} of {exact}: {:?}",
+                        page.distinct
+                    );
                 }
                 assert!(merged(&stores, count, None).exact || values == 3_000);
             }

@@ -9,12 +9,17 @@
 //! after that.
 
 mod merge;
+mod rows;
 mod sums;
 mod values;
 
 pub use merge::{FieldMerge, HashMerge, HashPlan};
+pub(crate) use rows::KEY_BYTES_MAX;
+pub use rows::{RowKey, RowKeys, RowMerge};
 pub use sums::{NumberPart, StoreExtent, ViewSums};
-pub use values::{FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues, ValueBytes, probe_hash, value_hash};
+pub use values::{
+    FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues, ValueBytes, probe_hash, value_hash,
+};
 
 /// Most rows of one store of a fleet, so that no sum of them overflows.
 pub const STORE_ROWS_MAX: u64 = 1 << 50;

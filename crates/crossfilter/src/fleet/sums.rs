@@ -235,6 +235,14 @@ impl ViewSums {
         status_page(&self.status, wanted, self.exact)
     }
 
+    /// Buckets of time with rows: start in Unix seconds, width, and rows.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<(i64, i64, u64)> {
+        let Some(axis) = self.axis else { return Vec::new() };
+        let bucket = |bucket: usize| (axis.start(bucket), axis.width_seconds, self.classes.bucket(bucket).iter().sum());
+        (0..axis.buckets).map(bucket).filter(|(_, _, rows)| *rows > 0).collect()
+    }
+
     /// Rows by their outcome.
     #[must_use]
     pub fn lines(&self) -> Outcomes {
@@ -247,13 +255,8 @@ impl ViewSums {
         let clients = TextColumn::CLIENT;
         let client = rorqual_accesslog::schema::Schema::access_log().text_name(clients);
         let clients = panels.iter().find(|panel| panel.field == client).map(|panel| panel.distinct);
-        let over_time = RowsOverTime {
-            axis: self.axis,
-            stack: &self.stack,
-            names: &self.series,
-            classes: &self.classes,
-            bands: &self.bands,
-        };
+        let over_time =
+            RowsOverTime { axis: self.axis, stack: &self.stack, names: &self.series, classes: &self.classes, bands: &self.bands };
         ViewResult {
             filter,
             rows: self.rows,

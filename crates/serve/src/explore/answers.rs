@@ -286,9 +286,9 @@ pub(crate) struct SortAnswer {
 /// Rules by which the lines of rows are rebuilt: not as they were byte for byte.
 #[derive(Serialize)]
 pub(crate) struct Rebuilt {
-    format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Variables that are `-` in every line.
-    unkept: Vec<String>,
+    pub(crate) unkept: Vec<String>,
 }
 
 impl Rebuilt {
@@ -302,6 +302,9 @@ impl Rebuilt {
 pub(crate) struct NumberedRow {
     /// Its place in the view.
     row: u64,
+    /// The server that has it, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
     #[serde(flatten)]
     fields: PageRow,
 }
@@ -310,10 +313,16 @@ impl RowsAnswer {
     pub(crate) fn new(page: RowPage, lines: Rebuilt, sort: Option<SortAnswer>) -> Self {
         let numbered = |(row, mut fields): (u64, PageRow)| {
             fields.columns = fields.columns.into_iter().map(|(name, value)| (name, value.for_scripts())).collect();
-            NumberedRow { row, fields }
+            NumberedRow { row, peer: None, fields }
         };
         let rows = (page.offset..).zip(page.rows).map(numbered).collect();
         Self { matching: page.total, offset: page.offset, lines, sort, rows }
+    }
+
+    /// The same with the server of each row.
+    pub(crate) fn of_peers(mut self, peers: impl Iterator<Item = String>) -> Self {
+        self.rows.iter_mut().zip(peers).for_each(|(row, peer)| row.peer = Some(peer));
+        self
     }
 }
 

@@ -1,12 +1,15 @@
 //! Parts of a view for a fleet that this server is a peer of.
 
+use crate::explore::answers::Rebuilt;
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
 use crate::explore::views;
-use crate::fleet::wire::{NamedPart, NumbersPart, PartAsk, PartQuestion, PeerSchema, PeerStatus, TopsPart, VERSION};
+use crate::fleet::wire::{
+    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerSchema, PeerStatus, RowsPart, TopsPart, VERSION,
+};
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
-use crate::limits::{BUCKETS, REPORT_BYTES_MAX};
+use crate::limits::{BUCKETS, REPORT_BYTES_MAX, TOP_ROWS};
 use crate::session::Session;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -14,7 +17,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use rorqual_accesslog::schema::{OwnColumn, Schema};
 use rorqual_crossfilter::fleet::{FieldWanted, HashesWanted, probe_hash};
-use rorqual_crossfilter::{RowStore, SharedAxes, View, ViewError, ViewParts};
+use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
+use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::Serialize;
 use std::sync::Arc;
@@ -47,9 +51,10 @@ pub(crate) async fn part(PathSession(session): PathSession, asker: Requester, bo
 }
 
 fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
-    let store = session.rows().store().ok_or_else(|| {
-        ApiError::new(StatusCode::GONE, "no_rows", "the rows of this session are gone, or just being replaced")
-    })?;
+    let store = session
+        .rows()
+        .store()
+        .ok_or_else(|| ApiError::new(StatusCode::GONE, "no_rows", "the rows of this session are gone, or just being replaced"))?;
     store.refresh();
     Ok(PeerStatus {
         version: VERSION.to_owned(),
@@ -82,8 +87,14 @@ fn check(schema: &Schema, ask: &PartAsk) -> Result<(), ApiError> {
     match ask {
         PartAsk::Sums { stack, .. } => views::stack(schema, stack.as_deref()).map(drop),
         PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => views::text_column(schema, field).map(drop),
+        PartAsk::Keys { sort, .. } | PartAsk::Rows { sort, .. } => order(schema, sort).map(drop),
         PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } => Ok(()),
     }
+}
+
+fn order(schema: &Schema, PartSort { field, descending }: &PartSort) -> Result<RowOrder, ApiError> {
+    RowOrder::named(schema, field, *descending)
+        .ok_or_else(|| ApiError::bad_request(format!("\"sort\": rows have no order by '{field}'")))
 }
 
 /// `None` where the part would be too long.
@@ -118,6 +129,19 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             let bytes = store.hashed_values(&view, asked.generation, &wanted, control)?.to_bytes();
             Ok((bytes.len() <= REPORT_BYTES_MAX).then(|| bytes.into()))
         }
+        PartAsk::Keys { sort, end } => {
+            let order = order(&schema, sort).map_err(lost)?;
+            let mut keys = store.row_keys((&view, order), *end, control)?;
+            Ok(capped_json(&mut keys, SORTED_ROWS_MAX, |keys, rows| keys.keys.truncate(rows)))
+        }
+        PartAsk::Rows { sort, offset, limit } => {
+            let order = order(&schema, sort).map_err(lost)?;
+            let (format, of_files) = (session.format(), session.formats_of_files());
+            let formats = LineFormats { first: format.as_ref(), of_files: Some(&of_files) };
+            let rows = store.sorted_page((&view, order), *offset, (*limit).min(TOP_ROWS), formats, control)?.page.rows;
+            let unkept = Rebuilt::new(format.as_ref()).unkept;
+            Ok(json(&RowsPart { rows, unkept }))
+        }
         PartAsk::Named { field, seed, hashes } => {
             let column = schema.text(field).ok_or(ViewError::Cancelled)?;
             let values = store.named_values(&view, asked.generation, (column, *seed), hashes, control)?;
@@ -127,13 +151,7 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
 }
 
 /// As many columns of numbers as fit.
-fn numbers(
-    store: &RowStore,
-    view: &View,
-    generation: u64,
-    first: usize,
-    control: &Control,
-) -> Result<Option<Bytes>, ViewError> {
+fn numbers(store: &RowStore, view: &View, generation: u64, first: usize, control: &Control) -> Result<Option<Bytes>, ViewError> {
     let mut numbers = store.number_parts(view, generation, control)?;
     numbers.drain(..first.min(numbers.len()));
     let count = numbers.len();

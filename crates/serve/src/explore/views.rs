@@ -21,8 +21,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, BucketWidth, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted,
-    RateGrouping, RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, BucketWidth, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted, RateGrouping,
+    RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -224,27 +224,27 @@ pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, b
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RowsQuery {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct RowsQuery {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
+    pub(crate) filter: String,
     #[serde(default)]
-    offset: u64,
-    limit: Option<usize>,
+    pub(crate) offset: u64,
+    pub(crate) limit: Option<usize>,
     /// The offset counts from the end, and the last row comes first.
     #[serde(default)]
-    from_end: bool,
-    sort: Option<SortQuery>,
+    pub(crate) from_end: bool,
+    pub(crate) sort: Option<SortQuery>,
 }
 
 /// An order by a column.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SortQuery {
-    field: String,
+    pub(crate) field: String,
     #[serde(default)]
-    descending: bool,
+    pub(crate) descending: bool,
 }
 
 impl SortQuery {
@@ -254,7 +254,7 @@ impl SortQuery {
     }
 
     /// Refuses an offset that no order has rows at.
-    fn has_rows_at(&self, offset: u64) -> Result<(), ApiError> {
+    pub(crate) fn has_rows_at(&self, offset: u64) -> Result<(), ApiError> {
         if offset < SORTED_ROWS_MAX as u64 {
             return Ok(());
         }

@@ -172,8 +172,7 @@ mod tests {
         let lines = format!("# two\n{TOKEN}\nhttp://127.0.0.1:2/?token={other}\n");
         let peers = all(&["https://a.example", "http://127.0.0.1:2", "https://b.example:7/#s=abc"], &lines).expect("three");
         let shown: Vec<_> = peers.iter().map(|peer| (peer.name(), peer.token(), peer.session())).collect();
-        let expected =
-            [("a.example", TOKEN, None), ("127.0.0.1:2", &*other, None), ("b.example:7", TOKEN, Some("abc"))];
+        let expected = [("a.example", TOKEN, None), ("127.0.0.1:2", &*other, None), ("b.example:7", TOKEN, Some("abc"))];
         assert_eq!(shown, expected);
         assert_eq!(peers[2].url("/api/x").as_str(), "https://b.example:7/api/x");
         assert!(!format!("{peers:?}").contains(TOKEN));

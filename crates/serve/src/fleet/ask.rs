@@ -31,14 +31,14 @@ pub(super) struct FleetQuestion<'a> {
 pub(super) type Generations = Vec<u64>;
 
 /// A field's first values, of the peers that have it.
-struct FieldRound {
+pub(super) struct FieldRound {
     /// Places in the roll.
-    peers: Vec<usize>,
-    merge: FieldMerge,
+    pub(super) peers: Vec<usize>,
+    pub(super) merge: FieldMerge,
 }
 
 impl FleetQuestion<'_> {
-    fn schema(&self) -> &Schema {
+    pub(super) fn schema(&self) -> &Schema {
         &self.roll.schema
     }
 
@@ -56,7 +56,7 @@ impl FleetQuestion<'_> {
     }
 
     /// Asks some peers of the roll, each its own question.
-    async fn parts<T>(
+    pub(super) async fn parts<T>(
         &self,
         peers: &[usize],
         generations: &[u64],
@@ -78,7 +78,7 @@ impl FleetQuestion<'_> {
         if lost.is_empty() { Ok(parts) } else { Err(lost) }
     }
 
-    fn all(&self) -> Vec<usize> {
+    pub(super) fn all(&self) -> Vec<usize> {
         (0..self.roll.live.len()).collect()
     }
 
@@ -128,10 +128,12 @@ impl FleetQuestion<'_> {
         }
     }
 
-    fn peer_has(&self, at: usize, field: &str) -> bool {
+    pub(super) fn peer_has(&self, at: usize, field: &str) -> bool {
         let known = Schema::access_log();
         let schema = &self.roll.live[at].status.schema;
-        (!schema.is_table && known.text(field).is_some()) || schema.own.iter().any(|own| own.name == field) || field == "flaw"
+        (!schema.is_table && (known.text(field).is_some() || known.number(field).is_some()))
+            || schema.own.iter().any(|own| own.name == field)
+            || field == "flaw"
     }
 
     /// First and last time of the rows, as far as the view has them.
@@ -155,7 +157,7 @@ impl FleetQuestion<'_> {
     }
 
     /// First values of fields, or of all that have a panel.
-    async fn tops(
+    pub(super) async fn tops(
         &self,
         generations: &[u64],
         fields: &[String],
@@ -206,9 +208,22 @@ impl FleetQuestion<'_> {
             hashed.sample(&hashes(1, 0, parts).await?, parts);
         }
         let wanted = hashed.candidates();
+        let named = self.named(peers, generations, &field, &wanted).await?;
+        Ok(Some((hashed, named)))
+    }
+
+    /// The values of a field that have these hashes, which are in order, in each of some peers.
+    pub(super) async fn named(
+        &self,
+        peers: &[usize],
+        generations: &[u64],
+        field: &str,
+        hashes: &[u64],
+    ) -> Result<Vec<NamedValues>, LostPeers> {
+        let seed = self.fleet.seed;
         let mut named: Vec<NamedValues> = peers.iter().map(|_| NamedValues::new()).collect();
-        for wanted in wanted.chunks(PEER_NAMED_AT_ONCE) {
-            let ask = |_| PartAsk::Named { field: field.clone(), seed, hashes: wanted.to_vec() };
+        for wanted in hashes.chunks(PEER_NAMED_AT_ONCE) {
+            let ask = |_| PartAsk::Named { field: field.to_owned(), seed, hashes: wanted.to_vec() };
             let sound = |answer: &Bytes| {
                 let part: NamedPart = read(answer)?;
                 if part.is_sound(seed, wanted) { Ok(part.values) } else { Err(unsound()) }
@@ -216,10 +231,10 @@ impl FleetQuestion<'_> {
             let parts = self.parts(peers, generations, ask, sound).await?;
             named.iter_mut().zip(parts).for_each(|(named, part)| named.extend(part));
         }
-        Ok(Some((hashed, named)))
+        Ok(named)
     }
 
-    async fn page(
+    pub(super) async fn page(
         &self,
         round: &FieldRound,
         generations: &[u64],

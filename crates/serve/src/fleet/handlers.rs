@@ -3,12 +3,15 @@
 
 use super::Fleet;
 use super::ask::{FleetQuestion, LostPeers};
+use super::facets::Facets;
 use super::roll::Roll;
+use super::rows::MergedRows;
 use super::shown::{FleetAnswer, unsure};
-use crate::explore::answers::{AnswerWithHint, ViewAnswer, ViewOrigin};
+use super::wire::PartSort;
+use crate::explore::answers::{AnswerWithHint, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;
-use crate::explore::views::{self, PanelQuery, ViewAsked, micros};
+use crate::explore::views::{self, PanelQuery, RowsQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
 use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
@@ -21,7 +24,8 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn};
-use rorqual_crossfilter::{PanelPage, PanelWanted, Stack, View, ViewResult};
+use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
+use rorqual_crossfilter::{PanelPage, PanelWanted, RowOrder, RowPage, Stack, View, ViewResult};
 use serde_json::json;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -47,6 +51,7 @@ pub(crate) fn router(state: FleetState) -> Router {
         .route(&at("/columns"), get(columns))
         .route(&at("/view"), post(view))
         .route(&at("/panel"), post(panel))
+        .route(&at("/rows"), post(rows))
         .route(&at("/{*verb}"), any(refused))
         .with_state(state)
 }
@@ -98,6 +103,9 @@ async fn columns(State(FleetState { fleet, .. }): State<FleetState>) -> Response
     Json(json!({ "columns": columns })).into_response()
 }
 
+/// An answer as JSON, `None` where it would be too long, or a refusal; or peers that gave no part.
+type Made = Result<Result<Option<Bytes>, ApiError>, LostPeers>;
+
 /// A question to a fleet.
 trait FleetAsk: Sync {
     /// The question as the columns of the peers mean it.
@@ -106,13 +114,8 @@ trait FleetAsk: Sync {
     /// Reads it.
     fn read(&self, schema: &Schema) -> Result<Self::Read, ApiError>;
 
-    /// The answer of the peers of a roll, as JSON; `None` where it would be too long.
-    fn answer(
-        &self,
-        fleet: &Fleet,
-        roll: &Roll,
-        read: &Self::Read,
-    ) -> impl Future<Output = Result<Option<Bytes>, LostPeers>> + Send;
+    /// The answer of the peers of a roll.
+    fn answer(&self, fleet: &Fleet, roll: &Roll, read: &Self::Read) -> impl Future<Output = Made> + Send;
 }
 
 impl Fleet {
@@ -136,7 +139,7 @@ impl Fleet {
             }
             let read = question.read(&roll.schema)?;
             match question.answer(self, &roll, &read).await {
-                Ok(made) => return made.map(|made| views::json(ticket, made)).ok_or_else(views::too_long),
+                Ok(made) => return made?.map(|made| views::json(ticket, made)).ok_or_else(views::too_long),
                 Err(lost) => roll = self.lose(&roll, &lost),
             }
         }
@@ -173,12 +176,12 @@ impl FleetAsk for FleetViewAsk {
         Ok((filter_of(schema, filter, *from, *to)?, views::stack(schema, stack.as_deref())?))
     }
 
-    async fn answer(&self, fleet: &Fleet, roll: &Roll, (view, stack): &Self::Read) -> Result<Option<Bytes>, LostPeers> {
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, (view, stack): &Self::Read) -> Made {
         let (default, most) = BUCKETS;
         let top = self.asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
         let buckets = self.asked.buckets.unwrap_or(default).clamp(1, most);
         let question = FleetQuestion { fleet, roll, view: view.clone() };
-        let mut viewed = viewed(&question, (buckets, *stack), top).await?;
+        let mut viewed = viewed(&question, (buckets, *stack), top, self.asked.facets).await?;
         let peers = fleet.view(roll);
         peers.mark(&mut viewed);
         let incomplete = peers.incomplete().or_else(|| dropped(&viewed));
@@ -187,7 +190,7 @@ impl FleetAsk for FleetViewAsk {
         let seconds = self.begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, origin, complete, seconds, roll.zone_seconds(), top);
         let mut answer = FleetAnswer { answer: AnswerWithHint { answer: value, hint: None }, fleet: peers };
-        Ok(capped_json(&mut answer, top, |answer, rows| answer.answer.answer.truncate(rows)))
+        Ok(Ok(capped_json(&mut answer, top, |answer, rows| answer.answer.answer.truncate(rows))))
     }
 }
 
@@ -199,12 +202,14 @@ async fn viewed(
     question: &FleetQuestion<'_>,
     (buckets, stack): (usize, Stack),
     top: usize,
+    facets: bool,
 ) -> Result<ViewResult, LostPeers> {
     let (sums, generations) = question.sums(buckets, stack).await?;
     let numbers = question.numbers(&generations).await?;
     let panels = question.panels(&generations, top).await?;
     let filter = question.roll.schema.written(&question.view.filter);
-    Ok(sums.into_result(filter, panels, numbers))
+    let (facets, number_facets) = if facets { question.facets(&panels, top).await? } else { Facets::default() };
+    Ok(ViewResult { facets, number_facets, ..sums.into_result(filter, panels, numbers) })
 }
 
 /// A question about the values of a field.
@@ -217,7 +222,8 @@ async fn panel(State(FleetState { fleet, .. }): State<FleetState>, asker: Reques
     let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     if asked.offset.saturating_add(limit) > PEER_VALUES_MAX {
-        let message = format!("of the logs of peers there are the first {PEER_VALUES_MAX} values; narrow \"search\" or \"where\"");
+        let message =
+            format!("of the logs of peers there are the first {PEER_VALUES_MAX} values; narrow \"search\" or \"where\"");
         return Err(ApiError::bad_request(message));
     }
     let wanted = PanelWanted { search: asked.search.clone(), offset: asked.offset, limit };
@@ -237,7 +243,7 @@ impl FleetAsk for FleetPanelAsk {
         Ok((if *facets { view.without_choices(column) } else { view }, column))
     }
 
-    async fn answer(&self, fleet: &Fleet, roll: &Roll, (view, column): &Self::Read) -> Result<Option<Bytes>, LostPeers> {
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, (view, column): &Self::Read) -> Made {
         let question = FleetQuestion { fleet, roll, view: view.clone() };
         let mut page = match column {
             Some(column) => question.panel(*column, &self.wanted).await?,
@@ -249,6 +255,73 @@ impl FleetAsk for FleetPanelAsk {
             page.error_max = page.error_max.saturating_add(peers.rows_missing);
         }
         let cut = |answer: &mut FleetAnswer<PanelPage>, rows| answer.answer.rows.truncate(rows);
-        Ok(capped_json(&mut FleetAnswer { answer: page, fleet: peers }, self.wanted.limit, cut))
+        Ok(Ok(capped_json(&mut FleetAnswer { answer: page, fleet: peers }, self.wanted.limit, cut)))
+    }
+}
+
+/// A question about rows.
+struct FleetRowsAsk {
+    asked: RowsQuery,
+    sort: PartSort,
+}
+
+/// Rows by time, from the last one on where they are asked for from their end; or by another
+/// column.
+async fn rows(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
+    let sort = match &asked.sort {
+        Some(_) if asked.from_end => {
+            return Err(ApiError::bad_request("\"from_end\": an order by \"sort\" begins at its end where it is turned round"));
+        }
+        Some(sort) => {
+            sort.has_rows_at(asked.offset)?;
+            PartSort { field: sort.field.clone(), descending: sort.descending }
+        }
+        None => PartSort { field: "time".to_owned(), descending: asked.from_end },
+    };
+    fleet.ask(&asker, &FleetRowsAsk { asked, sort }).await
+}
+
+impl FleetAsk for FleetRowsAsk {
+    type Read = (View, PartSort);
+
+    fn read(&self, schema: &Schema) -> Result<Self::Read, ApiError> {
+        let RowsQuery { filter, from, to, sort, .. } = &self.asked;
+        let mut own = self.sort.clone();
+        if let Some(time) = schema.time().filter(|_| sort.is_none()) {
+            time.clone_into(&mut own.field);
+        }
+        if RowOrder::named(schema, &own.field, own.descending).is_none() {
+            let message = format!("\"sort\": rows have no order by '{}'", own.field);
+            return Err(ApiError::bad_request(message));
+        }
+        Ok((filter_of(schema, filter, *from, *to)?, own))
+    }
+
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, (view, sort): &Self::Read) -> Made {
+        let limit = self.asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+        let question = FleetQuestion { fleet, roll, view: view.clone() };
+        let peers = fleet.view(roll);
+        let Some(found) = question.rows(sort, self.asked.offset, limit).await? else {
+            let message = format!(
+                "\"offset\", \"sort\": rows of several peers can't be put in order from there on, or only some of them have '{}'; narrow \
+                 \"where\", \"from\" and \"to\"",
+                sort.field
+            );
+            return Ok(Err(ApiError::bad_request(message)));
+        };
+        let MergedRows { total, rows, peers: of, exact, unkept } = found;
+        let page = RowPage { total, offset: self.asked.offset, rows };
+        let lines = Rebuilt { format: roll.format(), unkept };
+        let told = SortAnswer {
+            field: sort.field.clone(),
+            descending: sort.descending,
+            exact: exact && peers.complete,
+            rows_max: SORTED_ROWS_MAX,
+        };
+        let names = of.into_iter().map(|at| roll.live[at].peer.name().to_owned());
+        let answer = RowsAnswer::new(page, lines, Some(told)).of_peers(names);
+        let cut = |answer: &mut FleetAnswer<RowsAnswer>, rows| answer.answer.rows.truncate(rows);
+        Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: peers }, limit, cut)))
     }
 }

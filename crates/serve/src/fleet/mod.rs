@@ -7,15 +7,18 @@
 //! * `wire`: the questions, which a peer answers in `explore/parts.rs`.
 //! * `peer`: one peer, with its state when last known.
 //! * `roll`: the peers that answer now, and the columns of all.
-//! * `ask`: the rounds of a question.
+//! * `ask`: the rounds of a question; `facets`: those of the fields that it chooses values of;
+//!   `rows`: the rows of all in one order.
 //! * `shown`: the session, its report, and the peers that are missing.
 //! * `handlers`: the addresses of the session.
 
 mod address;
 mod ask;
+mod facets;
 pub(crate) mod handlers;
 mod peer;
 mod roll;
+mod rows;
 mod shown;
 pub(crate) mod wire;
 

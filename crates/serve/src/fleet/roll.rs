@@ -50,6 +50,14 @@ impl Roll {
         if zones.all(|zone| zone == first) { first } else { 0 }
     }
 
+    /// Names of the formats of the logs.
+    pub(crate) fn format(&self) -> Option<String> {
+        let mut formats: Vec<&str> = self.live.iter().filter_map(|peer| peer.status.format.as_deref()).collect();
+        formats.sort_unstable();
+        formats.dedup();
+        (!formats.is_empty()).then(|| formats.join(", "))
+    }
+
     /// True if no more rows come to any of them.
     pub(crate) fn is_ended(&self) -> bool {
         self.live.iter().all(|peer| peer.status.state.ended())

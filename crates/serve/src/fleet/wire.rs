@@ -3,6 +3,7 @@
 
 use crate::session::SessionState;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
+use rorqual_crossfilter::PageRow;
 use rorqual_crossfilter::fleet::{
     FieldTop, FieldValue, NamedValues, NumberPart, STORE_ROWS_MAX, StoreExtent, ValueBytes, value_hash,
 };
@@ -42,8 +43,28 @@ pub(crate) enum PartAsk {
     Tops { fields: Vec<String>, search: Option<String>, top: usize },
     /// Values of a field by their hashes.
     Hashes { field: String, search: Option<String>, seed: u64, least: u64, part: u64, parts: u64 },
+    /// Keys of the first rows of an order.
+    Keys { sort: PartSort, end: usize },
+    /// Rows of an order.
+    Rows { sort: PartSort, offset: u64, limit: usize },
     /// Values of a field that have these hashes.
     Named { field: String, seed: u64, hashes: Vec<u64> },
+}
+
+/// An order of rows by a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartSort {
+    pub(crate) field: String,
+    pub(crate) descending: bool,
+}
+
+/// Answer about rows.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RowsPart {
+    pub(crate) rows: Vec<PageRow>,
+    /// Variables that are `-` in every line.
+    pub(crate) unkept: Vec<String>,
 }
 
 /// The state of a peer's session.

@@ -154,7 +154,11 @@ fn same(what: &str, fleet: Value, whole: Value) {
     assert_eq!(fleet.as_object().map(serde_json::Map::len), whole.as_object().map(serde_json::Map::len), "{what}");
 }
 
-const CONDITIONS: [&str; 16] = [
+const CONDITIONS: [&str; 20] = [
+    "path in (/a/1, /b/2, /a/3, /nowhere)",
+    "path != /a/0",
+    "client = 198.51.0.7",
+    "not (method in (GET, PUT))",
     "status >= 500",
     "status = 404",
     "path ~ \"^/a\"",
@@ -202,6 +206,7 @@ fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
         let stack = random.of(&["class", "bot", "path", "method", "site", "browser", "status_none"]);
         let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "top": 1 + random.below(60)});
         body["buckets"] = json!(1 + random.below(500));
+        body["facets"] = json!(random.below(2) == 0);
         if *stack != "status_none" {
             body["stack"] = json!(stack);
         }
@@ -222,6 +227,78 @@ fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
         let [fleet, whole] = servers.both("panel", &body);
         same(&format!("{question}: {body}"), fleet, whole);
     }
+}
+
+/// Times of the lines of a log that have one, in seconds, in order.
+fn times(log: &str) -> Vec<f64> {
+    let second = |line: &str| {
+        let (_, clock) = line.split_once("[02/Jan/2025:")?;
+        let number = |at: usize| clock[at..at + 2].parse::<u64>().ok();
+        Some((1_735_776_000 + number(0)? * 3_600 + number(3)? * 60 + number(6)?) as f64)
+    };
+    let mut times: Vec<f64> = log.lines().filter_map(second).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+fn rows(answer: &Value) -> &Vec<Value> {
+    answer["rows"].as_array().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn rows_of_all_peers_come_by_time_and_by_any_column() {
+    let parts = parts(24_000, 3, 7);
+    let servers = FleetAndWhole::new(&parts);
+    let times = times(&parts.concat());
+    let mut random = Random(4);
+    for offset in [0, 1, 97, 9_950, 9_951, 15_000, times.len() as u64 - 30] {
+        for from_end in [false, true] {
+            let page = servers.fleet("rows", &json!({"offset": offset, "limit": 50, "from_end": from_end}));
+            let found: Vec<f64> = rows(&page).iter().filter_map(|row| row["time"].as_f64()).collect();
+            let mut expected = times.clone();
+            if from_end {
+                expected.reverse();
+            }
+            let expected: Vec<f64> = expected.into_iter().skip(offset as usize).take(50).collect();
+            assert_eq!(found, expected, "{offset} {from_end}");
+            assert_eq!((&page["matching"], page["rows"][0]["row"].as_u64()), (&json!(24_000), Some(offset)));
+            assert!(rows(&page).iter().all(|row| row["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:"))));
+        }
+    }
+    for field in ["bytes", "status", "client", "path", "url", "agent", "browser", "time", "query"] {
+        let filter = filter(&mut random);
+        let (mut of_fleet, mut of_whole) = (Vec::new(), Vec::new());
+        for offset in [0, 100, 200] {
+            let sort = json!({"field": field, "descending": random.below(2) == 0});
+            let body = json!({"where": filter, "sort": sort, "offset": offset});
+            let [fleet, whole] = servers.both("rows", &body);
+            assert_eq!(fleet["matching"], whole["matching"], "{body}");
+            let values = |page: &Value| -> Vec<Value> { rows(page).iter().map(|row| row[field].clone()).collect() };
+            if fleet["sort"]["exact"] == true {
+                assert_eq!(values(&fleet), values(&whole), "{body}");
+            }
+            of_fleet.extend(rows(&fleet).iter().map(|row| row["line"].clone()));
+            of_whole.extend(rows(&whole).iter().map(|row| row["line"].clone()));
+        }
+        assert_eq!(of_fleet.len(), of_whole.len());
+    }
+    // Each row comes once.
+    let mut lines = Vec::new();
+    for offset in (0..).step_by(100) {
+        let page = servers.fleet("rows", &json!({"where": "status = 503 or rejected", "offset": offset}));
+        lines.extend(rows(&page).iter().map(|row| row["line"].as_str().expect("a line").to_owned()));
+        if rows(&page).is_empty() {
+            break;
+        }
+    }
+    let is_wanted = |line: &&str| line.contains("\" 503 ") || line.starts_with("no line");
+    let whole = parts.concat();
+    let mut expected: Vec<&str> = whole.lines().filter(is_wanted).collect();
+    expected.sort_unstable();
+    lines.sort_unstable();
+    assert_eq!(lines, expected);
+    let none = servers.fleet("rows", &json!({"sort": {"field": "hour"}}));
+    assert_eq!(none["error"]["code"], "bad_request", "{none}");
 }
 
 #[test]
@@ -297,8 +374,11 @@ fn foreign(answer: Option<Vec<u8>>, after: Duration) -> String {
 }
 
 fn json_answer(body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
-        .into_bytes()
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }
 
 #[test]
@@ -343,7 +423,8 @@ fn a_slow_peer_is_waited_for() {
     // The peer is reached through something that keeps back each answer.
     let peer = Running::of(config(Duration::from_secs(60)));
     upload(&peer.url, &parts(400, 1, 4).concat());
-    let (to, token) = peer.url.trim_start_matches("http://").split_once('/').map(|(to, rest)| (to.to_owned(), rest)).expect("one");
+    let (to, token) =
+        peer.url.trim_start_matches("http://").split_once('/').map(|(to, rest)| (to.to_owned(), rest)).expect("one");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/{token}", listener.local_addr().expect("an address"));
     let peer_url = peer.url.clone();
