@@ -118,8 +118,8 @@ fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Resul
 
 /// Reads values by their names, in the order in which they are written.
 fn from_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, OwnValue)>, D::Error> {
-    struct OwnValues;
-    impl<'de> Visitor<'de> for OwnValues {
+    struct OwnValueVisitor;
+    impl<'de> Visitor<'de> for OwnValueVisitor {
         type Value = Vec<(String, OwnValue)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,7 +134,7 @@ fn from_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, O
             Ok(values)
         }
     }
-    deserializer.deserialize_map(OwnValues)
+    deserializer.deserialize_map(OwnValueVisitor)
 }
 
 /// Whole numbers up to here are all doubles, which are JavaScript's only numbers.

@@ -45,6 +45,7 @@ mod objects;
 mod output;
 mod own_columns;
 mod paths;
+mod peers;
 mod promise;
 mod render;
 mod sample;

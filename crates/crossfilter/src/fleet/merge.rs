@@ -103,6 +103,18 @@ impl FieldMerge {
         Some(HashPlan { least, parts, sampled: Some(most.div_ceil(PART_VALUES)) })
     }
 
+    /// The round that tells all values, or those with most rows where there are too many.
+    #[must_use]
+    pub fn plan_all(&self) -> HashPlan {
+        self.plan(0).unwrap_or(HashPlan { least: 1, parts: 1, sampled: None })
+    }
+
+    /// True if all counts of the stores are exact.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.tops.iter().all(|top| top.exact)
+    }
+
     /// Rows that the last of the first `count` values has at least.
     fn threshold(&self, count: usize) -> u64 {
         let mut sums: Vec<u64> = self.listed().into_values().map(|value| value.hits).collect();

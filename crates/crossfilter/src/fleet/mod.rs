@@ -5,14 +5,15 @@
 //! of a field by their hashes under a seed that all have alike ([`HashedValues`]). [`FieldMerge`]
 //! finds the values with most rows of all stores, and their number.
 //!
-//! What comes from another process is foreign: every part has an `is_sound`, and is merged only
-//! after that.
+//! Parts of another process are foreign: each has an `is_sound`, and is merged only after that.
 
+mod compare;
 mod merge;
 mod rows;
 mod sums;
 mod values;
 
+pub use compare::HashCompare;
 pub use merge::{FieldMerge, HashMerge, HashPlan};
 pub(crate) use rows::KEY_BYTES_MAX;
 pub use rows::{RowKey, RowKeys, RowMerge};

@@ -10,8 +10,8 @@ use crate::store::RowStore;
 use crate::sums::Distributions;
 use crate::timeline::{Axis, BANDS, Grid};
 use crate::view::{
-    Amounts, Outcomes, PanelPage, PanelWanted, RowCounts, RowsOverTime, View, ViewError, ViewParts, ViewResult, status_page,
-    status_rows,
+    Amounts, Outcomes, PanelPage, PanelWanted, RowCounts, RowsOverTime, View, ViewError, ViewHistogram, ViewParts, ViewResult,
+    status_page, status_rows,
 };
 use rorqual_accesslog::report::{Distinct, Panel, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
@@ -144,6 +144,10 @@ impl NumberPart {
         self.field.len() <= NAME_BYTES_MAX && self.spread.is_sound(STORE_ROWS_MAX)
     }
 
+    pub(super) fn spread(&self) -> &NumberSpread {
+        &self.spread
+    }
+
     /// Adds the numbers of another store's column.
     pub fn take(&mut self, other: &Self) {
         self.spread.take(&other.spread);
@@ -243,6 +247,36 @@ impl ViewSums {
         (0..axis.buckets).map(bucket).filter(|(_, _, rows)| *rows > 0).collect()
     }
 
+    pub(super) fn status_rows(&self) -> &[StatusRow] {
+        &self.status
+    }
+
+    pub(super) fn spreads(&self) -> &Distributions {
+        &self.spreads
+    }
+
+    /// True if all counts are exact.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// The sum of the response sizes.
+    #[must_use]
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
+    /// Rows over time.
+    #[must_use]
+    pub fn histogram(&self) -> Option<ViewHistogram> {
+        self.over_time().histogram()
+    }
+
+    fn over_time(&self) -> RowsOverTime<'_> {
+        RowsOverTime { axis: self.axis, stack: &self.stack, names: &self.series, classes: &self.classes, bands: &self.bands }
+    }
+
     /// Rows by their outcome.
     #[must_use]
     pub fn lines(&self) -> Outcomes {
@@ -255,8 +289,8 @@ impl ViewSums {
         let clients = TextColumn::CLIENT;
         let client = rorqual_accesslog::schema::Schema::access_log().text_name(clients);
         let clients = panels.iter().find(|panel| panel.field == client).map(|panel| panel.distinct);
-        let over_time =
-            RowsOverTime { axis: self.axis, stack: &self.stack, names: &self.series, classes: &self.classes, bands: &self.bands };
+        let over_time = self.over_time();
+        let (histogram, latency) = (over_time.histogram(), over_time.latency());
         ViewResult {
             filter,
             rows: self.rows,
@@ -264,8 +298,8 @@ impl ViewSums {
             bytes_sent: self.bytes_sent,
             exact: self.exact,
             time: self.spreads.time_range(),
-            histogram: over_time.histogram(),
-            latency: over_time.latency(),
+            histogram,
+            latency,
             status: self.status,
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots: self.bots,
@@ -284,4 +318,84 @@ impl ViewSums {
 fn add(sum: &mut Amounts, other: Amounts) {
     sum.hits += other.hits;
     sum.bytes = sum.bytes.saturating_add(other.bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn sums() -> ViewSums {
+        let axis = Axis::new(1 << 63, (1 << 63) + 9_000_000, 20);
+        let series = vec!["2xx".to_owned(), "other".to_owned()];
+        let (mut classes, bands) = (Grid::new(axis.buckets, 2), Grid::new(axis.buckets, BANDS));
+        classes = serde_json::from_value(with(&serde_json::to_value(&classes).unwrap(), "/counts/0", json!(3))).unwrap();
+        ViewSums {
+            generation: 1,
+            rows: RowCounts { total: 9, dropped: 0 },
+            exact: true,
+            lines: Outcomes { total: 3, parsed: 3, repaired: 0, rejected: 0 },
+            bytes_sent: u64::MAX - 1,
+            bots: Amounts { hits: 1, bytes: 2 },
+            people: Amounts { hits: 2, bytes: 3 },
+            unknown: Amounts::default(),
+            status: vec![StatusRow { value: "200".to_owned(), hits: 3, bytes: 9 }],
+            spreads: Distributions::default(),
+            axis: Some(axis),
+            stack: "class".to_owned(),
+            series,
+            classes,
+            bands,
+        }
+    }
+
+    fn with(value: &Value, pointer: &str, new: Value) -> Value {
+        let mut value = value.clone();
+        *value.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = new;
+        value
+    }
+
+    #[test]
+    fn sums_are_added_and_stay_at_their_most() {
+        let mut both = sums();
+        assert!(both.take(&sums()));
+        assert_eq!((both.rows.total, both.lines.total, both.bytes_sent), (18, 6, u64::MAX));
+        assert_eq!((both.status[0].hits, both.classes.bucket(0)), (6, &[6, 0][..]));
+        assert_eq!(both.buckets(), [(0, 1, 6)]);
+    }
+
+    #[test]
+    fn sums_that_lie_are_refused() {
+        let told = serde_json::to_value(sums()).unwrap();
+        let read = |value: Value| serde_json::from_value::<ViewSums>(value).ok().filter(ViewSums::is_sound);
+        assert!(read(told.clone()).is_some());
+        for (pointer, lie) in [
+            ("/rows/total", json!(u64::MAX)),
+            ("/rows/dropped", json!(u64::MAX)),
+            ("/lines/total", json!(10)),
+            ("/lines/rejected", json!(4)),
+            ("/bots/hits", json!(4)),
+            ("/status/0/hits", json!(4)),
+            ("/status/0/value", json!("a long status")),
+            ("/spreads/week", json!([1])),
+            ("/spreads/bytes/count", json!(7)),
+            ("/axis/width_seconds", json!(0)),
+            ("/axis/buckets", json!(u32::MAX)),
+            ("/axis/first", json!(i64::MAX)),
+            ("/series", json!(["2xx"])),
+            ("/classes/counts/1", json!(u64::MAX)),
+            ("/classes/counts", json!([3])),
+            ("/classes/columns", json!(0)),
+            ("/bands/columns", json!(usize::MAX)),
+            ("/bytes_sent", json!(-1)),
+            ("/exact", json!("yes")),
+        ] {
+            assert!(read(with(&told, pointer, lie)).is_none(), "{pointer}");
+        }
+        // Sums over another axis, or by other series, can't be added.
+        let mut own = sums();
+        let other = ViewSums { axis: None, ..sums() };
+        assert!(!own.take(&other));
+        assert!(!own.take(&ViewSums { series: vec!["bot".to_owned(), "human".to_owned()], ..sums() }));
+    }
 }

@@ -23,7 +23,7 @@ const PAIR_BYTES: usize = 11;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ValueBytes {
-    /// As it is.
+    /// The text itself.
     Text(String),
     /// Its bytes.
     Bytes(Vec<u8>),

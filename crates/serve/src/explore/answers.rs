@@ -5,9 +5,9 @@ use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, Breakdown, BreakdownMeasure, BreakdownMetric, BreakdownValue, ClientRate, Compared, ComparedRow, Explained, Facet,
-    Finding, MetricSet, NumberSummary, OwnValue, PageRow, RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField,
-    UnusualSpans, ViewResult,
+    Amounts, Breakdown, BreakdownMeasure, BreakdownMetric, BreakdownValue, ClientRate, Compared, ComparedPanel, ComparedRow,
+    Explained, Facet, Finding, MetricSet, NumberSummary, OwnValue, PageRow, RateGrouping, Rates, RowPage, RowStore, Stack,
+    UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::{Serialize, Serializer};
@@ -362,7 +362,13 @@ struct AnswerPart {
 impl From<Compared> for CompareAnswer {
     fn from(compared: Compared) -> Self {
         let total = |viewed: &ViewResult| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
-        let (a, b) = (total(&compared.a), total(&compared.b));
+        Self::new([total(&compared.a), total(&compared.b)], compared.exact, compared.panels)
+    }
+}
+
+impl CompareAnswer {
+    /// Panels of two views of so many rows and bytes.
+    pub(crate) fn new([a, b]: [Amounts; 2], exact: bool, panels: Vec<ComparedPanel>) -> Self {
         let row = |row: ComparedRow| {
             let part = |hits: u64, bytes, of: Amounts| AnswerPart { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
             let (a, b) = (part(row.hits_a, row.bytes_a, a), part(row.hits_b, row.bytes_b, b));
@@ -370,12 +376,12 @@ impl From<Compared> for CompareAnswer {
             let change = i64::try_from(b.hits).unwrap_or(i64::MAX).saturating_sub_unsigned(a.hits);
             CompareRow { value: row.value, a, b, ratio, change }
         };
-        let panels = compared.panels.into_iter().map(|panel| ComparePanel {
+        let panels = panels.into_iter().map(|panel| ComparePanel {
             field: panel.field,
             title: panel.title,
             rows: panel.rows.into_iter().map(row).collect(),
         });
-        Self { a, b, exact: compared.exact, panels: panels.collect() }
+        Self { a, b, exact, panels: panels.collect() }
     }
 }
 

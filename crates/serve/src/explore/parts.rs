@@ -51,10 +51,9 @@ pub(crate) async fn part(PathSession(session): PathSession, asker: Requester, bo
 }
 
 fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
-    let store = session
-        .rows()
-        .store()
-        .ok_or_else(|| ApiError::new(StatusCode::GONE, "no_rows", "the rows of this session are gone, or just being replaced"))?;
+    let store = session.rows().store().ok_or_else(|| {
+        ApiError::new(StatusCode::GONE, "rows_gone", "the rows of this session are gone, or just being replaced")
+    })?;
     store.refresh();
     Ok(PeerStatus {
         version: VERSION.to_owned(),
@@ -150,7 +149,7 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
     }
 }
 
-/// As many columns of numbers as fit.
+/// Columns of numbers, as many as fit.
 fn numbers(store: &RowStore, view: &View, generation: u64, first: usize, control: &Control) -> Result<Option<Bytes>, ViewError> {
     let mut numbers = store.number_parts(view, generation, control)?;
     numbers.drain(..first.min(numbers.len()));

@@ -34,10 +34,10 @@ use std::time::Instant;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpanQuery {
-    from: Option<f64>,
-    to: Option<f64>,
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
+    pub(crate) filter: String,
 }
 
 /// No filter is an empty one.
@@ -309,10 +309,10 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CompareAsked {
-    a: SpanQuery,
-    b: SpanQuery,
-    top: Option<usize>,
+pub(crate) struct CompareAsked {
+    pub(crate) a: SpanQuery,
+    pub(crate) b: SpanQuery,
+    pub(crate) top: Option<usize>,
 }
 
 pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {

@@ -154,13 +154,14 @@ fn is_this_machine(base: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
     fn all(addresses: &[&str], tokens: &str) -> Result<Vec<PeerAddress>, String> {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), tokens).expect("it is written");
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(tokens.as_bytes()).expect("it is written");
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).expect("its owner's");
         let addresses: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
         PeerAddress::all(&addresses, Some(file.path()))

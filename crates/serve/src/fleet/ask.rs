@@ -288,8 +288,13 @@ impl FleetQuestion<'_> {
         Ok(PanelPage { distinct, ..page })
     }
 
-    /// Numbers of own columns.
+    /// Numbers of own columns, as they are shown.
     pub(super) async fn numbers(&self, generations: &[u64]) -> Result<Vec<NumberSummary>, LostPeers> {
+        Ok(self.summaries(&self.number_parts(generations).await?))
+    }
+
+    /// Numbers of own columns.
+    pub(super) async fn number_parts(&self, generations: &[u64]) -> Result<Vec<NumberPart>, LostPeers> {
         let mut all: Vec<NumberPart> = Vec::new();
         let has_numbers = |at: &usize| self.roll.live[*at].status.schema.own.iter().any(|own| own.unit.is_some());
         let mut asked: Vec<(usize, usize)> = self.all().into_iter().filter(has_numbers).map(|at| (at, 0)).collect();
@@ -316,7 +321,7 @@ impl FleetQuestion<'_> {
             }
             asked = next;
         }
-        Ok(self.summaries(&all))
+        Ok(all)
     }
 
     fn summaries(&self, all: &[NumberPart]) -> Vec<NumberSummary> {

@@ -3,18 +3,20 @@
 
 use super::Fleet;
 use super::ask::{FleetQuestion, LostPeers};
+use super::compare::{FleetCompared, FleetSides};
 use super::facets::Facets;
 use super::roll::Roll;
 use super::rows::MergedRows;
 use super::shown::{FleetAnswer, unsure};
 use super::wire::PartSort;
-use crate::explore::answers::{AnswerWithHint, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
+use crate::explore::answers::{AnswerWithHint, CompareAnswer, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;
-use crate::explore::views::{self, PanelQuery, RowsQuery, ViewAsked, micros};
+use crate::explore::views::{self, CompareAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
-use crate::http::extract::{Requester, body_json};
+use crate::http::extract::{QueryParams, Requester, body_json};
 use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
+use crate::server::api::HistogramSpan;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -25,7 +27,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
-use rorqual_crossfilter::{PanelPage, PanelWanted, RowOrder, RowPage, Stack, View, ViewResult};
+use rorqual_crossfilter::{Amounts, PanelPage, PanelWanted, RowOrder, RowPage, Stack, View, ViewResult};
 use serde_json::json;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub(crate) fn router(state: FleetState) -> Router {
         .route(&at("/view"), post(view))
         .route(&at("/panel"), post(panel))
         .route(&at("/rows"), post(rows))
+        .route(&at("/compare"), post(compare))
+        .route(&at("/histogram"), get(histogram))
         .route(&at("/{*verb}"), any(refused))
         .with_state(state)
 }
@@ -323,5 +327,63 @@ impl FleetAsk for FleetRowsAsk {
         let answer = RowsAnswer::new(page, lines, Some(told)).of_peers(names);
         let cut = |answer: &mut FleetAnswer<RowsAnswer>, rows| answer.answer.rows.truncate(rows);
         Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: peers }, limit, cut)))
+    }
+}
+
+async fn compare(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
+    fleet.ask(&asker, &asked).await
+}
+
+impl FleetAsk for CompareAsked {
+    type Read = [View; 2];
+
+    fn read(&self, schema: &Schema) -> Result<Self::Read, ApiError> {
+        let view = |span: &SpanQuery| filter_of(schema, &span.filter, span.from, span.to);
+        Ok([view(&self.a)?, view(&self.b)?])
+    }
+
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, [a, b]: &Self::Read) -> Made {
+        let top = self.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+        let [a, b] = [a, b].map(|view| FleetQuestion { fleet, roll, view: view.clone() });
+        let FleetCompared { sums, exact, panels } = FleetSides { a, b }.compared(top).await?;
+        let totals = sums.map(|sums| Amounts { hits: sums.lines().total, bytes: sums.bytes_sent() });
+        let peers = fleet.view(roll);
+        let answer = CompareAnswer::new(totals, exact && peers.complete, panels);
+        let mut answer = FleetAnswer { answer: AnswerWithHint { answer, hint: None }, fleet: peers };
+        let cut = |answer: &mut FleetAnswer<AnswerWithHint<CompareAnswer>>, rows| {
+            answer.answer.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        };
+        Ok(Ok(capped_json(&mut answer, top, cut)))
+    }
+}
+
+/// A question about all rows over time.
+struct FleetHistogramAsk {
+    view: View,
+    buckets: usize,
+}
+
+async fn histogram(
+    State(FleetState { fleet, .. }): State<FleetState>,
+    asker: Requester,
+    QueryParams(span): QueryParams<HistogramSpan>,
+) -> Result<Response, ApiError> {
+    let (view, buckets) = span.view()?;
+    fleet.ask(&asker, &FleetHistogramAsk { view, buckets }).await
+}
+
+impl FleetAsk for FleetHistogramAsk {
+    type Read = ();
+
+    fn read(&self, _schema: &Schema) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, (): &()) -> Made {
+        let question = FleetQuestion { fleet, roll, view: self.view.clone() };
+        let (sums, _) = question.sums(self.buckets, Stack::Class).await?;
+        let Some(answer) = sums.histogram() else { return Ok(Ok(Some(Bytes::from_static(b"null")))) };
+        Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: fleet.view(roll) }, 0, |_, _| {})))
     }
 }

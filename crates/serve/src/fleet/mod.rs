@@ -8,12 +8,13 @@
 //! * `peer`: one peer, with its state when last known.
 //! * `roll`: the peers that answer now, and the columns of all.
 //! * `ask`: the rounds of a question; `facets`: those of the fields that it chooses values of;
-//!   `rows`: the rows of all in one order.
+//!   `rows`: the rows of all in one order; `compare`: two views.
 //! * `shown`: the session, its report, and the peers that are missing.
 //! * `handlers`: the addresses of the session.
 
 mod address;
 mod ask;
+mod compare;
 mod facets;
 pub(crate) mod handlers;
 mod peer;

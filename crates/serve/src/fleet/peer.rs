@@ -257,7 +257,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> PeerFailure {
     let said: Option<SaidError> = serde_json::from_slice(body).ok();
     match said.as_ref().map(|said| &*said.error.code) {
         Some("no_session") => PeerFailure::NoSession,
-        Some("no_rows") => PeerFailure::said("has forgotten the rows of its log"),
+        Some("rows_gone") => PeerFailure::said("has forgotten the rows of its log"),
         Some("other_version") => PeerFailure::said(format!("is of another version (this is {VERSION})")),
         Some("fleet_cannot") => PeerFailure::said("shows peers itself, and is none"),
         Some("too_long") => PeerFailure::said("has a part of the answer that is too long"),
@@ -267,7 +267,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> PeerFailure {
     }
 }
 
-/// What went wrong on the way. The request's address has no token, and its headers are not told.
+/// The failure of a request. Its address has no token, and its headers are not told.
 fn failed(error: &reqwest::Error) -> PeerFailure {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {

@@ -258,10 +258,26 @@ async fn live(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HistogramSpan {
-    from: Option<f64>,
-    to: Option<f64>,
-    buckets: Option<usize>,
+pub(crate) struct HistogramSpan {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
+    pub(crate) buckets: Option<usize>,
+}
+
+impl HistogramSpan {
+    /// The view, and its buckets at most.
+    pub(crate) fn view(&self) -> Result<(View, usize), ApiError> {
+        let second = |time: Option<f64>| match time {
+            Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
+            time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
+        };
+        let (default, most) = BUCKETS;
+        let buckets = self.buckets.unwrap_or(default);
+        if buckets == 0 {
+            return Err(ApiError::bad_request("a histogram has at least one bucket"));
+        }
+        Ok((View { from_us: second(self.from)?, to_us: second(self.to)?, ..View::default() }, buckets.min(most)))
+    }
 }
 
 async fn histogram(
@@ -269,17 +285,8 @@ async fn histogram(
     asker: Requester,
     QueryParams(span): QueryParams<HistogramSpan>,
 ) -> Result<Response, ApiError> {
-    let second = |time: Option<f64>| match time {
-        Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
-        time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
-    };
-    let (default, most) = BUCKETS;
-    let buckets = span.buckets.unwrap_or(default);
-    if buckets == 0 {
-        return Err(ApiError::bad_request("a histogram has at least one bucket"));
-    }
-    let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
-    let wanted = ViewParts { top: 0, buckets: buckets.min(most), stack: Stack::Class, facets: false };
+    let (view, buckets) = span.view()?;
+    let wanted = ViewParts { top: 0, buckets, stack: Stack::Class, facets: false };
     let ask = move |store: &RowStore, control: &Control| {
         let mut histogram = store.view(&view, &wanted, control)?.histogram;
         Ok(capped_json(&mut histogram, 0, |_, _| {}))

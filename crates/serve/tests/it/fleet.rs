@@ -302,6 +302,79 @@ fn rows_of_all_peers_come_by_time_and_by_any_column() {
 }
 
 #[test]
+fn comparisons_and_histograms_are_those_of_one_server() {
+    let servers = FleetAndWhole::new(&parts(12_000, 4, 8));
+    let mut random = Random(12);
+    for question in 0..25 {
+        let mut side = || {
+            let (from, to) = span(&mut random);
+            json!({"where": filter(&mut random), "from": from, "to": to})
+        };
+        let (a, b) = (side(), side());
+        let [fleet, whole] = servers.both("compare", &json!({"a": a, "b": b, "top": 1 + question * 4}));
+        same(&format!("{question}: {a} {b}"), fleet, whole);
+    }
+    for query in ["", "?buckets=7", "?from=1735790000&to=1735800000&buckets=300"] {
+        let [fleet, whole] = [(&servers.fleet.url, &servers.fleet_id), (&servers.whole.url, &servers.whole_id)]
+            .map(|(url, id)| answer(url, &format!("GET /api/sessions/{id}/histogram{query}")));
+        same(query, fleet, whole);
+    }
+}
+
+#[test]
+fn columns_that_only_some_peers_have_are_absent_at_the_others() {
+    let line = |n: u64, own: &str| {
+        let second = format!("{:02}:{:02}", n / 60 % 60, n % 60);
+        format!(
+            "{{\"time\":\"2025-01-02T00:{second}Z\",\"remote_addr\":\"192.0.2.{}\",\"request\":\"GET /{} HTTP/1.1\",\"status\":{},\
+             \"body_bytes_sent\":{},{own}}}\n",
+            n % 9,
+            n % 5,
+            [200, 404, 500][n as usize % 3],
+            n * 7
+        )
+    };
+    let tenant = |n: u64| format!("\"tenant\":\"t{}\",\"upstream_connect_time\":\"0.0{}\"", n % 4, n % 8);
+    let zone = |n: u64| format!("\"upstream_connect_time\":\"0.{}\",\"zone\":\"z{}\"", n % 10, n % 3);
+    let parts = [(0..700).map(|n| line(n, &tenant(n))).collect(), (700..1_500).map(|n| line(n, &zone(n))).collect::<String>()];
+    let servers = FleetAndWhole::new(&parts);
+    let by_field = |view: &Value, list: &str| {
+        let mut all = view[list].as_array().unwrap_or_else(|| panic!("{view}")).clone();
+        all.sort_by_key(|one| one["field"].as_str().map(str::to_owned));
+        all
+    };
+    for filter in [
+        "",
+        "tenant = t1",
+        "tenant != t1",
+        "not (zone = z2)",
+        "tenant exists or zone = z0",
+        "zone ~ \"z\" and status = 200",
+        "upstream_connect_time >= 0.05",
+        "tenant = t1 and upstream_connect_time < 0.03",
+        "any contains \"z1\"",
+    ] {
+        for stack in ["class", "tenant", "zone"] {
+            let [fleet, whole] = servers.both("view", &json!({"where": filter, "stack": stack, "facets": true}));
+            assert_eq!(fleet["fleet"]["complete"], true, "{fleet}");
+            for member in ["lines", "histogram", "week", "bytes_sent", "percentiles", "exact"] {
+                assert_eq!(fleet[member], whole[member], "{filter} {stack} {member}");
+            }
+            for list in ["panels", "facets", "numbers", "number_facets"] {
+                assert_eq!(by_field(&fleet, list), by_field(&whole, list), "{filter} {list}");
+            }
+        }
+    }
+    let columns = answer(&servers.fleet.url, &format!("GET /api/sessions/{}/columns", servers.fleet_id));
+    let mut names: Vec<&str> =
+        columns["columns"].as_array().expect("columns").iter().filter_map(|own| own["name"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["tenant", "upstream_connect_time", "zone"]);
+    let sorted = servers.fleet("rows", &json!({"sort": {"field": "tenant"}}));
+    assert_eq!(sorted["error"]["code"], "bad_request", "{sorted}");
+}
+
+#[test]
 fn a_wrong_question_and_one_that_peers_can_not_answer_are_refused() {
     let servers = FleetAndWhole::new(&parts(300, 2, 5));
     for (verb, body, code) in [
