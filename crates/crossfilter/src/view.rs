@@ -304,7 +304,7 @@ impl RowStore {
             stack: &stack,
             names: &counted.series.names,
             classes: &counted.histogram,
-            bands: &counted.bands,
+            bands: Some(&counted.bands),
         };
         ViewResult {
             filter: self.schema().written(&view.filter),
@@ -431,7 +431,7 @@ pub(crate) struct RowsOverTime<'a> {
     pub(crate) stack: &'a str,
     pub(crate) names: &'a [String],
     pub(crate) classes: &'a Grid,
-    pub(crate) bands: &'a Grid,
+    pub(crate) bands: Option<&'a Grid>,
 }
 
 impl CountedViews {
@@ -467,9 +467,9 @@ impl RowsOverTime<'_> {
     }
 
     pub(crate) fn latency(&self) -> Option<LatencyGrid> {
-        let axis = self.axis?;
+        let (axis, bands) = (self.axis?, self.bands?);
         let buckets = self.buckets();
-        let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| self.bands.bucket(*bucket).to_vec()).collect();
+        let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| bands.bucket(*bucket).to_vec()).collect();
         hits.iter().flatten().any(|hits| *hits > 0).then(|| LatencyGrid {
             borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
             bucket_seconds: axis.width_seconds,

@@ -348,6 +348,12 @@ pub(crate) const PEER_TOP_MIN: usize = 32;
 /// Values of a field of all peers that are listed, with those before them.
 pub(crate) const PEER_VALUES_MAX: usize = 1_000;
 
+/// Buckets of time of sums that are one part.
+pub(crate) const PEER_BUCKETS_WHOLE: usize = 500;
+
+/// Columns of a peer's own at most.
+pub(crate) const PEER_COLUMNS_MAX: usize = 20_000;
+
 /// Values that a peer names at a time by their hashes.
 pub(crate) const PEER_NAMED_AT_ONCE: usize = 500;
 

@@ -10,7 +10,7 @@ use rorqual_accesslog::schema::{NumberUnit, Schema};
 use std::collections::BTreeMap;
 
 /// Values of which the rows of both views are asked for by name, beside those that are listed.
-const SPARE: usize = 500;
+const SPARE: usize = 2_000;
 
 /// Values of a field in two views of so many rows, by their hashes.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ pub use compare::HashCompare;
 pub use merge::{FieldMerge, HashMerge, HashPlan};
 pub(crate) use rows::KEY_BYTES_MAX;
 pub use rows::{RowKey, RowKeys, RowMerge};
-pub use sums::{NumberPart, StoreExtent, ViewSums};
+pub use sums::{BandsPart, NumberPart, StoreExtent, ViewSums};
 pub use values::{
     FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues, ValueBytes, probe_hash, value_hash,
 };

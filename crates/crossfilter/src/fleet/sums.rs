@@ -62,8 +62,14 @@ pub struct ViewSums {
     stack: String,
     series: Vec<String>,
     classes: Grid,
-    bands: Grid,
+    /// By how long they took; absent where they come apart.
+    bands: Option<BandsPart>,
 }
+
+/// Rows over time by how long they took.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BandsPart(Grid);
 
 /// The numbers of one column of a view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,7 +123,7 @@ impl RowStore {
                 stack: counted.stack_name(&self.schema()).into_owned(),
                 series: counted.series.names.clone(),
                 classes: counted.histogram.clone(),
-                bands: counted.bands.clone(),
+                bands: Some(BandsPart(counted.bands.clone())),
             })
         })
     }
@@ -180,14 +186,43 @@ impl ViewSums {
             && self.series.len() <= SERIES_MAX + 1
             && self.series.iter().chain([&self.stack]).all(|name| name.len() <= NAME_BYTES_MAX)
             && self.classes.is_of(buckets, self.series.len(), total)
-            && self.bands.is_of(buckets, BANDS, total)
+            && self.bands.as_ref().is_none_or(|bands| bands.0.is_of(buckets, BANDS, total))
+    }
+
+    /// The same without rows by how long they took, and these.
+    #[must_use]
+    pub fn without_bands(mut self) -> (Self, Option<BandsPart>) {
+        let bands = self.bands.take();
+        (self, bands)
+    }
+
+    /// Adds rows by how long they took; false where they are over another axis.
+    #[must_use]
+    pub fn take_bands(&mut self, bands: &BandsPart) -> bool {
+        let buckets = self.axis.map_or(0, |axis| axis.buckets);
+        let is_of = bands.0.is_of(buckets, BANDS, self.lines.total);
+        if is_of {
+            self.add_bands(Some(bands));
+        }
+        is_of
+    }
+
+    fn add_bands(&mut self, other: Option<&BandsPart>) {
+        match (&mut self.bands, other) {
+            (Some(own), Some(other)) => own.0.take(&other.0),
+            (None, Some(other)) => self.bands = Some(other.clone()),
+            (_, None) => {}
+        }
     }
 
     /// Adds the sums of another store; false where they are over another axis or by other series.
     #[must_use]
     pub fn take(&mut self, other: &Self) -> bool {
         let shorter = self.series.len().min(other.series.len());
-        if self.axis != other.axis || self.series[..shorter] != other.series[..shorter] {
+        if self.bands.is_some() != other.bands.is_some()
+            || self.axis != other.axis
+            || self.series[..shorter] != other.series[..shorter]
+        {
             return false;
         }
         if other.series.len() > self.series.len() {
@@ -195,7 +230,7 @@ impl ViewSums {
             self.series.clone_from(&other.series);
         }
         self.classes.take(&other.classes.widened(self.series.len()));
-        self.bands.take(&other.bands);
+        self.add_bands(other.bands.as_ref());
         self.rows.total += other.rows.total;
         self.rows.dropped += other.rows.dropped;
         self.exact &= other.exact;
@@ -274,7 +309,13 @@ impl ViewSums {
     }
 
     fn over_time(&self) -> RowsOverTime<'_> {
-        RowsOverTime { axis: self.axis, stack: &self.stack, names: &self.series, classes: &self.classes, bands: &self.bands }
+        RowsOverTime {
+            axis: self.axis,
+            stack: &self.stack,
+            names: &self.series,
+            classes: &self.classes,
+            bands: self.bands.as_ref().map(|bands| &bands.0),
+        }
     }
 
     /// Rows by their outcome.
@@ -345,7 +386,7 @@ mod tests {
             stack: "class".to_owned(),
             series,
             classes,
-            bands,
+            bands: Some(BandsPart(bands)),
         }
     }
 
@@ -396,6 +437,7 @@ mod tests {
         let mut own = sums();
         let other = ViewSums { axis: None, ..sums() };
         assert!(!own.take(&other));
+        assert!(!own.take(&sums().without_bands().0));
         assert!(!own.take(&ViewSums { series: vec!["bot".to_owned(), "human".to_owned()], ..sums() }));
     }
 }

@@ -5,7 +5,7 @@ use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
 use crate::explore::views;
 use crate::fleet::wire::{
-    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerSchema, PeerStatus, RowsPart, TopsPart, VERSION,
+    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerSchema, PeerStatus, RowsPart, SumsAsk, TopsPart, VERSION,
 };
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
@@ -16,7 +16,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use rorqual_accesslog::schema::{OwnColumn, Schema};
-use rorqual_crossfilter::fleet::{FieldWanted, HashesWanted, probe_hash};
+use rorqual_crossfilter::fleet::{FieldWanted, HashesWanted, ViewSums, probe_hash};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
@@ -84,7 +84,9 @@ fn view_of(session: &Session, schema: &Schema, asked: &PartQuestion) -> Result<V
 /// Refuses fields that these rows do not have.
 fn check(schema: &Schema, ask: &PartAsk) -> Result<(), ApiError> {
     match ask {
-        PartAsk::Sums { stack, .. } => views::stack(schema, stack.as_deref()).map(drop),
+        PartAsk::Sums(SumsAsk { stack, .. }) | PartAsk::Bands(SumsAsk { stack, .. }) => {
+            views::stack(schema, stack.as_deref()).map(drop)
+        }
         PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => views::text_column(schema, field).map(drop),
         PartAsk::Keys { sort, .. } | PartAsk::Rows { sort, .. } => order(schema, sort).map(drop),
         PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } => Ok(()),
@@ -104,13 +106,11 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
     let view = view_of(session, &schema, asked).map_err(lost)?;
     match &asked.ask {
         PartAsk::Status { .. } => Ok(None),
-        PartAsk::Sums { buckets, stack, times_us, series } => {
-            let stack = views::stack(&schema, stack.as_deref()).map_err(lost)?;
-            let wanted = ViewParts { top: 0, buckets: (*buckets).clamp(1, BUCKETS.1), stack, facets: false };
-            let series = series.iter().map(|text| text.as_bytes().to_vec()).collect();
-            let shared = SharedAxes { times_us: *times_us, series };
-            Ok(json(&store.view_sums(&view, &wanted, &shared, control)?))
+        PartAsk::Sums(asked) => {
+            let sums = sums(store, &view, asked, control)?;
+            Ok(json(&if asked.is_long() { sums.without_bands().0 } else { sums }))
         }
+        PartAsk::Bands(asked) => Ok(json(&sums(store, &view, asked, control)?.without_bands().1)),
         PartAsk::Numbers { first } => numbers(store, &view, asked.generation, *first, control),
         PartAsk::Tops { fields, search, top } => {
             let named: Vec<_> = fields.iter().filter_map(|field| schema.text(field)).collect();
@@ -147,6 +147,13 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             Ok(json(&NamedPart { values }))
         }
     }
+}
+
+fn sums(store: &RowStore, view: &View, asked: &SumsAsk, control: &Control) -> Result<ViewSums, ViewError> {
+    let stack = views::stack(&store.schema(), asked.stack.as_deref()).map_err(|_| ViewError::Cancelled)?;
+    let wanted = ViewParts { top: 0, buckets: asked.buckets.clamp(1, BUCKETS.1), stack, facets: false };
+    let series = asked.series.iter().map(|text| text.as_bytes().to_vec()).collect();
+    store.view_sums(view, &wanted, &SharedAxes { times_us: asked.times_us, series }, control)
 }
 
 /// Columns of numbers, as many as fit.

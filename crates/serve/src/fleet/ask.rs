@@ -3,16 +3,18 @@
 use super::Fleet;
 use super::peer::{PeerFailure, read, unsound};
 use super::roll::{LivePeer, Roll};
-use super::wire::{NamedPart, NumbersPart, PartAsk, PartQuestion, TopsPart, VERSION};
+use super::wire::{NamedPart, NumbersPart, PartAsk, PartQuestion, SumsAsk, TopsPart, VERSION};
 use crate::limits::{PEER_FIELDS_AT_ONCE, PEER_NAMED_AT_ONCE, PEER_NUMBERS_MAX, PEER_TOP_MIN};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rorqual_accesslog::report::Panel;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_crossfilter::fleet::{FieldMerge, FieldTop, HashMerge, HashedValues, NamedValues, NumberPart, ValueBytes, ViewSums};
+use rorqual_crossfilter::fleet::{
+    BandsPart, FieldMerge, FieldTop, HashMerge, HashedValues, NamedValues, NumberPart, ValueBytes, ViewSums,
+};
 use rorqual_crossfilter::{NumberSummary, PanelPage, PanelWanted, Stack, View};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Series of a stacked histogram beside the rest.
 const SERIES: usize = rorqual_crossfilter::limits::SERIES_MAX;
@@ -97,7 +99,7 @@ impl FleetQuestion<'_> {
         // Where a peer has no such column, all of its rows are without a value.
         let has = |at: usize| stack.as_deref().is_none_or(|name| name == "bot" || self.peer_has(at, name));
         let lacking = self.all().into_iter().filter(|at| !has(*at)).collect::<Vec<_>>();
-        let ask = |at: usize| PartAsk::Sums {
+        let asked = |at: usize| SumsAsk {
             buckets,
             stack: stack.clone().filter(|_| !lacking.contains(&at)),
             times_us,
@@ -107,12 +109,12 @@ impl FleetQuestion<'_> {
             let sums: ViewSums = read(answer)?;
             if sums.is_sound() { Ok(sums) } else { Err(unsound()) }
         };
-        let mut parts = self.parts(&self.all(), &[], ask, sound).await?;
+        let mut parts = self.parts(&self.all(), &[], |at| PartAsk::Sums(asked(at)), sound).await?;
         let names: Vec<String> = series.iter().map(|text| rorqual_accesslog::report::shown_value(text.as_bytes())).collect();
         for at in &lacking {
             parts[*at].unstack(stack.as_deref().unwrap_or_default(), &names);
         }
-        let generations = parts.iter().map(|part| part.generation).collect();
+        let generations: Generations = parts.iter().map(|part| part.generation).collect();
         let mut sum: Option<ViewSums> = None;
         let mut lost = Vec::new();
         for (at, part) in parts.into_iter().enumerate() {
@@ -122,10 +124,16 @@ impl FleetQuestion<'_> {
             }
             sum.get_or_insert(part);
         }
-        match sum {
-            Some(sum) if lost.is_empty() => Ok((sum, generations)),
-            _ => Err(lost),
+        let Some(mut sum) = sum.filter(|_| lost.is_empty()) else { return Err(lost) };
+        if asked(0).is_long() {
+            let (all, ask) = (self.all(), |at| PartAsk::Bands(asked(at)));
+            let bands = self.parts(&all, &generations, ask, |answer| read::<BandsPart>(answer)).await?;
+            let lies = bands.iter().position(|bands| !sum.take_bands(bands));
+            if let Some(at) = lies {
+                return Err(vec![(self.roll.live[at].place, unsound())]);
+            }
         }
+        Ok((sum, generations))
     }
 
     pub(super) fn peer_has(&self, at: usize, field: &str) -> bool {
@@ -168,7 +176,8 @@ impl FleetQuestion<'_> {
         let sound = |answer: &Bytes| {
             let part: TopsPart = read(answer)?;
             let are_sound = part.tops.iter().all(FieldTop::is_sound);
-            let are_once = (1..part.tops.len()).all(|at| !part.tops[..at].iter().any(|top| top.field == part.tops[at].field));
+            let names: HashSet<&str> = part.tops.iter().map(|top| &*top.field).collect();
+            let are_once = names.len() == part.tops.len();
             let are_known = part.tops.iter().all(|top| self.schema().text(&top.field).is_some());
             if are_sound && are_once && are_known { Ok(part) } else { Err(unsound()) }
         };

@@ -31,7 +31,7 @@ use rorqual_crossfilter::{Amounts, PanelPage, PanelWanted, RowOrder, RowPage, St
 use serde_json::json;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 /// A fleet, and the sessions beside it.
@@ -42,7 +42,10 @@ pub(crate) struct FleetState {
 }
 
 /// Time after which a client that watches is told that there is nothing new.
-const QUIET_EVERY: std::time::Duration = std::time::Duration::from_secs(15);
+const QUIET_EVERY: Duration = Duration::from_secs(15);
+
+/// Time after which rows that came since the last report are looked at.
+const NEWS_EVERY: Duration = Duration::from_secs(1);
 
 /// Routes of the session alone, before those of all sessions.
 pub(crate) fn router(state: FleetState) -> Router {
@@ -80,7 +83,9 @@ async fn live(State(state): State<FleetState>, asker: Requester) -> Response {
         async move {
             if !is_first {
                 sleep(LIVE_INTERVAL).await;
-                if timeout(QUIET_EVERY, changes.changed()).await.is_err() {
+                let has_news = state.fleet.has_news().await;
+                let quiet = if has_news { NEWS_EVERY } else { QUIET_EVERY };
+                if timeout(quiet, changes.changed()).await.is_err() && !has_news {
                     return Some((Ok::<_, Infallible>(Bytes::from_static(b": nothing new\n\n")), (state, changes, false)));
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::address::PeerAddress;
 use super::wire::{PartAsk, PartQuestion, PeerStatus, VERSION};
-use crate::limits::{PEER_ANSWER_BYTES_MAX, PEER_SESSIONS_MAX};
+use crate::limits::{PEER_ANSWER_BYTES_MAX, PEER_COLUMNS_MAX, PEER_SESSIONS_MAX};
 use crate::setting::PEERS;
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -164,7 +164,11 @@ impl Peer {
         if status.version != VERSION || status.hash != probe_hash(seed) {
             return Err(PeerFailure::said(format!("is of another version ({}, and this is {VERSION})", shown(&status.version))));
         }
-        if status.extent.is_sound() { Ok(status) } else { Err(unsound()) }
+        if !status.extent.is_sound() || status.schema.own.len() > PEER_COLUMNS_MAX {
+            return Err(unsound());
+        }
+        let (name, format) = (shown(&status.name), status.format.as_deref().map(shown));
+        Ok(PeerStatus { name, format, ..status })
     }
 
     async fn find_session(&self) -> Result<String, PeerFailure> {

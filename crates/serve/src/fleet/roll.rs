@@ -5,6 +5,7 @@ use super::peer::{Peer, PeerFailure};
 use super::wire::{PeerSchema, PeerStatus};
 use futures_util::future::join_all;
 use rorqual_accesslog::schema::{OwnColumn, Schema};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Peers that answer, and the columns of their rows.
@@ -25,8 +26,8 @@ pub(crate) struct LivePeer {
 impl Roll {
     /// Columns that the rows of a peer do not have, and others have.
     pub(crate) fn missing_columns(&self, peer: &LivePeer) -> Vec<OwnColumn> {
-        let has = |column: &&OwnColumn| peer.status.schema.own.iter().any(|own| own.name == column.name);
-        self.schema.own().iter().filter(|column| !has(column)).cloned().collect()
+        let has: HashSet<&str> = peer.status.schema.own.iter().map(|own| &*own.name).collect();
+        self.schema.own().iter().filter(|column| !has.contains(&*column.name)).cloned().collect()
     }
 
     /// First and last time of all rows.
@@ -98,8 +99,9 @@ fn conflict(first: Option<&PeerSchema>, live: &[LivePeer], schema: &PeerSchema) 
     if let Some(first) = first.filter(|first| first.is_table != schema.is_table) {
         return Some(format!("has {}, and other peers {}", kind(schema.is_table), kind(first.is_table)));
     }
-    let known = || live.iter().flat_map(|peer| &peer.status.schema.own);
-    let differs = |own: &&OwnColumn| known().any(|other| other.name == own.name && other.unit != own.unit);
+    let known = live.iter().flat_map(|peer| &peer.status.schema.own);
+    let known: HashMap<&str, _> = known.map(|own| (&*own.name, own.unit)).collect();
+    let differs = |own: &&OwnColumn| known.get(&*own.name).is_some_and(|unit| *unit != own.unit);
     let own = schema.own.iter().find(differs)?;
     let name: String = own.name.chars().filter(|one| !one.is_control()).take(60).collect();
     Some(format!("has another kind of values in the column '{name}' than other peers"))
@@ -109,8 +111,8 @@ fn conflict(first: Option<&PeerSchema>, live: &[LivePeer], schema: &PeerSchema) 
 fn union<'a>(mut schemas: impl Iterator<Item = &'a PeerSchema>) -> Schema {
     let Some(first) = schemas.next() else { return Schema::access_log().clone() };
     schemas.fold(first.schema(), |all, schema| {
-        let is_new = |column: &&OwnColumn| !all.own().iter().any(|own| own.name == column.name);
-        let more: Vec<OwnColumn> = schema.own.iter().filter(is_new).cloned().collect();
+        let known: HashSet<&str> = all.own().iter().map(|own| &*own.name).collect();
+        let more: Vec<OwnColumn> = schema.own.iter().filter(|own| !known.contains(&*own.name)).cloned().collect();
         if more.is_empty() { all } else { all.with_own(&more) }
     })
 }

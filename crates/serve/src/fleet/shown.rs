@@ -19,7 +19,7 @@ use rorqual_crossfilter::{Stack, View, ViewResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The peers of an answer.
 #[derive(Debug, Clone, Serialize)]
@@ -49,6 +49,20 @@ pub(super) struct PeerView {
 pub(super) struct LatestReport {
     of: Vec<Option<u64>>,
     json: Bytes,
+    made: Instant,
+    /// Time it took to make.
+    cost: Duration,
+}
+
+/// Part of the time that reports of rows which arrive take at most.
+const REPORTS_SHARE: u32 = 10;
+
+impl LatestReport {
+    /// True if it is of these rows, or of the same peers and was made a short while ago.
+    fn is_good(&self, of: &[Option<u64>]) -> bool {
+        let is_of_peers = self.of.iter().map(Option::is_some).eq(of.iter().map(Option::is_some));
+        self.of == of || (is_of_peers && self.made.elapsed() < self.cost * REPORTS_SHARE)
+    }
 }
 
 /// An answer, and the peers of it.
@@ -195,15 +209,22 @@ impl Fleet {
         [head.as_bytes(), report, format!(",\"server\":{server}}}").as_bytes()].concat().into()
     }
 
+    /// True if rows have come since the report that was made last.
+    pub(super) async fn has_news(&self) -> bool {
+        let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
+        self.report.lock().await.as_ref().is_none_or(|report| report.of != of)
+    }
+
     /// The report of all rows; made anew where rows have come, or peers went.
     async fn latest_report(&self) -> Option<Bytes> {
         let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
         let mut latest = self.report.lock().await;
-        if let Some(report) = latest.as_ref().filter(|report| report.of == of) {
+        if let Some(report) = latest.as_ref().filter(|report| report.is_good(&of)) {
             return Some(report.json.clone());
         }
+        let begun = Instant::now();
         let json = self.make_report().await?;
-        *latest = Some(LatestReport { of, json: json.clone() });
+        *latest = Some(LatestReport { of, json: json.clone(), made: Instant::now(), cost: begun.elapsed() });
         Some(json)
     }
 

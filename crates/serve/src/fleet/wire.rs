@@ -1,6 +1,7 @@
 //! The questions of a fleet to one of its peers, and the peer's state: `POST
 //! /api/sessions/{id}/part`, for programs of one version.
 
+use crate::limits::PEER_BUCKETS_WHOLE;
 use crate::session::SessionState;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
 use rorqual_crossfilter::PageRow;
@@ -36,7 +37,9 @@ pub(crate) enum PartAsk {
     /// The state of the session; no rows are looked at.
     Status { seed: u64 },
     /// Totals, and rows over time.
-    Sums { buckets: usize, stack: Option<String>, times_us: Option<(i64, i64)>, series: Vec<ValueBytes> },
+    Sums(SumsAsk),
+    /// Rows over time by how long they took, which sums over many buckets are without.
+    Bands(SumsAsk),
     /// Numbers of own columns, from one on.
     Numbers { first: usize },
     /// The first values of fields; without any of all that have a panel.
@@ -49,6 +52,23 @@ pub(crate) enum PartAsk {
     Rows { sort: PartSort, offset: u64, limit: usize },
     /// Values of a field that have these hashes.
     Named { field: String, seed: u64, hashes: Vec<u64> },
+}
+
+/// Buckets and series of sums.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SumsAsk {
+    pub(crate) buckets: usize,
+    pub(crate) stack: Option<String>,
+    pub(crate) times_us: Option<(i64, i64)>,
+    pub(crate) series: Vec<ValueBytes>,
+}
+
+impl SumsAsk {
+    /// True if rows by how long they took come apart, so that no part is too long.
+    pub(crate) fn is_long(&self) -> bool {
+        self.buckets > PEER_BUCKETS_WHOLE
+    }
 }
 
 /// An order of rows by a column.

@@ -205,7 +205,7 @@ fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
         let (from, to) = span(&mut random);
         let stack = random.of(&["class", "bot", "path", "method", "site", "browser", "status_none"]);
         let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "top": 1 + random.below(60)});
-        body["buckets"] = json!(1 + random.below(500));
+        body["buckets"] = json!(1 + random.below(900));
         body["facets"] = json!(random.below(2) == 0);
         if *stack != "status_none" {
             body["stack"] = json!(stack);
@@ -304,7 +304,7 @@ fn rows_of_all_peers_come_by_time_and_by_any_column() {
 #[test]
 fn comparisons_and_histograms_are_those_of_one_server() {
     let servers = FleetAndWhole::new(&parts(12_000, 4, 8));
-    let mut random = Random(12);
+    let (mut random, mut sure) = (Random(12), 0);
     for question in 0..25 {
         let mut side = || {
             let (from, to) = span(&mut random);
@@ -312,8 +312,15 @@ fn comparisons_and_histograms_are_those_of_one_server() {
         };
         let (a, b) = (side(), side());
         let [fleet, whole] = servers.both("compare", &json!({"a": a, "b": b, "top": 1 + question * 4}));
-        same(&format!("{question}: {a} {b}"), fleet, whole);
+        if fleet["exact"] == true {
+            same(&format!("{question}: {a} {b}"), fleet, whole);
+            sure += 1;
+        } else {
+            // Very many values differ as much as the last one that is listed.
+            assert_eq!((&fleet["a"], &fleet["b"]), (&whole["a"], &whole["b"]));
+        }
     }
+    assert!(sure > 20, "{sure}");
     for query in ["", "?buckets=7", "?from=1735790000&to=1735800000&buckets=300"] {
         let [fleet, whole] = [(&servers.fleet.url, &servers.fleet_id), (&servers.whole.url, &servers.whole_id)]
             .map(|(url, id)| answer(url, &format!("GET /api/sessions/{id}/histogram{query}")));
