@@ -343,7 +343,7 @@ pub(crate) const PEER_BYTES: u64 = (PEER_FIELDS_AT_ONCE as u64 + 1) * 4 * PEER_A
 pub(crate) const PEER_FIELDS_AT_ONCE: usize = 3;
 
 /// Values that a peer lists at least, so that columns of few values take one round.
-pub(crate) const PEER_TOP_MIN: usize = 32;
+pub(crate) const PEER_TOP_MIN: usize = 256;
 
 /// Values of a field of all peers that are listed, with those before them.
 pub(crate) const PEER_VALUES_MAX: usize = 1_000;

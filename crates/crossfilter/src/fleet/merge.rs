@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const WHOLE_VALUES_MAX: u64 = 1 << 18;
 
 /// Values of a store in one answer, about.
-const PART_VALUES: u64 = 24_000;
+const PART_VALUES: u64 = 40_000;
 
 /// Parts that are asked for at most.
 const PARTS_MAX: u64 = 16;
