@@ -139,7 +139,7 @@ pub struct ReportSeries {
 }
 
 /// Hits and bytes of a status code.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct StatusRow {
     /// The code, or `-`.
     pub value: String,
@@ -184,7 +184,7 @@ pub struct Panel {
 }
 
 /// Values without a row, together.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 pub struct OtherValues {
     /// Lines.
     pub hits: u64,

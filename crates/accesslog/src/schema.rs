@@ -6,6 +6,7 @@
 //! once; after that they are numbers of columns.
 
 use crate::filter::{Filter, FilterError};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -131,7 +132,8 @@ impl NumberColumn {
 }
 
 /// Meaning of the numbers of a column, which are unsigned steps in the same order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum NumberUnit {
     /// Status of an answer, 100 to 999.
     Status,
@@ -214,7 +216,7 @@ pub fn float_of(step: u64) -> f64 {
 }
 
 /// A column of a schema's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnColumn {
     /// Name in filters, as the file has it.
     pub name: String,
@@ -223,7 +225,8 @@ pub struct OwnColumn {
 }
 
 /// Content of a column of texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TextContent {
     /// Any text.
     #[default]
@@ -336,6 +339,15 @@ impl Schema {
     #[must_use]
     pub fn with_time(self, time: Option<String>) -> Self {
         Self { time, ..self }
+    }
+
+    /// The same with further columns of its own after the others.
+    #[must_use]
+    pub fn with_own(&self, more: &[OwnColumn]) -> Self {
+        let has_times = self.number("hour").is_some();
+        let own = self.own.iter().chain(more).cloned().collect();
+        let wider = Self::new(!self.is_table, has_times, own);
+        Self { text_kinds: self.text_kinds.clone(), time: self.time.clone(), ..wider }
     }
 
     /// Name of its own column that is the time of a row.

@@ -11,7 +11,7 @@ use crate::store::RowStore;
 use crate::sums::Distributions;
 use crate::view::{STATUS_FIELD, STATUS_TITLE, Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_accesslog::LogHistogram;
-use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use rorqual_pipe::Control;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -87,26 +87,7 @@ impl RowStore {
 
     /// Measures of access logs: the rows that have at least some number.
     fn compared_measures(&self, a: &CountedViews, b: &CountedViews, top: usize) -> Vec<ComparedPanel> {
-        let columns = [(NumberColumn::REQUEST_TIME, 1e6), (NumberColumn::UPSTREAM_TIME, 1e6), (NumberColumn::BYTES, 1.0)];
-        let sides = measures(&a.spreads).into_iter().zip(measures(&b.spreads));
-        let panel = |((column, divisor), (of_a, of_b)): ((NumberColumn, f64), (&LogHistogram, &LogHistogram))| {
-            let mut both = of_a.clone();
-            both.take(of_b);
-            let row = |start: &u64| {
-                let hits = [of_a, of_b].map(|spread| spread.hits_from(*start));
-                at_least(*start as f64 / divisor, hits, [rows(a), rows(b)])
-            };
-            let listed = both.bucket_starts(&QUANTILES).iter().map(row).collect();
-            self.number_panel(column, listed, top)
-        };
-        columns.into_iter().zip(sides).map(panel).collect()
-    }
-
-    fn number_panel(&self, column: NumberColumn, mut rows: Vec<ComparedRow>, top: usize) -> ComparedPanel {
-        rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
-        rows.truncate(top);
-        let field = self.schema().number_name(column);
-        ComparedPanel { title: field.clone(), field, rows }
+        compared_measures(&self.schema(), [&a.spreads, &b.spreads], [rows(a), rows(b)], top)
     }
 
     /// The schema's own columns of numbers: the rows that have at least some number.
@@ -114,16 +95,7 @@ impl RowStore {
         let schema = self.schema();
         let panel = |(number, (own_a, own_b)): (usize, (&NumberSpread, &NumberSpread))| {
             let column = NumberColumn::own(number);
-            let unit = schema.unit(column);
-            let (own_a, own_b) = own_a.alike(own_b);
-            let mut both = own_a.clone();
-            both.take(&own_b);
-            let row = |threshold: &Threshold| {
-                let hits = [&own_a, &own_b].map(|own| own.hits_from(threshold.value, unit));
-                at_least(threshold.value, hits, [rows(a), rows(b)])
-            };
-            let thresholds = if unit == NumberUnit::Moment { Vec::new() } else { both.nearest_thresholds(unit, &QUANTILES) };
-            self.number_panel(column, thresholds.iter().map(row).collect(), top)
+            compared_numbers(schema.number_name(column), schema.unit(column), [own_a, own_b], [rows(a), rows(b)], top)
         };
         a.spreads.own.iter().zip(&b.spreads.own).enumerate().map(panel).collect()
     }
@@ -156,6 +128,50 @@ fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPa
     ComparedPanel { field: STATUS_FIELD.into(), title: STATUS_TITLE.into(), rows }
 }
 
+/// Measures of access logs in two views of so many rows: the rows that have at least some number.
+pub(crate) fn compared_measures(schema: &Schema, [a, b]: [&Distributions; 2], rows: [u64; 2], top: usize) -> Vec<ComparedPanel> {
+    let columns = [(NumberColumn::REQUEST_TIME, 1e6), (NumberColumn::UPSTREAM_TIME, 1e6), (NumberColumn::BYTES, 1.0)];
+    let panel = |((column, divisor), (of_a, of_b)): ((NumberColumn, f64), (&LogHistogram, &LogHistogram))| {
+        let mut both = of_a.clone();
+        both.take(of_b);
+        let row = |start: &u64| at_least(*start as f64 / divisor, [of_a, of_b].map(|spread| spread.hits_from(*start)), rows);
+        let listed = both.bucket_starts(&QUANTILES).iter().map(row).collect();
+        number_panel(schema.number_name(column), listed, top)
+    };
+    columns.into_iter().zip(measures(a).into_iter().zip(measures(b))).map(panel).collect()
+}
+
+/// Numbers of a column in two views of so many rows: the rows that have at least some number.
+pub(crate) fn compared_numbers(
+    field: Cow<'static, str>,
+    unit: NumberUnit,
+    [a, b]: [&NumberSpread; 2],
+    rows: [u64; 2],
+    top: usize,
+) -> ComparedPanel {
+    let (a, b) = a.alike(b);
+    let mut both = a.clone();
+    both.take(&b);
+    let row = |threshold: &Threshold| {
+        let hits = [&a, &b].map(|own| own.hits_from(threshold.value, unit));
+        at_least(threshold.value, hits, rows)
+    };
+    let thresholds = if unit == NumberUnit::Moment { Vec::new() } else { both.nearest_thresholds(unit, &QUANTILES) };
+    number_panel(field, thresholds.iter().map(row).collect(), top)
+}
+
+fn number_panel(field: Cow<'static, str>, mut rows: Vec<ComparedRow>, top: usize) -> ComparedPanel {
+    rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
+    rows.truncate(top);
+    ComparedPanel { title: field.clone(), field, rows }
+}
+
+/// Share of one view's rows less that of the other's.
+pub(crate) fn share_difference([hits_a, hits_b]: [u64; 2], [rows_a, rows_b]: [u64; 2]) -> f64 {
+    let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
+    share(hits_b, rows_b) - share(hits_a, rows_a)
+}
+
 /// The measures of access logs.
 fn measures(spreads: &Distributions) -> [&LogHistogram; 3] {
     [&spreads.request_time, &spreads.upstream_time, &spreads.bytes]
@@ -163,8 +179,7 @@ fn measures(spreads: &Distributions) -> [&LogHistogram; 3] {
 
 /// The rows of both views that have at least some number.
 fn at_least(value: f64, [hits_a, hits_b]: [u64; 2], [rows_a, rows_b]: [u64; 2]) -> ComparedRow {
-    let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
-    let share_difference = share(hits_b, rows_b) - share(hits_a, rows_a);
+    let share_difference = share_difference([hits_a, hits_b], [rows_a, rows_b]);
     ComparedRow { value: format!(">= {value}"), hits_a, hits_b, bytes_a: 0, bytes_b: 0, share_difference }
 }
 
@@ -204,9 +219,8 @@ impl Sides<'_> {
     }
 
     fn difference(&self, code: u32) -> f64 {
-        let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
         let (a, b) = self.hits(code);
-        share(b, self.rows_b) - share(a, self.rows_a)
+        share_difference([a, b], [self.rows_a, self.rows_b])
     }
 
     fn row(&self, code: u32, value: String) -> ComparedRow {

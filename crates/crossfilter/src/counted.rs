@@ -93,6 +93,17 @@ pub(crate) struct ViewKey {
     pub(crate) stack: Stack,
     /// Facets were counted, too.
     pub(crate) facets: bool,
+    /// The axis and the series that it has with other stores; `None` for its own.
+    pub(crate) shared: Option<SharedAxes>,
+}
+
+/// Axis and series of a view that several stores have alike, so that their counts can be added up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedAxes {
+    /// First and last time of the axis, in Unix microseconds; without them there is none.
+    pub times_us: Option<(i64, i64)>,
+    /// Texts that have a series, where these are values of a column.
+    pub series: Arc<[Vec<u8>]>,
 }
 
 /// Views counted last, the latest at the end.
@@ -207,12 +218,33 @@ impl RowStore {
     pub(crate) fn counted(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<Arc<CountedViews>, ViewError> {
         let ViewParts { buckets, stack, facets, top: _ } = *wanted;
         let facets = facets && self.has_facets(&view.filter);
-        let key = ViewKey { view: view.clone(), generation: self.generation(), buckets, stack, facets };
+        let key = ViewKey { view: view.clone(), generation: self.generation(), buckets, stack, facets, shared: None };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
         }
         let (snapshot, base) = self.up_to_date(control)?;
         self.counted_of(&snapshot, &base, key, control)
+    }
+
+    /// Counts a view on axes that other stores have as well, unless it was counted before.
+    pub(crate) fn counted_alike(
+        &self,
+        view: &View,
+        (buckets, stack): (usize, Stack),
+        shared: SharedAxes,
+        control: &Control,
+    ) -> Result<Arc<CountedViews>, ViewError> {
+        let (snapshot, base) = self.up_to_date(control)?;
+        let key =
+            ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: Some(shared) };
+        self.counted_of(&snapshot, &base, key, control)
+    }
+
+    /// The sums of a view as they were at `generation`, where they are still known; otherwise those
+    /// of now.
+    pub(crate) fn sums_at(&self, view: &View, generation: u64, control: &Control) -> Result<Arc<CountedViews>, ViewError> {
+        let known = lock(&self.kept).find(|kept| kept.generation == generation && kept.view == *view);
+        known.map_or_else(|| self.sums_of(view, control), Ok)
     }
 
     /// Counts two views of the same rows, even while others arrive.
@@ -225,7 +257,8 @@ impl RowStore {
     ) -> Result<[Arc<CountedViews>; 2], ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
         let of = |view: &View| {
-            let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false };
+            let key =
+                ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: None };
             self.counted_of(&snapshot, &base, key, control)
         };
         Ok([of(a)?, of(b)?])
@@ -259,7 +292,8 @@ impl RowStore {
         if let Some(counted) = lock(&self.kept).find(is_it) {
             return Ok(counted);
         }
-        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class, facets: false };
+        let stack = Stack::Class;
+        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack, facets: false, shared: None };
         self.counted_of(snapshot, base, key, control)
     }
 
@@ -275,9 +309,10 @@ impl RowStore {
 
     fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &ViewKey, control: &Control) -> Result<CountedViews, ViewError> {
         let plan = ViewPlan::new(&key.view, self, control).ok_or(ViewError::Cancelled)?;
-        let axis = snapshot.axis(&key.view, key.buckets);
+        let axis = key.axis(snapshot);
         let lengths = self.lengths();
-        let fixed = ViewSeries::fixed(key.stack, &self.dictionaries);
+        let given = || key.shared.as_ref().map(|shared| ViewSeries::given(key.stack, &shared.series, &self.dictionaries));
+        let fixed = ViewSeries::fixed(key.stack, &self.dictionaries).or_else(given);
         let mut job = CountJob {
             store: self,
             plan: &plan,
@@ -360,7 +395,8 @@ impl RowStore {
         let (snapshot, mut base) = self.up_to_date(control)?;
         let buckets = grid_buckets(self.settings.memory_bytes);
         let Some(axis) = snapshot.axis(&View::default(), buckets).filter(|_| base.whole.is_some()) else { return Ok(base) };
-        let key = ViewKey { view: View::default(), generation: snapshot.generation, buckets, stack: Stack::Class, facets: false };
+        let (view, stack) = (View::default(), Stack::Class);
+        let key = ViewKey { view, generation: snapshot.generation, buckets, stack, facets: false, shared: None };
         let counted = self.counted_of(&snapshot, &base, key, control)?;
         let included = Arc::clone(&base.included);
         base.grid = Some(Arc::new(BaseGrid { included, axis, classes: counted.histogram.clone(), bands: counted.bands.clone() }));
@@ -487,6 +523,18 @@ impl RowStore {
     }
 }
 
+impl ViewKey {
+    fn axis(&self, snapshot: &Snapshot) -> Option<Axis> {
+        let Some(shared) = &self.shared else { return snapshot.axis(&self.view, self.buckets) };
+        let (first, last) = shared.times_us.filter(|(first, last)| first <= last)?;
+        Some(axis_between(crate::segment::biased(first), crate::segment::biased(last), self.buckets))
+    }
+}
+
+fn axis_between(first: u64, last: u64, buckets: usize) -> Axis {
+    Axis::new(first, last, buckets.clamp(1, crate::limits::BUCKETS_MAX))
+}
+
 impl Snapshot {
     /// Times of all rows.
     pub(crate) fn times(&self) -> Option<(u64, u64)> {
@@ -503,7 +551,7 @@ impl Snapshot {
 
     pub(crate) fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
         let (first, last) = self.times_in(view)?;
-        Some(Axis::new(first, last, buckets.clamp(1, crate::limits::BUCKETS_MAX)))
+        Some(axis_between(first, last, buckets))
     }
 
     /// The axis of a view with buckets of this width, or of a multiple where there are too many.

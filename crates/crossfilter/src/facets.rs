@@ -42,8 +42,10 @@ pub struct Facet {
 
 /// Field that conditions choose values of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FacetField {
+pub enum FacetField {
+    /// A column of texts.
     Text(TextColumn),
+    /// The status of access logs.
     Status,
     /// One of the schema's own.
     Number(NumberColumn),
@@ -149,6 +151,46 @@ impl View {
     fn without(&self, field: FacetField) -> Self {
         let others = conditions(&self.filter).into_iter().filter(|condition| FacetField::of(condition) != Some(field));
         Self { filter: joined(others), ..self.clone() }
+    }
+}
+
+/// The question that a facet answers.
+#[derive(Debug, Clone)]
+pub struct FacetQuestion {
+    /// Field whose values are chosen.
+    pub field: FacetField,
+    /// The view under its other conditions.
+    pub others: View,
+    /// Values that the filter names.
+    pub chosen: Vec<String>,
+    /// Values that it excludes.
+    pub excluded: Vec<String>,
+}
+
+impl FacetQuestion {
+    /// The questions of all facets of a view.
+    #[must_use]
+    pub fn all(view: &View, schema: &Schema) -> Vec<Self> {
+        let question = |(field, own): (FacetField, Vec<&Filter>)| {
+            let named = |is_excluded: bool| {
+                let conditions = own.iter().map(|condition| un_negated(condition)).filter(|(_, negated)| *negated == is_excluded);
+                let mut texts: Vec<String> = conditions.flat_map(|(condition, _)| values_named(condition)).collect();
+                texts.sort_unstable();
+                texts.dedup();
+                texts
+            };
+            Self { field, others: view.without(field), chosen: named(false), excluded: named(true) }
+        };
+        FacetConditions::of(&view.filter, schema).fields.into_iter().map(question).collect()
+    }
+}
+
+/// Values that a condition names.
+fn values_named(condition: &Filter) -> Vec<String> {
+    match condition {
+        Filter::Text(_, test) => test.texts().unwrap_or_default().into_iter().map(str::to_owned).collect(),
+        Filter::Number(NumberColumn::STATUS, test) => test.ranges.iter().map(|(status, _)| status.to_string()).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -28,6 +28,7 @@ mod evidence;
 mod explain;
 mod facets;
 mod find;
+pub mod fleet;
 mod journal;
 pub mod limits;
 mod majority;
@@ -71,8 +72,9 @@ pub use breakdown::{
     OverTimeWanted,
 };
 pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use counted::SharedAxes;
 pub use explain::{Explained, Finding, UnknownField};
-pub use facets::Facet;
+pub use facets::{Facet, FacetField, FacetQuestion};
 pub use find::{FindTarget, FindWanted};
 pub use number_buckets::{BucketScale, NumberBuckets};
 pub use number_spread::{NumberQuantiles, NumberSummary};
@@ -87,6 +89,6 @@ pub use table_recorder::{TableRecorder, TableRows, TextCells};
 pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{
-    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, Stack, TimeRange, View, ViewError,
+    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowCounts, STATUS_TITLE, Stack, TimeRange, View, ViewError,
     ViewHistogram, ViewParts, ViewResult,
 };

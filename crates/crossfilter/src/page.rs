@@ -19,9 +19,11 @@ use rorqual_accesslog::parse::LogRecord;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, TextContent, integer_of};
 use rorqual_accesslog::{ABSENT, OwnColumns, OwnValues};
 use rorqual_pipe::{Control, Error, each};
-use serde::{Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -37,7 +39,7 @@ pub struct RowPage {
 }
 
 /// A row of the table; absent texts are empty.
-#[derive(Debug, Clone, Serialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[allow(missing_docs)]
 pub struct PageRow {
     /// Unix seconds.
@@ -73,7 +75,7 @@ pub struct PageRow {
     /// Name of the file that the line is from, where the rows are those of several.
     pub file: String,
     /// Values of the schema's own columns, by their names.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_map")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "as_map", deserialize_with = "from_map")]
     pub columns: Vec<(String, OwnValue)>,
     /// Fault of the line.
     pub flaw: Option<String>,
@@ -87,7 +89,7 @@ pub struct PageRow {
 }
 
 /// A value of one of a schema's own columns.
-#[derive(Debug, Clone, Serialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum OwnValue {
     /// The absent value.
@@ -112,6 +114,27 @@ pub fn finite_or_text<S: Serializer>(number: &f64, serializer: S) -> Result<S::O
 
 fn as_map<S: Serializer>(columns: &[(String, OwnValue)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(columns.iter().map(|(name, value)| (name, value)))
+}
+
+/// Reads values by their names, in the order in which they are written.
+fn from_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, OwnValue)>, D::Error> {
+    struct OwnValueVisitor;
+    impl<'de> Visitor<'de> for OwnValueVisitor {
+        type Value = Vec<(String, OwnValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("values by their names")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut values = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                values.push(entry);
+            }
+            Ok(values)
+        }
+    }
+    deserializer.deserialize_map(OwnValueVisitor)
 }
 
 /// Whole numbers up to here are all doubles, which are JavaScript's only numbers.

@@ -110,7 +110,8 @@ const TOP_SPARE: usize = 1_024;
 
 impl PanelPage {
     /// The panel that begins with it.
-    pub(crate) fn titled(self, title: Cow<'static, str>) -> Panel {
+    #[must_use]
+    pub fn titled(self, title: Cow<'static, str>) -> Panel {
         let Self { field, distinct, hits, exact, error_max, others, rows, found: _ } = self;
         Panel { field, title, distinct, hits, exact, error_max, others, rows }
     }
@@ -133,12 +134,17 @@ impl RowStore {
     /// the view or not.
     pub(crate) fn panel_of(&self, counted: &CountedViews, column: TextColumn, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
-        let page = self.page_of(counted, column, &wanted);
+        self.shown_page(counted, column, &wanted).map(|page| page.titled(self.schema().title(column)))
+    }
+
+    /// The same with a search.
+    pub(crate) fn shown_page(&self, counted: &CountedViews, column: TextColumn, wanted: &PanelWanted) -> Option<PanelPage> {
+        let page = self.page_of(counted, column, wanted);
         let (index, derived) = source(column);
         let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
         // Without a file of countries no client has one, known or not.
         let is_asked = column != TextColumn::COUNTRY || self.settings.countries.is_some();
-        (is_asked && (known || page.hits > 0)).then(|| page.titled(self.schema().title(column)))
+        (is_asked && (known || page.hits > 0)).then_some(page)
     }
 
     /// A stretch of all values of a column.

@@ -71,6 +71,16 @@ fn wanted(top: usize) -> ViewParts {
     ViewParts { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class, facets: false }
 }
 
+impl ViewResult {
+    /// Puts the counts of all rows into a report, with the clock of the log at `zone_seconds` east
+    /// of UTC.
+    pub fn put_into(self, report: &mut LogReport, zone_seconds: i32) {
+        let Outcomes { total, parsed, repaired, rejected } = self.lines;
+        report.lines = LineCounts { total, parsed, repaired, rejected, ..LineCounts::default() };
+        put(report, self, zone_seconds);
+    }
+}
+
 fn put(report: &mut LogReport, viewed: ViewResult, zone_seconds: i32) {
     report.rows_dropped = viewed.rows.dropped;
     report.bytes_sent = viewed.bytes_sent;

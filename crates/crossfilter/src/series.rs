@@ -1,7 +1,7 @@
 //! The series of a stacked histogram.
 
 use crate::columns::{AGENT, STATUS, STATUSES, source};
-use crate::dictionary::{Dictionary, NONE, OTHERS};
+use crate::dictionary::{Dictionary, DictionaryTables, NONE, OTHERS};
 use crate::limits::SERIES_MAX;
 use crate::panels::{amounts_of, shown, top_values};
 use crate::sums::Sums;
@@ -19,7 +19,7 @@ pub(crate) struct ViewSeries {
 }
 
 /// Name of the series of all other rows.
-const REST: &str = "other";
+pub(crate) const REST: &str = "other";
 
 impl ViewSeries {
     pub(crate) fn len(&self) -> usize {
@@ -48,9 +48,29 @@ impl ViewSeries {
         }
     }
 
+    /// Series of these texts of a column, and the rest.
+    pub(crate) fn given(stack: Stack, texts: &[Vec<u8>], dictionaries: &[Dictionary]) -> Self {
+        let Stack::Values(column) = stack else { return Self::rest_alone() };
+        let (index, derived) = source(column);
+        let tables = dictionaries[index].lock();
+        let texts = &texts[..texts.len().min(SERIES_MAX)];
+        let rest = texts.len() as u8;
+        let series_of = |code: u32| {
+            let is_value = tables.is_value(derived, code);
+            let series = texts.iter().position(|text| is_value && text == tables.text_of(derived, code));
+            series.map_or(rest, |series| series as u8)
+        };
+        let of_value: Vec<u8> = (0..tables.len_of(derived) as u32).map(series_of).collect();
+        Self::of_values(column, of_value, rest, &tables, texts.iter().map(|text| shown(text)))
+    }
+
+    fn rest_alone() -> Self {
+        Self { column: STATUS, of: Vec::new(), names: vec![REST.to_owned()] }
+    }
+
     /// The values with most rows, and the rest.
     pub(crate) fn top(stack: Stack, sums: &Sums, dictionaries: &[Dictionary]) -> Self {
-        let Stack::Values(column) = stack else { return Self { column: STATUS, of: Vec::new(), names: vec![REST.to_owned()] } };
+        let Stack::Values(column) = stack else { return Self::rest_alone() };
         let (index, derived) = source(column);
         let tables = dictionaries[index].lock();
         let amounts = amounts_of(sums.column(index), &tables, derived);
@@ -62,13 +82,25 @@ impl ViewSeries {
         let rest = top.len() as u8;
         let mut of_value = vec![rest; tables.len_of(derived)];
         top.iter().zip(0..).for_each(|((code, _), series)| of_value[*code as usize] = series);
+        let names = top.iter().map(|(code, _)| shown(tables.text_of(derived, *code)));
+        Self::of_values(column, of_value, rest, &tables, names)
+    }
+
+    /// Series by the codes of the values of a column, and after those with a name the rest.
+    fn of_values(
+        column: TextColumn,
+        of_value: Vec<u8>,
+        rest: u8,
+        tables: &DictionaryTables,
+        names: impl Iterator<Item = String>,
+    ) -> Self {
+        let (index, derived) = source(column);
         let of = match derived {
             None => of_value,
             Some(derived) => {
                 tables.classes(derived).iter().map(|value| of_value.get(*value as usize).copied().unwrap_or(rest)).collect()
             }
         };
-        let names = top.iter().map(|(code, _)| shown(tables.text_of(derived, *code))).chain([REST.to_owned()]).collect();
-        Self { column: index, of, names }
+        Self { column: index, of, names: names.chain([REST.to_owned()]).collect() }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::columns::{PATH, QUERY, STATUS, TIME, number_source, source};
 use crate::dictionary::{DictionaryTables, NONE, OTHERS, derive};
+use crate::fleet::{KEY_BYTES_MAX, RowKey, ValueBytes};
 use crate::limits::{SORT_TEXT_BYTES_MAX, SORTED_ROWS_FIRST, SORTED_ROWS_MAX};
 use crate::page::{LineFormats, PageRow, RowPage, RowReader};
 use crate::plan::{ViewPlan, joined};
@@ -158,6 +159,17 @@ pub(crate) struct OrderedRows {
 }
 
 impl SortKey {
+    /// The key for other stores.
+    fn told(&self) -> RowKey {
+        match self {
+            Self::Number(number) => RowKey::Number(*number),
+            Self::Text(text) if text.start.len() > KEY_BYTES_MAX => RowKey::Start(ValueBytes::new(&text.start[..KEY_BYTES_MAX])),
+            Self::Text(text) => RowKey::Text(ValueBytes::new(&text.start)),
+            Self::Unknown => RowKey::Unknown,
+            Self::Absent => RowKey::Absent,
+        }
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Self::Number(_) | Self::Text(_) => 0,
@@ -233,6 +245,54 @@ impl RowStore {
         let ordered = Arc::new(ordered);
         lock(&self.kept).keep_ordered(view.clone(), order, snapshot.generation, &ordered);
         Ok(ordered)
+    }
+
+    /// Rows of a view, whether no others come before its first ones in an order, and the keys of so
+    /// many of these.
+    pub(crate) fn ordered_keys(
+        &self,
+        (view, order): (&View, RowOrder),
+        end: usize,
+        control: &Control,
+    ) -> Result<(u64, bool, Vec<RowKey>), ViewError> {
+        let snapshot = self.snapshot();
+        let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
+        let total = self.shares_of(view, &snapshot, &plan, control)?.iter().map(|share| share.rows).sum();
+        let end = end.min(SORTED_ROWS_MAX);
+        let ordered = self.ordered((view, order), total, end, &snapshot, control)?;
+        let positions = &ordered.rows[..end.min(ordered.rows.len())];
+        let keys = self.keys_at(&snapshot, positions, order.column).map_err(ViewError::spilled)?;
+        Ok((total, ordered.exact, keys))
+    }
+
+    /// Keys of the rows in these places.
+    fn keys_at(&self, snapshot: &Snapshot, positions: &[RowPosition], column: SortColumn) -> io::Result<Vec<RowKey>> {
+        let mut places: Vec<usize> = (0..positions.len()).collect();
+        places.sort_unstable_by_key(|place| (positions[*place].segment, positions[*place].row));
+        let mut keys = vec![RowKey::Absent; positions.len()];
+        for places in places.chunk_by(|a, b| positions[*a].segment == positions[*b].segment) {
+            let segment = &snapshot.segments[positions[places[0]].segment as usize];
+            let rows = || places.iter().map(|place| (*place, usize::from(positions[*place].row)));
+            let key = |number: Option<u64>| number.map_or(RowKey::Absent, RowKey::Number);
+            match column {
+                SortColumn::Time | SortColumn::Number(_) => {
+                    let index = if let SortColumn::Number(index) = column { index } else { TIME };
+                    let numbers = segment.numbers(index, self.spill.as_ref())?;
+                    rows().for_each(|(place, row)| keys[place] = key(numbers.get(row)));
+                }
+                SortColumn::Status => {
+                    let statuses = segment.coded(STATUS, self.spill.as_ref())?;
+                    let status = |row: usize| Some(u64::from(statuses.get(row))).filter(|status| *status != 0);
+                    rows().for_each(|(place, row)| keys[place] = key(status(row)));
+                }
+                SortColumn::Text(column) => {
+                    let texts = SortTexts::new(self, segment, column)?;
+                    let tables = texts.locked();
+                    rows().for_each(|(place, row)| keys[place] = texts.key(texts.id(row), &tables).told());
+                }
+            }
+        }
+        Ok(keys)
     }
 
     /// The rows in these places.

@@ -179,6 +179,24 @@ impl Grid {
         Some(joined)
     }
 
+    /// The same counts with more columns, which have none.
+    pub(crate) fn widened(&self, columns: usize) -> Self {
+        let mut wider = Self::new(self.counts.len() / self.columns.max(1), columns.max(self.columns));
+        for (own, counts) in self.counts.chunks(self.columns.max(1)).zip(wider.counts.chunks_mut(columns.max(1))) {
+            counts[..own.len()].copy_from_slice(own);
+        }
+        wider
+    }
+
+    /// All counts of each bucket in the last one of so many columns.
+    pub(crate) fn joined_into_last(&self, buckets: usize, columns: usize) -> Self {
+        let mut joined = Self::new(buckets, columns);
+        for bucket in 0..buckets {
+            joined.counts[(bucket + 1) * columns - 1] = self.bucket(bucket).iter().sum();
+        }
+        joined
+    }
+
     pub(crate) fn bucket(&self, bucket: usize) -> &[u64] {
         &self.counts[bucket * self.columns..(bucket + 1) * self.columns]
     }

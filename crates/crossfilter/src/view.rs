@@ -10,13 +10,13 @@ use crate::plan::WEEK_HOURS;
 use crate::segment::unbiased;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
-use crate::sums::RowsAndBytes;
-use crate::timeline::BANDS_US;
+use crate::sums::{Distributions, RowsAndBytes};
+use crate::timeline::{Axis, BANDS_US, Grid};
 use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, PercentileSet, ReportRow, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_pipe::{Control, Error};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -144,7 +144,7 @@ pub struct ViewResult {
 }
 
 /// Rows of a store.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that were looked at.
     pub total: u64,
@@ -153,7 +153,7 @@ pub struct RowCounts {
 }
 
 /// Lines by outcome.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Outcomes {
     /// All lines: parsed and rejected.
     pub total: u64,
@@ -166,7 +166,7 @@ pub struct Outcomes {
 }
 
 /// Rows and the sum of their response sizes.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Amounts {
     pub hits: u64,
@@ -242,6 +242,26 @@ pub struct PanelPage {
     pub rows: Vec<ReportRow>,
 }
 
+impl Distributions {
+    pub(crate) fn time_range(&self) -> Option<TimeRange> {
+        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
+        self.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) })
+    }
+
+    pub(crate) fn percentiles(&self) -> PercentileSet {
+        PercentileSet {
+            bytes: self.bytes.percentiles(1.0),
+            request_time: self.request_time.percentiles(1e6),
+            upstream_time: self.upstream_time.percentiles(1e6),
+        }
+    }
+
+    /// Rows by weekday and hour.
+    pub(crate) fn week_rows(&self) -> Vec<Vec<u64>> {
+        self.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect()
+    }
+}
+
 impl ViewResult {
     /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
     #[must_use]
@@ -278,15 +298,22 @@ impl RowStore {
             panels.iter().any(is_it) || (facet.panel.field == STATUS_FIELD && !panels.is_empty())
         });
         let spreads = &counted.spreads;
-        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
+        let stack = counted.stack_name(&self.schema());
+        let over_time = RowsOverTime {
+            axis: counted.axis,
+            stack: &stack,
+            names: &counted.series.names,
+            classes: &counted.histogram,
+            bands: Some(&counted.bands),
+        };
         ViewResult {
             filter: self.schema().written(&view.filter),
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
-            exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
-            time: spreads.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(counted, &self.schema()),
+            exact: self.is_exact(counted, unknown),
+            time: spreads.time_range(),
+            histogram: over_time.histogram(),
             status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
@@ -294,15 +321,11 @@ impl RowStore {
             unknown,
             panels,
             facets,
-            percentiles: PercentileSet {
-                bytes: spreads.bytes.percentiles(1.0),
-                request_time: spreads.request_time.percentiles(1e6),
-                upstream_time: spreads.upstream_time.percentiles(1e6),
-            },
+            percentiles: spreads.percentiles(),
             numbers: self.numbers(counted),
             number_facets: self.number_facets(counted),
-            week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
-            latency: latency(counted),
+            week: spreads.week_rows(),
+            latency: over_time.latency(),
         }
     }
 
@@ -348,6 +371,11 @@ impl RowStore {
         Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
     }
 
+    /// True if all counts of a view are exact, in which so many rows are of unknown agents.
+    pub(crate) fn is_exact(&self, counted: &CountedViews, unknown: Amounts) -> bool {
+        counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut()
+    }
+
     fn numbers(&self, counted: &CountedViews) -> Vec<NumberSummary> {
         let schema = self.schema();
         let summary = |(number, spread): (usize, &NumberSpread)| {
@@ -357,7 +385,7 @@ impl RowStore {
         counted.spreads.own.iter().enumerate().filter_map(summary).collect()
     }
 
-    fn outcomes(&self, counted: &CountedViews) -> Outcomes {
+    pub(crate) fn outcomes(&self, counted: &CountedViews) -> Outcomes {
         let flaws = self.dictionaries[FLAW].lock();
         let of = |kind: u8| -> u64 {
             let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
@@ -368,7 +396,7 @@ impl RowStore {
     }
 
     /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
-    fn bots(&self, counted: &CountedViews, rejected: u64) -> [Amounts; 3] {
+    pub(crate) fn bots(&self, counted: &CountedViews, rejected: u64) -> [Amounts; 3] {
         let agents = self.dictionaries[AGENT].lock();
         let classes = agents.classes(TextColumn::BOT);
         let mut bots = RowsAndBytes::default();
@@ -390,45 +418,65 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|one| one.is_ascii_punctuation().then_some('\\').into_iter().chain([one])).collect()
 }
 
-/// Name of the panel of statuses, for programs and for people.
+/// Name of the panel of statuses, for programs.
 pub(crate) const STATUS_FIELD: &str = "status";
-pub(crate) const STATUS_TITLE: &str = "Statuses";
+/// Name of the panel of statuses, for people.
+pub const STATUS_TITLE: &str = "Statuses";
 
-/// Buckets with at least one row.
-fn buckets(counted: &CountedViews) -> Vec<usize> {
-    let buckets = counted.axis.map_or(0, |axis| axis.buckets);
-    (0..buckets).filter(|bucket| counted.histogram.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
+/// Rows over time, by series and by how long they took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowsOverTime<'a> {
+    pub(crate) axis: Option<Axis>,
+    /// Name of the column of the series, for programs.
+    pub(crate) stack: &'a str,
+    pub(crate) names: &'a [String],
+    pub(crate) classes: &'a Grid,
+    pub(crate) bands: Option<&'a Grid>,
 }
 
-fn histogram(counted: &CountedViews, schema: &Schema) -> Option<ViewHistogram> {
-    let axis = counted.axis?;
-    let buckets = buckets(counted);
-    let hits = |series: usize| buckets.iter().map(|bucket| counted.histogram.bucket(*bucket)[series]).collect();
-    let line = |(series, name): (usize, &String)| PageLine { class: name.clone(), hits: hits(series) };
-    let stack = match counted.stack {
-        Stack::Class => "class".into(),
-        Stack::Bot => "bot".into(),
-        Stack::Values(column) => schema.text_name(column),
-    };
-    Some(ViewHistogram {
-        stack,
-        bucket_seconds: axis.width_seconds,
-        finest_seconds: 1,
-        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
-        series: counted.series.names.iter().enumerate().map(line).collect(),
-    })
+impl CountedViews {
+    /// Name of the column of its series, for programs.
+    pub(crate) fn stack_name(&self, schema: &Schema) -> Cow<'static, str> {
+        match self.stack {
+            Stack::Class => "class".into(),
+            Stack::Bot => "bot".into(),
+            Stack::Values(column) => schema.text_name(column),
+        }
+    }
 }
 
-fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
-    let axis = counted.axis?;
-    let buckets = buckets(counted);
-    let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| counted.bands.bucket(*bucket).to_vec()).collect();
-    hits.iter().flatten().any(|hits| *hits > 0).then(|| LatencyGrid {
-        borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
-        bucket_seconds: axis.width_seconds,
-        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
-        hits,
-    })
+impl RowsOverTime<'_> {
+    /// Buckets with at least one row.
+    fn buckets(&self) -> Vec<usize> {
+        let buckets = self.axis.map_or(0, |axis| axis.buckets);
+        (0..buckets).filter(|bucket| self.classes.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
+    }
+
+    pub(crate) fn histogram(&self) -> Option<ViewHistogram> {
+        let axis = self.axis?;
+        let buckets = self.buckets();
+        let hits = |series: usize| buckets.iter().map(|bucket| self.classes.bucket(*bucket)[series]).collect();
+        let line = |(series, name): (usize, &String)| PageLine { class: name.clone(), hits: hits(series) };
+        Some(ViewHistogram {
+            stack: self.stack.to_owned().into(),
+            bucket_seconds: axis.width_seconds,
+            finest_seconds: 1,
+            at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+            series: self.names.iter().enumerate().map(line).collect(),
+        })
+    }
+
+    pub(crate) fn latency(&self) -> Option<LatencyGrid> {
+        let (axis, bands) = (self.axis?, self.bands?);
+        let buckets = self.buckets();
+        let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| bands.bucket(*bucket).to_vec()).collect();
+        hits.iter().flatten().any(|hits| *hits > 0).then(|| LatencyGrid {
+            borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
+            bucket_seconds: axis.width_seconds,
+            at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+            hits,
+        })
+    }
 }
 
 /// The listed part of the statuses; lines without one are not among them.
@@ -455,7 +503,7 @@ pub(crate) fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool)
 }
 
 /// By status; a rejected line has none, and is not among the lines without one.
-fn status_rows(counted: &CountedViews, rejected: u64) -> Vec<StatusRow> {
+pub(crate) fn status_rows(counted: &CountedViews, rejected: u64) -> Vec<StatusRow> {
     statuses(counted.sums.column(STATUS), rejected)
 }
 

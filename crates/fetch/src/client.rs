@@ -15,6 +15,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A refused redirect; found again in the error's chain.
 #[derive(Debug)]
@@ -46,6 +47,23 @@ pub(crate) fn client(fetch: &Fetch, proxies: &Proxies) -> Result<Client, FetchEr
         .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .http2_max_frame_size(FRAME_BYTES_MAX)
         .tls_backend_preconfigured(tls(&fetch.ca_certs)?)
+        .build()
+        .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
+}
+
+/// A client for requests to known servers: it takes no proxy, follows no redirect, and trusts the
+/// certificates of these files where there are some, and those of the system otherwise.
+///
+/// # Errors
+/// When a file has no certificate, or there can be no TLS.
+pub fn direct_client(ca_certs: &[impl AsRef<Path>], connect_timeout: Duration) -> Result<Client, FetchError> {
+    Client::builder()
+        .no_proxy()
+        .user_agent(concat!("rorqual/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(connect_timeout)
+        .tls_backend_preconfigured(tls(ca_certs)?)
         .build()
         .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
 }

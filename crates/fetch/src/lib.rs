@@ -44,6 +44,7 @@ mod sidecar;
 mod sink;
 mod transfer;
 
+pub use client::direct_client;
 pub use error::{FetchError, FetchErrorKind};
 pub use name::file_name;
 pub use settings::{ExpectedDigest, Fetch, FetchEvent, FetchResult, FetchTarget};

@@ -10,6 +10,7 @@ mod admission;
 mod explore;
 #[cfg(test)]
 mod fault_tests;
+mod fleet;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -32,6 +33,7 @@ mod corpus;
 extern crate self as rorqual_serve;
 
 pub use explore::view_page::{ShownTable, ShownView, ViewPage};
+pub use fleet::{FleetSettings, PeerAddress};
 pub use http::access::Access;
 pub use http::routes::Route;
 pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};

@@ -326,6 +326,55 @@ pub(crate) const PAGE_VALUE_BYTES: u64 = 2 << 10;
 /// Memory of such a page while it is made.
 pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
 
+/// Peers of a fleet at most.
+pub(crate) const PEERS_MAX: usize = 64;
+
+/// Bytes of the file with the tokens of peers.
+pub(crate) const PEERS_TOKENS_BYTES_MAX: u64 = 64 << 10;
+
+/// Bytes of an answer of a peer: one that a peer gives, or a list of sessions.
+pub(crate) const PEER_ANSWER_BYTES_MAX: usize = REPORT_BYTES_MAX + (4 << 10);
+
+/// Memory for each peer of a fleet: parts of answers on their way, of as many fields as are asked
+/// at once, put together and as values; its state, and its share of the sum of all.
+pub(crate) const PEER_BYTES: u64 = (PEER_FIELDS_AT_ONCE as u64 + 1) * 4 * PEER_ANSWER_BYTES_MAX as u64;
+
+/// Fields whose values are asked for at once.
+pub(crate) const PEER_FIELDS_AT_ONCE: usize = 3;
+
+/// Values that a peer lists at least, so that columns of few values take one round.
+pub(crate) const PEER_TOP_MIN: usize = 256;
+
+/// Values of a field of all peers that are listed, with those before them.
+pub(crate) const PEER_VALUES_MAX: usize = 1_000;
+
+/// Buckets of time of sums that are one part.
+pub(crate) const PEER_BUCKETS_WHOLE: usize = 500;
+
+/// Columns of a peer's own at most.
+pub(crate) const PEER_COLUMNS_MAX: usize = 20_000;
+
+/// Values that a peer names at a time by their hashes.
+pub(crate) const PEER_NAMED_AT_ONCE: usize = 500;
+
+/// Columns of numbers of a peer.
+pub(crate) const PEER_NUMBERS_MAX: usize = 1 << 16;
+
+/// Sessions of a peer that are told of, where it has many.
+pub(crate) const PEER_SESSIONS_MAX: usize = 1_000;
+
+/// Time for a connection to a peer.
+pub(crate) const PEER_CONNECT_TIME: Duration = Duration::from_secs(1);
+
+/// Time in which a peer that answers tells its state.
+pub(crate) const PEER_PROBE_TIME: Duration = Duration::from_millis(1_200);
+
+/// Between two such questions.
+pub(crate) const PEER_PROBE_EVERY: Duration = Duration::from_millis(500);
+
+/// Time for a part of an answer, of a peer that tells its state meanwhile.
+pub(crate) const PEER_PART_TIME: Duration = Duration::from_secs(60);
+
 /// Characters of the name of a download.
 pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
 

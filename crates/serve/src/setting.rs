@@ -12,6 +12,10 @@ pub(crate) const CACHE_DIR: Setting = Setting::new("cache-dir");
 pub(crate) const CACHE_MAX: Setting = Setting::new("cache-max");
 /// Most connections with the token.
 pub(crate) const CONNECTIONS: Setting = Setting::new("connections");
+/// Servers whose logs are shown.
+pub(crate) const PEERS: Setting = Setting::new("peers");
+/// File with their tokens.
+pub(crate) const PEERS_TOKENS: Setting = Setting::new("peers-tokens");
 /// Port that is listened at.
 pub(crate) const PORT: Setting = Setting::new("port");
 /// Address that browsers see.

@@ -53,6 +53,7 @@ fn config() -> Config {
         rendering: None,
         store: None,
         page: |_, _, _| Ok(()),
+        fleet: None,
         carriers: Vec::new(),
     }
 }

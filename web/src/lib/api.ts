@@ -1,6 +1,7 @@
 /** The server's contract (docs/api.md) in types, and the few calls the page makes. */
 
 import type { TableColumn } from './fields'
+import type { Fleet } from './fleet'
 import type { Part } from './together'
 import type { Way } from './transport'
 
@@ -40,6 +41,8 @@ export interface Session {
   columns: number | null
   /** How many columns a log has of its own, such as variables of its format; more may turn up. */
   own_columns: number
+  /** Of a session that shows logs of other servers. */
+  fleet?: Fleet
 }
 
 export interface Server {

@@ -1,6 +1,7 @@
 /** What the server answers about a view of a session (docs/api.md, "Views"), in types, and the calls. */
 
 import { call, session, type Panel, type Row as PanelRow, type Percentiles } from './api'
+import type { Fleet } from './fleet'
 import type { Span } from './histogram'
 
 /** Which rows are meant: half open in time, and a filter; null and '' mean all. */
@@ -68,6 +69,8 @@ export interface Latency {
 
 export interface View extends Marked {
   complete: boolean
+  /** Of a session that shows logs of other servers. */
+  fleet?: Fleet
   kept: { rows: number; dropped?: number; all: boolean; reason: string | null }
   lines: { total: number; matching: number; parsed: number; repaired: number; rejected: number }
   /** The server's work. */

@@ -126,6 +126,22 @@ impl Filter {
         }
     }
 
+    /// The same for rows that have so many of the schema's own columns of texts and of numbers, and
+    /// no value in the others.
+    #[must_use]
+    pub fn where_absent(self, own_texts: usize, own_numbers: usize) -> Self {
+        let constant = |met: bool| if met { Self::All(Vec::new()) } else { Self::Any(Vec::new()) };
+        let each = |parts: Vec<Self>| parts.into_iter().map(|part| part.where_absent(own_texts, own_numbers)).collect();
+        match self {
+            Self::All(parts) => Self::All(each(parts)),
+            Self::Any(parts) => Self::Any(each(parts)),
+            Self::Not(inner) => Self::Not(Box::new(inner.where_absent(own_texts, own_numbers))),
+            Self::Text(column, test) if column.as_own().is_some_and(|own| own >= own_texts) => constant(test.meets(b"")),
+            Self::Number(column, test) if column.as_own().is_some_and(|own| own >= own_numbers) => constant(test.absent),
+            leaf => leaf,
+        }
+    }
+
     /// True if it means all rows, whatever they are.
     #[must_use]
     pub fn is_everything(&self) -> bool {

@@ -10,6 +10,7 @@ mod hash;
 mod logs;
 mod mcp;
 mod name_globs;
+mod peers;
 mod query;
 mod render;
 mod rows;

@@ -2,6 +2,7 @@
 
 use crate::args::cache::CacheArgs;
 use crate::args::logs::{CountryArgs, FormatArgs};
+use crate::args::peers::PeersArgs;
 use crate::args::service::ServiceArgs;
 use crate::args::temp::TempArgs;
 use clap::Args;
@@ -61,6 +62,8 @@ pub(crate) struct ServeArgs {
     pub(crate) store: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
+    #[command(flatten)]
+    pub(crate) peers: PeersArgs,
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     #[command(flatten)]

@@ -46,6 +46,7 @@ mod objects;
 mod output;
 mod own_columns;
 mod paths;
+mod peers;
 mod promise;
 mod render;
 mod sample;

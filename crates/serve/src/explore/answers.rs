@@ -5,9 +5,9 @@ use rorqual_accesslog::LeftOut;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, Breakdown, BreakdownMeasure, BreakdownMetric, BreakdownValue, ClientRate, Compared, ComparedRow, Explained, Facet,
-    Finding, MetricSet, NumberSummary, OwnValue, PageRow, RateGrouping, Rates, RowPage, RowStore, Stack, UnknownField,
-    UnusualSpans, ViewResult,
+    Amounts, Breakdown, BreakdownMeasure, BreakdownMetric, BreakdownValue, ClientRate, Compared, ComparedPanel, ComparedRow,
+    Explained, Facet, Finding, MetricSet, NumberSummary, OwnValue, PageRow, RateGrouping, Rates, RowPage, RowStore, Stack,
+    UnknownField, UnusualSpans, ViewResult,
 };
 use rorqual_pipe::setting::{MEMORY, TEMP_MAX};
 use serde::{Serialize, Serializer};
@@ -94,25 +94,41 @@ struct LatencyAnswer {
     hits: Vec<Vec<u64>>,
 }
 
+/// Origin of a view.
+pub(crate) struct ViewOrigin {
+    pub(crate) stack: Stack,
+    pub(crate) is_table: bool,
+    /// The reason for which not all rows are in it, where they are not.
+    pub(crate) incomplete: Option<String>,
+}
+
+impl ViewOrigin {
+    /// A view of one store, of which so many rows had no room.
+    pub(crate) fn of_store(stack: Stack, store: &RowStore, dropped: u64) -> Self {
+        let incomplete = (dropped > 0).then(|| reason_of_dropped(store));
+        Self { stack, is_table: store.schema().is_table(), incomplete }
+    }
+}
+
 impl ViewAnswer {
     /// A view that was counted in `seconds`, of rows to which more come unless they are `complete`,
     /// with the log's clock and `top` rows a panel.
     pub(crate) fn new(
         viewed: ViewResult,
-        (stack, store): (Stack, &RowStore),
+        ViewOrigin { stack, is_table, incomplete }: ViewOrigin,
         complete: bool,
         seconds: f64,
         zone_seconds: i32,
         top: usize,
     ) -> Self {
-        let is_log = !store.schema().is_table();
+        let is_log = !is_table;
         let panels = viewed.status_panel(top).filter(|_| is_log).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
-        let all = rows.dropped == 0;
+        let all = rows.dropped == 0 && incomplete.is_none();
         Self {
             schema: SCHEMA,
             complete,
-            kept: KeptAnswer { rows: rows.total, dropped: rows.dropped, all, reason: (!all).then(|| reason_of_dropped(store)) },
+            kept: KeptAnswer { rows: rows.total, dropped: rows.dropped, all, reason: incomplete },
             lines: AnswerLines {
                 total: rows.total,
                 matching: lines.total,
@@ -141,6 +157,23 @@ impl ViewAnswer {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
                 LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
+        }
+    }
+}
+
+/// Columns of numbers that have a distribution, for each row that panels have, where an answer is
+/// cut.
+const NUMBERS_FOLD: usize = 8;
+
+impl ViewAnswer {
+    /// Leaves so many rows of each panel.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        let Self { panels, facets, numbers, number_facets, .. } = self;
+        panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        let lists = facets.iter_mut().flat_map(|Facet { panel, chosen, excluded }| [&mut panel.rows, chosen, excluded]);
+        lists.for_each(|list| list.truncate(rows));
+        for numbers in [numbers, number_facets] {
+            numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
         }
     }
 }
@@ -253,9 +286,9 @@ pub(crate) struct SortAnswer {
 /// Rules by which the lines of rows are rebuilt: not as they were byte for byte.
 #[derive(Serialize)]
 pub(crate) struct Rebuilt {
-    format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Variables that are `-` in every line.
-    unkept: Vec<String>,
+    pub(crate) unkept: Vec<String>,
 }
 
 impl Rebuilt {
@@ -269,6 +302,9 @@ impl Rebuilt {
 pub(crate) struct NumberedRow {
     /// Its place in the view.
     row: u64,
+    /// The server that has it, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
     #[serde(flatten)]
     fields: PageRow,
 }
@@ -277,10 +313,16 @@ impl RowsAnswer {
     pub(crate) fn new(page: RowPage, lines: Rebuilt, sort: Option<SortAnswer>) -> Self {
         let numbered = |(row, mut fields): (u64, PageRow)| {
             fields.columns = fields.columns.into_iter().map(|(name, value)| (name, value.for_scripts())).collect();
-            NumberedRow { row, fields }
+            NumberedRow { row, peer: None, fields }
         };
         let rows = (page.offset..).zip(page.rows).map(numbered).collect();
         Self { matching: page.total, offset: page.offset, lines, sort, rows }
+    }
+
+    /// The same with the server of each row.
+    pub(crate) fn of_peers(mut self, peers: impl Iterator<Item = String>) -> Self {
+        self.rows.iter_mut().zip(peers).for_each(|(row, peer)| row.peer = Some(peer));
+        self
     }
 }
 
@@ -320,7 +362,13 @@ struct AnswerPart {
 impl From<Compared> for CompareAnswer {
     fn from(compared: Compared) -> Self {
         let total = |viewed: &ViewResult| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
-        let (a, b) = (total(&compared.a), total(&compared.b));
+        Self::new([total(&compared.a), total(&compared.b)], compared.exact, compared.panels)
+    }
+}
+
+impl CompareAnswer {
+    /// Panels of two views of so many rows and bytes.
+    pub(crate) fn new([a, b]: [Amounts; 2], exact: bool, panels: Vec<ComparedPanel>) -> Self {
         let row = |row: ComparedRow| {
             let part = |hits: u64, bytes, of: Amounts| AnswerPart { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
             let (a, b) = (part(row.hits_a, row.bytes_a, a), part(row.hits_b, row.bytes_b, b));
@@ -328,12 +376,12 @@ impl From<Compared> for CompareAnswer {
             let change = i64::try_from(b.hits).unwrap_or(i64::MAX).saturating_sub_unsigned(a.hits);
             CompareRow { value: row.value, a, b, ratio, change }
         };
-        let panels = compared.panels.into_iter().map(|panel| ComparePanel {
+        let panels = panels.into_iter().map(|panel| ComparePanel {
             field: panel.field,
             title: panel.title,
             rows: panel.rows.into_iter().map(row).collect(),
         });
-        Self { a, b, exact: compared.exact, panels: panels.collect() }
+        Self { a, b, exact, panels: panels.collect() }
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub(crate) mod find;
 pub(crate) mod formats;
 pub(crate) mod live;
+pub(crate) mod parts;
 pub(crate) mod path_session;
 pub(crate) mod reports;
 pub(crate) mod rows;

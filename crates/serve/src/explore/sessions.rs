@@ -4,6 +4,7 @@ use crate::admission::scheduler::Scheduler;
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
 use crate::explore::export_advice::ExportAdvice;
 use crate::explore::view_page::ViewPage;
+use crate::fleet::Fleet;
 use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
@@ -61,6 +62,8 @@ pub(crate) struct Sessions {
     exports: Arc<BodyPermits>,
     page: ViewPage,
     shared: Arc<SessionContext>,
+    /// The session that shows logs of other servers.
+    fleet: Option<Arc<Fleet>>,
 }
 
 impl Sessions {
@@ -93,12 +96,23 @@ impl Sessions {
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
             shared: SessionContext::new(tables, admission),
+            fleet: None,
         }
     }
 
     /// The same, whose files are kept in a cache.
     pub(crate) fn with_cache(self, settings: Option<CacheSettings>) -> Self {
         Self { cache: settings.map(FileCache::new), ..self }
+    }
+
+    /// The same beside a session that shows logs of other servers.
+    pub(crate) fn with_fleet(self, fleet: Option<Arc<Fleet>>) -> Self {
+        Self { fleet, ..self }
+    }
+
+    /// The session that shows logs of other servers.
+    pub(crate) fn fleet(&self) -> Option<&Arc<Fleet>> {
+        self.fleet.as_ref()
     }
 
     /// Makes room where all places are taken: ends the session that has waited longest for the rest

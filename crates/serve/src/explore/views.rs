@@ -4,7 +4,7 @@
 use crate::admission::response_permits::Ticket;
 use crate::explore::answers::{
     AnswerWithHint, BreakdownAnswer, CompareAnswer, ExplainAnswer, FindingsAnswer, RatesAnswer, Rebuilt, RowsAnswer, SortAnswer,
-    TimeSeriesAnswer, ViewAnswer,
+    TimeSeriesAnswer, ViewAnswer, ViewOrigin,
 };
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
@@ -21,8 +21,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, BucketWidth, Facet, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted,
-    RateGrouping, RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, BucketWidth, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted, RateGrouping,
+    RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,18 +30,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Columns of numbers that have a distribution, for each row that panels have, where an answer is
-/// cut.
-const NUMBERS_FOLD: usize = 8;
-
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpanQuery {
-    from: Option<f64>,
-    to: Option<f64>,
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
+    pub(crate) filter: String,
 }
 
 /// No filter is an empty one.
@@ -84,7 +80,7 @@ pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter
     SpanQuery { from, to, filter }.view(session, &session.schema())
 }
 
-fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
+pub(crate) fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
     match seconds {
         Some(seconds) if !seconds.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         // Beyond the range of times it stays at the ends.
@@ -112,7 +108,7 @@ pub(crate) fn panel_column(schema: &Schema, name: &str) -> Result<Option<TextCol
     if schema.number(name) == Some(NumberColumn::STATUS) { Ok(None) } else { text_column(schema, name).map(Some) }
 }
 
-fn stack(schema: &Schema, name: Option<&str>) -> Result<Stack, ApiError> {
+pub(crate) fn stack(schema: &Schema, name: Option<&str>) -> Result<Stack, ApiError> {
     match name {
         Some(name) if schema.is_table() && schema.text(name).is_some() => text_column(schema, name).map(Stack::Values),
         None | Some("class") => Ok(Stack::Class),
@@ -145,19 +141,19 @@ pub(crate) fn too_long() -> ApiError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ViewAsked {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct ViewAsked {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
-    page: Option<String>,
+    pub(crate) filter: String,
+    pub(crate) page: Option<String>,
     #[serde(default)]
-    turn: u64,
-    stack: Option<String>,
-    buckets: Option<usize>,
-    top: Option<usize>,
+    pub(crate) turn: u64,
+    pub(crate) stack: Option<String>,
+    pub(crate) buckets: Option<usize>,
+    pub(crate) top: Option<usize>,
     #[serde(default)]
-    facets: bool,
+    pub(crate) facets: bool,
 }
 
 pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
@@ -180,16 +176,9 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
         let wanted = ViewParts { top, buckets, stack, facets: asked.facets };
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of, store)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
-        let value = ViewAnswer::new(viewed, (stack, store), complete, seconds, asked_of.zone_seconds(), top);
-        let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| {
-            let ViewAnswer { panels, facets, numbers, number_facets, .. } = &mut value.answer;
-            panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-            let lists = facets.iter_mut().flat_map(|Facet { panel, chosen, excluded }| [&mut panel.rows, chosen, excluded]);
-            lists.for_each(|list| list.truncate(rows));
-            for numbers in [numbers, number_facets] {
-                numbers.iter_mut().skip(NUMBERS_FOLD * rows).for_each(|number| number.buckets = None);
-            }
-        };
+        let origin = ViewOrigin::of_store(stack, store, viewed.rows.dropped);
+        let value = ViewAnswer::new(viewed, origin, complete, seconds, asked_of.zone_seconds(), top);
+        let cut = |value: &mut AnswerWithHint<ViewAnswer>, rows| value.answer.truncate(rows);
         Ok(capped_json(&mut AnswerWithHint { answer: value, hint }, top, cut))
     };
     answer(&session, &asker, page, ask).await
@@ -197,18 +186,18 @@ pub(crate) async fn view(PathSession(session): PathSession, asker: Requester, bo
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PanelQuery {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct PanelQuery {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
-    field: String,
-    search: Option<String>,
+    pub(crate) filter: String,
+    pub(crate) field: String,
+    pub(crate) search: Option<String>,
     #[serde(default)]
-    offset: usize,
-    limit: Option<usize>,
+    pub(crate) offset: usize,
+    pub(crate) limit: Option<usize>,
     #[serde(default)]
-    facets: bool,
+    pub(crate) facets: bool,
 }
 
 pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
@@ -235,27 +224,27 @@ pub(crate) async fn panel(PathSession(session): PathSession, asker: Requester, b
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RowsQuery {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct RowsQuery {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
+    pub(crate) filter: String,
     #[serde(default)]
-    offset: u64,
-    limit: Option<usize>,
+    pub(crate) offset: u64,
+    pub(crate) limit: Option<usize>,
     /// The offset counts from the end, and the last row comes first.
     #[serde(default)]
-    from_end: bool,
-    sort: Option<SortQuery>,
+    pub(crate) from_end: bool,
+    pub(crate) sort: Option<SortQuery>,
 }
 
 /// An order by a column.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SortQuery {
-    field: String,
+    pub(crate) field: String,
     #[serde(default)]
-    descending: bool,
+    pub(crate) descending: bool,
 }
 
 impl SortQuery {
@@ -265,7 +254,7 @@ impl SortQuery {
     }
 
     /// Refuses an offset that no order has rows at.
-    fn has_rows_at(&self, offset: u64) -> Result<(), ApiError> {
+    pub(crate) fn has_rows_at(&self, offset: u64) -> Result<(), ApiError> {
         if offset < SORTED_ROWS_MAX as u64 {
             return Ok(());
         }
@@ -320,10 +309,10 @@ pub(crate) async fn rows(PathSession(session): PathSession, asker: Requester, bo
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CompareAsked {
-    a: SpanQuery,
-    b: SpanQuery,
-    top: Option<usize>,
+pub(crate) struct CompareAsked {
+    pub(crate) a: SpanQuery,
+    pub(crate) b: SpanQuery,
+    pub(crate) top: Option<usize>,
 }
 
 pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {

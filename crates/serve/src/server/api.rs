@@ -5,7 +5,8 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, find, formats, suggest, views};
+use crate::explore::{exports, find, formats, parts, suggest, views};
+use crate::fleet::handlers::{self, FleetState};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
@@ -40,9 +41,11 @@ type ServerState = State<Arc<Sessions>>;
 
 /// The explorer, and the routes beside it.
 pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<RequestGate>) -> Router {
+    let of_fleet = sessions.fleet().cloned();
+    let of_fleet = of_fleet.map(|fleet| handlers::router(FleetState { fleet, sessions: Arc::clone(&sessions) }));
+    let beside = beside.into_iter().chain(of_fleet);
     let routes = session_routes().into_router(sessions).merge(discard::router(&gate.admission));
     beside
-        .into_iter()
         .fold(routes, Router::merge)
         .method_not_allowed_fallback(wrong_method)
         .fallback(page)
@@ -65,6 +68,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .get("/api/sessions/{id}/columns", columns)
         .get("/api/sessions/{id}/live", live)
         .get("/api/sessions/{id}/histogram", histogram)
+        .post("/api/sessions/{id}/part", parts::part)
         .post("/api/sessions/{id}/view", views::view)
         .post("/api/sessions/{id}/panel", views::panel)
         .post("/api/sessions/{id}/rows", views::rows)
@@ -163,8 +167,10 @@ async fn list(State(sessions): ServerState, Extension(holder): Extension<PermitO
     let mut listed = 0;
     // One that does not fit is the first that is left out.
     let _ = json.write_all(b"{\"sessions\":[");
-    for session in all.iter().take(SESSIONS_LISTED_MAX) {
-        let mut view = serde_json::to_vec(&session.view(sessions.idle_max())).unwrap_or_default();
+    let of_fleet = sessions.fleet().map(|fleet| serde_json::to_vec(&fleet.session()));
+    let views = all.iter().take(SESSIONS_LISTED_MAX).map(|session| serde_json::to_vec(&session.view(sessions.idle_max())));
+    for view in of_fleet.into_iter().chain(views) {
+        let mut view = view.unwrap_or_default();
         if listed > 0 {
             view.insert(0, b',');
         }
@@ -173,7 +179,8 @@ async fn list(State(sessions): ServerState, Extension(holder): Extension<PermitO
         }
         listed += 1;
     }
-    json.end(format!("],\"more\":{}}}", listed < all.len()).as_bytes());
+    let count = all.len() + usize::from(sessions.fleet().is_some());
+    json.end(format!("],\"more\":{}}}", listed < count).as_bytes());
     views::json(ticket, json.into_bytes())
 }
 
@@ -251,10 +258,26 @@ async fn live(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HistogramSpan {
-    from: Option<f64>,
-    to: Option<f64>,
-    buckets: Option<usize>,
+pub(crate) struct HistogramSpan {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
+    pub(crate) buckets: Option<usize>,
+}
+
+impl HistogramSpan {
+    /// The view, and its buckets at most.
+    pub(crate) fn view(&self) -> Result<(View, usize), ApiError> {
+        let second = |time: Option<f64>| match time {
+            Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
+            time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
+        };
+        let (default, most) = BUCKETS;
+        let buckets = self.buckets.unwrap_or(default);
+        if buckets == 0 {
+            return Err(ApiError::bad_request("a histogram has at least one bucket"));
+        }
+        Ok((View { from_us: second(self.from)?, to_us: second(self.to)?, ..View::default() }, buckets.min(most)))
+    }
 }
 
 async fn histogram(
@@ -262,17 +285,8 @@ async fn histogram(
     asker: Requester,
     QueryParams(span): QueryParams<HistogramSpan>,
 ) -> Result<Response, ApiError> {
-    let second = |time: Option<f64>| match time {
-        Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
-        time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
-    };
-    let (default, most) = BUCKETS;
-    let buckets = span.buckets.unwrap_or(default);
-    if buckets == 0 {
-        return Err(ApiError::bad_request("a histogram has at least one bucket"));
-    }
-    let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
-    let wanted = ViewParts { top: 0, buckets: buckets.min(most), stack: Stack::Class, facets: false };
+    let (view, buckets) = span.view()?;
+    let wanted = ViewParts { top: 0, buckets, stack: Stack::Class, facets: false };
     let ask = move |store: &RowStore, control: &Control| {
         let mut histogram = store.view(&view, &wanted, control)?.histogram;
         Ok(capped_json(&mut histogram, 0, |_, _| {}))

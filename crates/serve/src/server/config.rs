@@ -1,6 +1,7 @@
 //! Settings of a server, and the reasons for which it does not start with them.
 
 use crate::explore::view_page::ViewPage;
+use crate::fleet::FleetSettings;
 use crate::http::access::Access;
 use crate::render::Rendering;
 use crate::session::TableOpener;
@@ -56,6 +57,8 @@ pub struct Config {
     pub rendering: Option<Rendering>,
     /// A store, to be served below `/store`.
     pub store: Option<Store>,
+    /// Other servers whose logs are shown as one session.
+    pub fleet: Option<FleetSettings>,
     /// Makes a page of a view.
     pub page: ViewPage,
     /// Runtimes over which connections are spread; where there is none, all are of the one that

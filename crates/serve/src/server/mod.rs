@@ -7,6 +7,7 @@ mod shares;
 
 use crate::admission::PermitKind;
 use crate::explore::sessions::Sessions;
+use crate::fleet::Fleet;
 use crate::http::acceptor::Acceptor;
 use crate::http::auth::{Auth, RequestGate};
 use crate::http::connections::Connections;
@@ -123,6 +124,7 @@ impl Server {
             return Err(StartError::Refused(format!("{STATE} keeps rows in files, of which {TEMP_MAX} 0 allows none")));
         }
         let state = config.state.as_deref().map(StateDir::open).transpose().map_err(StartError::Refused)?;
+        let fleet = config.fleet.take().map(Fleet::new).transpose().map_err(StartError::Refused)?.map(Arc::new);
         let address = SocketAddr::new(config.access.bind, config.port);
         let failed = |cause| StartError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -147,7 +149,7 @@ impl Server {
             config.idle_max,
             config.page,
         );
-        let sessions = Arc::new(sessions.with_cache(cache));
+        let sessions = Arc::new(sessions.with_cache(cache).with_fleet(fleet));
         let restoring = Arc::clone(&sessions);
         let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
         let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
@@ -269,6 +271,7 @@ impl Server {
             tokio::spawn(keep_paused(Arc::clone(&self.sessions))),
             tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
         ];
+        let probing = self.sessions.fleet().map(|fleet| tokio::spawn(Arc::clone(fleet).keep_probing()));
         tokio::select! {
             () = reception.accept(&self.listener) => {}
             () = stop => {}
@@ -280,7 +283,7 @@ impl Server {
             whole = self.gate.drain.finish(&self.sessions, self.grace) => whole,
             () = end => false,
         };
-        housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
+        housekeeping.iter().chain(&probing).for_each(tokio::task::JoinHandle::abort);
         renders_guard.inspect(tokio::task::JoinHandle::abort);
         if self.sessions.keeps() {
             if tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await.is_err() {

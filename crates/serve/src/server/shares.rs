@@ -5,7 +5,7 @@ use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
 use crate::limits::{
-    ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES,
+    ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES,
     TABLES_READING_SHARE,
 };
 use crate::server::config::{Config, StartError};
@@ -108,6 +108,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("files of logs that are several", files_bytes(config)),
         ("unfinished lines of files that are followed", followed_bytes(config)),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
+        ("parts of answers of peers", config.fleet.as_ref().map_or(0, |fleet| fleet.peers.len() as u64 * PEER_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];

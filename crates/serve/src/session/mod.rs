@@ -46,7 +46,7 @@ use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, FollowStatus, format_size};
 use runs::UploadRun;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -54,7 +54,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 /// State of a session as clients see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionState {
     /// Nothing has come yet, or the rest is still to come.

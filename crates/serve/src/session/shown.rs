@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Name of the format, once it is known.
-    fn format_name(&self) -> Option<String> {
+    pub(crate) fn format_name(&self) -> Option<String> {
         let inner = self.lock();
         inner.format.as_ref().map(|format| format.name().to_owned()).or_else(|| inner.table.clone())
     }

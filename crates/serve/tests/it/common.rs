@@ -39,6 +39,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         rendering: None,
         store: None,
         page: |_, _, _| Ok(()),
+        fleet: None,
         carriers: Vec::new(),
     }
 }

@@ -5,6 +5,7 @@ mod access;
 mod common;
 mod discard;
 mod facets;
+mod fleet;
 mod openapi;
 mod render;
 mod socket;

@@ -229,6 +229,7 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         rendering: templates::rendering(common, args, memory_bytes)?,
         store: args.store.as_deref().map(open_store).transpose()?,
         page: view_page,
+        fleet: args.peers.fleet()?,
         carriers: Vec::new(),
     })
 }

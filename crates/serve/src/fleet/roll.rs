@@ -1,0 +1,118 @@
+//! The peers that answer, at one moment.
+
+use super::Fleet;
+use super::peer::{Peer, PeerFailure};
+use super::wire::{PeerSchema, PeerStatus};
+use futures_util::future::join_all;
+use rorqual_accesslog::schema::{OwnColumn, Schema};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Peers that answer, and the columns of their rows.
+pub(crate) struct Roll {
+    pub(crate) live: Vec<LivePeer>,
+    pub(crate) schema: Schema,
+}
+
+/// A peer that answers.
+#[derive(Clone)]
+pub(crate) struct LivePeer {
+    /// Place among all peers.
+    pub(crate) place: usize,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) status: PeerStatus,
+}
+
+impl Roll {
+    /// Columns that the rows of a peer do not have, and others have.
+    pub(crate) fn missing_columns(&self, peer: &LivePeer) -> Vec<OwnColumn> {
+        let has: HashSet<&str> = peer.status.schema.own.iter().map(|own| &*own.name).collect();
+        self.schema.own().iter().filter(|column| !has.contains(&*column.name)).cloned().collect()
+    }
+
+    /// First and last time of all rows.
+    pub(crate) fn times_us(&self) -> Option<(i64, i64)> {
+        let times = self.live.iter().filter_map(|peer| peer.status.extent.times_us);
+        times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// The same without some of the peers.
+    pub(crate) fn without(&self, places: &[usize]) -> Self {
+        let live: Vec<LivePeer> = self.live.iter().filter(|peer| !places.contains(&peer.place)).cloned().collect();
+        let schema = union(live.iter().map(|peer| &peer.status.schema));
+        Self { live, schema }
+    }
+
+    /// Offset of the logs' clocks, where they have the same; otherwise UTC.
+    pub(crate) fn zone_seconds(&self) -> i32 {
+        let timed = self.live.iter().filter(|peer| peer.status.extent.times_us.is_some());
+        let mut zones = timed.map(|peer| peer.status.zone_seconds);
+        let first = zones.next().unwrap_or(0);
+        if zones.all(|zone| zone == first) { first } else { 0 }
+    }
+
+    /// Names of the formats of the logs.
+    pub(crate) fn format(&self) -> Option<String> {
+        let mut formats: Vec<&str> = self.live.iter().filter_map(|peer| peer.status.format.as_deref()).collect();
+        formats.sort_unstable();
+        formats.dedup();
+        (!formats.is_empty()).then(|| formats.join(", "))
+    }
+
+    /// True if no more rows come to any of them.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.live.iter().all(|peer| peer.status.state.ended())
+    }
+}
+
+impl Fleet {
+    /// Asks all peers for their state.
+    pub(crate) async fn roll(&self) -> Roll {
+        let probe = |peer: &Arc<Peer>| {
+            let peer = Arc::clone(peer);
+            async move { peer.probe(self.seed, self.settings.probe_time).await }
+        };
+        let found = join_all(self.peers.iter().map(probe)).await;
+        let mut live: Vec<LivePeer> = Vec::new();
+        let mut is_news = false;
+        for (place, (peer, found)) in self.peers.iter().zip(found).enumerate() {
+            let first = live.first().map(|first| &first.status.schema);
+            let found = found.and_then(|status| match conflict(first, &live, &status.schema) {
+                Some(why) => Err(PeerFailure::Said(why)),
+                None => Ok(status),
+            });
+            is_news |= peer.failure().is_some() != found.is_err() || peer.status().as_ref() != found.as_ref().ok();
+            peer.note(found.as_ref());
+            live.extend(found.ok().map(|status| LivePeer { place, peer: Arc::clone(peer), status }));
+        }
+        if is_news {
+            self.changed.send_modify(|change| *change += 1);
+        }
+        let schema = union(live.iter().map(|peer| &peer.status.schema));
+        Roll { live, schema }
+    }
+}
+
+/// The reason for which rows with these columns can't be added to those of other peers.
+fn conflict(first: Option<&PeerSchema>, live: &[LivePeer], schema: &PeerSchema) -> Option<String> {
+    let kind = |is_table| if is_table { "a table" } else { "a log" };
+    if let Some(first) = first.filter(|first| first.is_table != schema.is_table) {
+        return Some(format!("has {}, and other peers {}", kind(schema.is_table), kind(first.is_table)));
+    }
+    let known = live.iter().flat_map(|peer| &peer.status.schema.own);
+    let known: HashMap<&str, _> = known.map(|own| (&*own.name, own.unit)).collect();
+    let differs = |own: &&OwnColumn| known.get(&*own.name).is_some_and(|unit| *unit != own.unit);
+    let own = schema.own.iter().find(differs)?;
+    let name: String = own.name.chars().filter(|one| !one.is_control()).take(60).collect();
+    Some(format!("has another kind of values in the column '{name}' than other peers"))
+}
+
+/// The columns that some peer has.
+fn union<'a>(mut schemas: impl Iterator<Item = &'a PeerSchema>) -> Schema {
+    let Some(first) = schemas.next() else { return Schema::access_log().clone() };
+    schemas.fold(first.schema(), |all, schema| {
+        let known: HashSet<&str> = all.own().iter().map(|own| &*own.name).collect();
+        let more: Vec<OwnColumn> = schema.own.iter().filter(|own| !known.contains(&*own.name)).cloned().collect();
+        if more.is_empty() { all } else { all.with_own(&more) }
+    })
+}

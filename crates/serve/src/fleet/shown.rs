@@ -1,0 +1,303 @@
+//! The session of a fleet as clients see it: its state, its report, and the peers that are missing.
+
+use super::Fleet;
+use super::ask::{FleetQuestion, LostPeers};
+use super::peer::Peer;
+use super::roll::{LivePeer, Roll};
+use crate::explore::live::ServerView;
+use crate::explore::reports::capped_json;
+use crate::explore::sessions::Sessions;
+use crate::limits::{TOP_ROWS, VIEW_ROWS};
+use crate::session::SessionState;
+use bytes::Bytes;
+use rorqual_accesslog::aggregate::LineCounts;
+use rorqual_accesslog::report::{
+    BUCKETS_DEFAULT, Distinct, InputReport, LogReport, PercentileSet, ReportSamples, RunStats, SCHEMA,
+};
+use rorqual_accesslog::schema::Schema;
+use rorqual_crossfilter::{Stack, View, ViewResult};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// The peers of an answer.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct FleetView {
+    /// All peers answered, and all of their rows are in the answer.
+    pub(super) complete: bool,
+    /// Rows of the peers that did not answer, as far as they are known; they are in no number.
+    pub(super) rows_missing: u64,
+    pub(super) peers: Vec<PeerView>,
+}
+
+/// A peer of an answer.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct PeerView {
+    name: String,
+    /// Rows when last known.
+    rows: Option<u64>,
+    /// Of the rows of all peers when last known.
+    share: Option<f64>,
+    /// The reason for which it is not in the answer.
+    error: Option<String>,
+    /// Time since which it does not answer.
+    missing_seconds: Option<f64>,
+}
+
+/// The report that was made last, of rows of these generations.
+pub(super) struct LatestReport {
+    of: Vec<Option<u64>>,
+    json: Bytes,
+    made: Instant,
+    /// Time it took to make.
+    cost: Duration,
+}
+
+/// Part of the time that reports of rows which arrive take at most.
+const REPORTS_SHARE: u32 = 10;
+
+impl LatestReport {
+    /// True if it is of these rows, or of the same peers and was made a short while ago.
+    fn is_good(&self, of: &[Option<u64>]) -> bool {
+        let is_of_peers = self.of.iter().map(Option::is_some).eq(of.iter().map(Option::is_some));
+        self.of == of || (is_of_peers && self.made.elapsed() < self.cost * REPORTS_SHARE)
+    }
+}
+
+/// An answer, and the peers of it.
+#[derive(Serialize)]
+pub(super) struct FleetAnswer<T> {
+    #[serde(flatten)]
+    pub(super) answer: T,
+    pub(super) fleet: FleetView,
+}
+
+impl FleetView {
+    /// For people: the peers that are missing; `None` where there are none.
+    pub(super) fn incomplete(&self) -> Option<String> {
+        let told = |peer: &PeerView| {
+            let error = peer.error.as_ref()?;
+            let share = peer.share.map(|share| format!(", {} of all rows", percent(share)));
+            Some(format!("{} {error}{}", peer.name, share.unwrap_or_default()))
+        };
+        let missing: Vec<String> = self.peers.iter().filter_map(told).collect();
+        (!missing.is_empty()).then(|| format!("not all peers are in these numbers: {}", missing.join("; ")))
+    }
+
+    /// Marks what was counted without some of the peers.
+    pub(super) fn mark(&self, viewed: &mut ViewResult) {
+        if self.complete {
+            return;
+        }
+        viewed.exact = false;
+        viewed.clients = unsure(viewed.clients);
+        for panel in &mut viewed.panels {
+            panel.exact = false;
+            panel.distinct = unsure(panel.distinct);
+            panel.error_max = panel.error_max.saturating_add(self.rows_missing);
+        }
+        let facets = viewed.facets.iter_mut().map(|facet| &mut facet.panel);
+        for panel in facets {
+            panel.exact = false;
+            panel.distinct = unsure(panel.distinct);
+        }
+    }
+}
+
+/// A number that peers which did not answer may add to.
+pub(super) fn unsure(distinct: Distinct) -> Distinct {
+    Distinct { exact: false, ..distinct }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+impl Fleet {
+    /// The peers of an answer that those of a roll gave.
+    pub(super) fn view(&self, roll: &Roll) -> FleetView {
+        let is_live = |place: usize| roll.live.iter().any(|live| live.place == place);
+        let rows = |place: usize| {
+            let live = roll.live.iter().find(|live| live.place == place).map(|live| live.status.extent.rows.total);
+            live.or_else(|| self.peers[place].status().map(|status| status.extent.rows.total))
+        };
+        let all: u64 = (0..self.peers.len()).filter_map(rows).sum();
+        let view = |place: usize| {
+            let (peer, rows) = (&self.peers[place], rows(place));
+            let failure = peer.failure().filter(|_| !is_live(place));
+            let lost = || (!is_live(place)).then(|| "does not answer".to_owned());
+            PeerView {
+                name: peer.name().to_owned(),
+                rows,
+                share: rows.filter(|_| all > 0).map(|rows| rows as f64 / all as f64),
+                error: failure.as_ref().map(|(why, _)| why.clone()).or_else(lost),
+                missing_seconds: failure.map(|(_, since)| since.elapsed().as_secs_f64()),
+            }
+        };
+        let missing = (0..self.peers.len()).filter(|place| !is_live(*place)).filter_map(rows).sum();
+        FleetView {
+            complete: roll.live.len() == self.peers.len(),
+            rows_missing: missing,
+            peers: (0..self.peers.len()).map(view).collect(),
+        }
+    }
+
+    /// Its name, for people.
+    pub(super) fn name(&self) -> String {
+        match &self.peers[..] {
+            [peer] => peer.name().to_owned(),
+            peers => format!("{} peers", peers.len()),
+        }
+    }
+
+    /// The state of its rows; as peers told last where there is no roll.
+    fn state(&self) -> SessionState {
+        let states = || self.peers.iter().filter_map(|peer| peer.status().map(|status| status.state));
+        let grows = states().any(|state| !state.ended());
+        let is_known = states().next().is_some();
+        if grows || !is_known { SessionState::Following } else { SessionState::Finished }
+    }
+
+    /// Itself as a session.
+    pub(crate) fn session(&self) -> Value {
+        let known: Vec<_> = self.peers.iter().filter_map(|peer| peer.status()).collect();
+        let schema = known.first().map(|status| &status.schema);
+        let mut names: Vec<&str> = known.iter().flat_map(|status| &status.schema.own).map(|own| &*own.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let (is_table, own) = (schema.is_some_and(|schema| schema.is_table), names.len());
+        json!({
+            "id": self.id,
+            "name": self.name(),
+            "size": null,
+            "state": self.state(),
+            "offset": known.iter().map(|status| status.bytes).fold(0u64, u64::saturating_add),
+            "rate": 0.0,
+            "eta_seconds": null,
+            "error": null,
+            "follow": null,
+            "fingerprint": null,
+            "created": self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
+            "expires_seconds": u32::MAX,
+            "kept": null,
+            "reopened": null,
+            "files": null,
+            "columns": is_table.then_some(own),
+            "own_columns": if is_table { 0 } else { own },
+            "fleet": self.known_view(),
+        })
+    }
+
+    /// The peers as they were when last known.
+    fn known_view(&self) -> FleetView {
+        let live = |(place, peer): (usize, &Arc<Peer>)| {
+            let status = peer.status().filter(|_| peer.failure().is_none())?;
+            Some(LivePeer { place, peer: Arc::clone(peer), status })
+        };
+        let live = self.peers.iter().enumerate().filter_map(live).collect();
+        self.view(&Roll { live, schema: Schema::access_log().clone() })
+    }
+
+    /// Everything that the page shows of the session, as JSON.
+    pub(super) async fn live(&self, sessions: &Sessions) -> Bytes {
+        let report = self.latest_report().await;
+        let server = serde_json::to_string(&ServerView::new(sessions)).unwrap_or_else(|_| "null".to_owned());
+        let report = report.as_deref().unwrap_or(b"null");
+        let head = format!("{{\"session\":{},\"report\":", self.session());
+        [head.as_bytes(), report, format!(",\"server\":{server}}}").as_bytes()].concat().into()
+    }
+
+    /// True if rows have come since the report that was made last.
+    pub(super) async fn has_news(&self) -> bool {
+        let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
+        self.report.lock().await.as_ref().is_none_or(|report| report.of != of)
+    }
+
+    /// The report of all rows; made anew where rows have come, or peers went.
+    async fn latest_report(&self) -> Option<Bytes> {
+        let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
+        let mut latest = self.report.lock().await;
+        if let Some(report) = latest.as_ref().filter(|report| report.is_good(&of)) {
+            return Some(report.json.clone());
+        }
+        let begun = Instant::now();
+        let json = self.make_report().await?;
+        *latest = Some(LatestReport { of, json: json.clone(), made: Instant::now(), cost: begun.elapsed() });
+        Some(json)
+    }
+
+    async fn make_report(&self) -> Option<Bytes> {
+        let _turn = self.turn.acquire().await.ok()?;
+        let mut roll = self.roll().await;
+        let mut viewed = loop {
+            if roll.live.is_empty() {
+                return None;
+            }
+            match self.all_rows(&roll).await {
+                Ok(viewed) => break viewed,
+                Err(lost) => roll = self.lose(&roll, &lost),
+            }
+        };
+        let fleet = self.view(&roll);
+        fleet.mark(&mut viewed);
+        let mut report = self.empty_report(&roll, fleet.complete && roll.is_ended());
+        viewed.put_into(&mut report, roll.zone_seconds());
+        let cut = |report: &mut LogReport, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        capped_json(&mut report, TOP_ROWS, cut)
+    }
+
+    async fn all_rows(&self, roll: &Roll) -> Result<ViewResult, LostPeers> {
+        let question = FleetQuestion { fleet: self, roll, view: View::default() };
+        let (sums, generations) = question.sums(BUCKETS_DEFAULT, Stack::Class).await?;
+        let panels = question.panels(&generations, VIEW_ROWS).await?;
+        Ok(sums.into_result(String::new(), panels, Vec::new()))
+    }
+
+    /// The roll without peers that gave no part, which are noted.
+    pub(super) fn lose(&self, roll: &Roll, lost: &LostPeers) -> Roll {
+        lost.iter().for_each(|(place, failure)| self.peers[*place].note(Err(failure)));
+        self.changed.send_modify(|change| *change += 1);
+        roll.without(&lost.iter().map(|(place, _)| *place).collect::<Vec<_>>())
+    }
+
+    fn empty_report(&self, roll: &Roll, complete: bool) -> LogReport {
+        let source = |place: usize| {
+            let (peer, status) = (&self.peers[place], self.peers[place].status());
+            let is_live = roll.live.iter().any(|live| live.place == place);
+            InputReport {
+                name: peer.name().to_owned(),
+                format: status.as_ref().and_then(|status| status.format.clone()),
+                guess: None,
+                bytes: status.as_ref().map_or(0, |status| status.bytes),
+                lines: status.as_ref().map_or(0, |status| status.extent.rows.total),
+                error: peer.failure().filter(|_| !is_live).map(|(why, _)| why),
+            }
+        };
+        let none = || ReportSamples { count: 0, samples: Vec::new() };
+        let (seconds, bytes) = (0.0, 0);
+        LogReport {
+            schema: SCHEMA,
+            complete,
+            sources: (0..self.peers.len()).map(source).collect(),
+            lines: LineCounts::default(),
+            rows_dropped: 0,
+            bytes_sent: 0,
+            time: None,
+            histogram: None,
+            status: Vec::new(),
+            clients: Distinct { distinct: 0, exact: true, error: 0.0 },
+            panels: Vec::new(),
+            percentiles: PercentileSet { bytes: None, request_time: None, upstream_time: None },
+            rejects: none(),
+            repairs: none(),
+            stats: RunStats { seconds, bytes, bytes_per_second: 0.0, threads: 0, memory_max_bytes: 0, peak_bytes: None },
+        }
+    }
+}
+
+/// The generation of a peer's rows; `None` while it does not answer.
+fn generation(peer: &Peer) -> Option<u64> {
+    peer.status().filter(|_| peer.failure().is_none()).map(|status| status.extent.generation)
+}

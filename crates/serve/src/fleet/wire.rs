@@ -1,0 +1,162 @@
+//! The questions of a fleet to one of its peers, and the peer's state: `POST
+//! /api/sessions/{id}/part`, for programs of one version.
+
+use crate::limits::PEER_BUCKETS_WHOLE;
+use crate::session::SessionState;
+use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
+use rorqual_crossfilter::PageRow;
+use rorqual_crossfilter::fleet::{
+    FieldTop, FieldValue, NamedValues, NumberPart, STORE_ROWS_MAX, StoreExtent, ValueBytes, value_hash,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of questions and parts; it changes with any of them, and with the program.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+
+/// A question about a part of a view.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartQuestion {
+    pub(crate) version: String,
+    /// Unix microseconds.
+    pub(crate) from_us: Option<i64>,
+    pub(crate) to_us: Option<i64>,
+    #[serde(rename = "where")]
+    pub(crate) filter: String,
+    /// Columns that the filter may name, and the rows do not have.
+    pub(crate) columns: Vec<OwnColumn>,
+    /// The rows' generation of an earlier part, so that this one is of the same rows.
+    pub(crate) generation: u64,
+    pub(crate) ask: PartAsk,
+}
+
+/// The part that is wanted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum PartAsk {
+    /// The state of the session; no rows are looked at.
+    Status { seed: u64 },
+    /// Totals, and rows over time.
+    Sums(SumsAsk),
+    /// Rows over time by how long they took, which sums over many buckets are without.
+    Bands(SumsAsk),
+    /// Numbers of own columns, from one on.
+    Numbers { first: usize },
+    /// The first values of fields; without any of all that have a panel.
+    Tops { fields: Vec<String>, search: Option<String>, top: usize },
+    /// Values of a field by their hashes.
+    Hashes { field: String, search: Option<String>, seed: u64, least: u64, part: u64, parts: u64 },
+    /// Keys of the first rows of an order.
+    Keys { sort: PartSort, end: usize },
+    /// Rows of an order.
+    Rows { sort: PartSort, offset: u64, limit: usize },
+    /// Values of a field that have these hashes.
+    Named { field: String, seed: u64, hashes: Vec<u64> },
+}
+
+/// Buckets and series of sums.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SumsAsk {
+    pub(crate) buckets: usize,
+    pub(crate) stack: Option<String>,
+    pub(crate) times_us: Option<(i64, i64)>,
+    pub(crate) series: Vec<ValueBytes>,
+}
+
+impl SumsAsk {
+    /// True if rows by how long they took come apart, so that no part is too long.
+    pub(crate) fn is_long(&self) -> bool {
+        self.buckets > PEER_BUCKETS_WHOLE
+    }
+}
+
+/// An order of rows by a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartSort {
+    pub(crate) field: String,
+    pub(crate) descending: bool,
+}
+
+/// Answer about rows.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RowsPart {
+    pub(crate) rows: Vec<PageRow>,
+    /// Variables that are `-` in every line.
+    pub(crate) unkept: Vec<String>,
+}
+
+/// The state of a peer's session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PeerStatus {
+    pub(crate) version: String,
+    /// Hash of a known text by the seed of the question.
+    pub(crate) hash: u64,
+    pub(crate) name: String,
+    pub(crate) state: SessionState,
+    pub(crate) format: Option<String>,
+    pub(crate) bytes: u64,
+    pub(crate) extent: StoreExtent,
+    pub(crate) zone_seconds: i32,
+    pub(crate) schema: PeerSchema,
+}
+
+/// Columns of a peer's rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PeerSchema {
+    pub(crate) is_table: bool,
+    pub(crate) has_times: bool,
+    pub(crate) time: Option<String>,
+    pub(crate) own: Vec<OwnColumn>,
+    pub(crate) text_kinds: Vec<TextContent>,
+}
+
+/// Answer about numbers: as many columns as fit.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NumbersPart {
+    pub(crate) numbers: Vec<NumberPart>,
+    /// There are columns after these.
+    pub(crate) more: bool,
+}
+
+/// Answer about first values.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TopsPart {
+    pub(crate) tops: Vec<FieldTop>,
+}
+
+/// Answer about values by their hashes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NamedPart {
+    pub(crate) values: NamedValues,
+}
+
+impl NamedPart {
+    /// True if the values may be those of these hashes, which are in order, by a seed.
+    pub(crate) fn is_sound(&self, seed: u64, hashes: &[u64]) -> bool {
+        let is_it = |(hash, value): &(u64, FieldValue)| {
+            let is_asked = hashes.binary_search(hash).is_ok() && *hash == value_hash(seed, value.text.as_bytes());
+            is_asked && (1..=STORE_ROWS_MAX).contains(&value.hits)
+        };
+        self.values.iter().all(is_it)
+    }
+}
+
+impl PeerSchema {
+    pub(crate) fn of(schema: &Schema) -> Self {
+        Self {
+            is_table: schema.is_table(),
+            has_times: schema.number("hour").is_some(),
+            time: schema.time().map(str::to_owned),
+            own: schema.own().to_vec(),
+            text_kinds: (0..schema.own_texts()).map(|number| schema.text_kind(number)).collect(),
+        }
+    }
+
+    pub(crate) fn schema(&self) -> Schema {
+        let own = self.own.clone();
+        let schema = if self.is_table { Schema::table(own, self.has_times) } else { Schema::log(own) };
+        schema.with_text_kinds(self.text_kinds.clone()).with_time(self.time.clone())
+    }
+}

@@ -1,0 +1,545 @@
+//! Logs of several servers shown as one, beside one server that has all of them.
+
+use crate::common::{Running, ask, config, exchange};
+use rorqual_serve::{Config, FleetSettings, PeerAddress};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
+
+/// Numbers that look random and are the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// Small numbers more often than large ones.
+    fn skewed(&mut self, limit: u64) -> u64 {
+        let most = 1 + self.below(limit);
+        self.below(most)
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len() as u64) as usize]
+    }
+}
+
+const AGENTS: [&str; 4] = [
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "curl/8.5.0",
+    "-",
+];
+
+/// A log in so many parts; each line is in one of them.
+fn parts(lines: u64, count: usize, seed: u64) -> Vec<String> {
+    let mut random = Random(seed);
+    let mut parts = vec![String::new(); count];
+    for line in 0..lines {
+        // Peers have other values, and other parts of the day.
+        let part = (random.skewed(4) as usize + (line * count as u64 / lines) as usize) % count;
+        let out = &mut parts[part];
+        if random.below(200) == 0 {
+            writeln!(out, "no line of a log {}", random.below(3)).expect("memory");
+            continue;
+        }
+        let second = line * 80_000 / lines;
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        let client = format!("198.51.{}.{}", random.skewed(20), random.below(256));
+        let path = format!("/{}/{}", ["a", "b", "static"][random.skewed(3) as usize], random.skewed(900));
+        let query = if random.below(3) == 0 { format!("?q={}", random.below(4_000)) } else { String::new() };
+        let status = random.of(&[200, 200, 200, 301, 304, 404, 404, 500, 503]);
+        let site = random.of(&["-", "https://example.org/", "https://example.com/x", "-"]);
+        let agent = random.of(&AGENTS);
+        let (method, bytes) = (random.of(&["GET", "GET", "POST"]), random.skewed(90_000));
+        writeln!(
+            out,
+            "{client} - - [02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"{method} {path}{query} HTTP/1.1\" {status} {bytes} \
+             \"{site}\" \"{agent}\""
+        )
+        .expect("memory");
+    }
+    parts
+}
+
+fn answer(url: &str, request: &str) -> Value {
+    let answer = ask(url, request, "");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{request}: {error}: {head}"))
+}
+
+fn upload(url: &str, log: &str) -> String {
+    let uploaded = answer(url, &format!("PUT /api/upload/access.log\n{log}"));
+    uploaded["session"]["id"].as_str().unwrap_or_else(|| panic!("{uploaded}")).to_owned()
+}
+
+fn origin(url: &str) -> String {
+    url.split("/?token=").next().expect("an address").to_owned()
+}
+
+/// Peers with these tokens, as their addresses are printed.
+fn fleet_of(urls: &[String]) -> FleetSettings {
+    let mut file = NamedTempFile::new().expect("a file");
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).expect("its owner's");
+    urls.iter().for_each(|url| writeln!(file, "{url}").expect("it is written"));
+    let addresses: Vec<String> = urls.iter().map(|url| origin(url)).collect();
+    let peers = PeerAddress::all(&addresses, Some(file.path())).unwrap_or_else(|error| panic!("{error}"));
+    // The machine may be busy.
+    FleetSettings { probe_time: Duration::from_secs(20), ..FleetSettings::new(peers, Vec::new()) }
+}
+
+/// A server that shows peers, and the session that does.
+fn shows(fleet: FleetSettings) -> (Running, String) {
+    let mut config = config(Duration::from_secs(60));
+    config.settings.memory_bytes = 512 << 20;
+    let server = Running::of(Config { fleet: Some(fleet), ..config });
+    let listed = answer(&server.url, "GET /api/sessions");
+    let id = listed["sessions"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    (server, id)
+}
+
+/// Peers with parts of a log, a server that shows them, and one that has the whole log.
+struct FleetAndWhole {
+    peers: Vec<Running>,
+    fleet: Running,
+    fleet_id: String,
+    whole: Running,
+    whole_id: String,
+}
+
+impl FleetAndWhole {
+    fn new(parts: &[String]) -> Self {
+        let peer = |part: &String| {
+            let peer = Running::of(config(Duration::from_secs(60)));
+            upload(&peer.url, part);
+            peer
+        };
+        let peers: Vec<Running> = parts.iter().map(peer).collect();
+        let urls: Vec<String> = peers.iter().map(|peer| peer.url.clone()).collect();
+        let (fleet, fleet_id) = shows(fleet_of(&urls));
+        let whole = Running::of(config(Duration::from_secs(60)));
+        let whole_id = upload(&whole.url, &parts.concat());
+        Self { peers, fleet, fleet_id, whole, whole_id }
+    }
+
+    fn both(&self, verb: &str, body: &Value) -> [Value; 2] {
+        [(&self.fleet.url, &self.fleet_id), (&self.whole.url, &self.whole_id)]
+            .map(|(url, id)| answer(url, &format!("POST /api/sessions/{id}/{verb}\n{body}")))
+    }
+
+    fn fleet(&self, verb: &str, body: &Value) -> Value {
+        answer(&self.fleet.url, &format!("POST /api/sessions/{}/{verb}\n{body}", self.fleet_id))
+    }
+}
+
+/// Takes out what is not of the rows.
+fn of_rows(mut answer: Value) -> Value {
+    let members = answer.as_object_mut().unwrap_or_else(|| panic!("an answer"));
+    ["seconds", "fleet", "hint"].iter().for_each(|name| drop(members.remove(*name)));
+    answer
+}
+
+/// Holds an answer to another, and tells the member that differs.
+fn same(what: &str, fleet: Value, whole: Value) {
+    let (fleet, whole) = (of_rows(fleet), of_rows(whole));
+    for (name, member) in whole.as_object().expect("members") {
+        assert_eq!(&fleet[name], member, "{what}: {name}");
+    }
+    assert_eq!(fleet.as_object().map(serde_json::Map::len), whole.as_object().map(serde_json::Map::len), "{what}");
+}
+
+const CONDITIONS: [&str; 20] = [
+    "path in (/a/1, /b/2, /a/3, /nowhere)",
+    "path != /a/0",
+    "client = 198.51.0.7",
+    "not (method in (GET, PUT))",
+    "status >= 500",
+    "status = 404",
+    "path ~ \"^/a\"",
+    "path contains \"/1\"",
+    "not bot",
+    "method = POST",
+    "bytes >= 5000",
+    "bytes < 300",
+    "hour >= 12",
+    "net = 198.51.3.0/24",
+    "site = example.org",
+    "rejected",
+    "any contains \"42\"",
+    "query exists",
+    "class = 3xx",
+    "browser = Chrome",
+];
+
+fn filter(random: &mut Random) -> String {
+    let count = random.below(4);
+    let conditions: Vec<String> = (0..count)
+        .map(|_| {
+            let condition = random.of(&CONDITIONS);
+            if random.below(5) == 0 { format!("not ({condition})") } else { (*condition).to_owned() }
+        })
+        .collect();
+    conditions.join(if random.below(4) == 0 { " or " } else { " and " })
+}
+
+fn span(random: &mut Random) -> (Value, Value) {
+    const DAY: u64 = 1_735_776_000;
+    if random.below(2) == 0 {
+        return (Value::Null, Value::Null);
+    }
+    let from = DAY + random.below(80_000);
+    (json!(from), json!(from + 60 + random.below(40_000)))
+}
+
+#[test]
+fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
+    let servers = FleetAndWhole::new(&parts(20_000, 4, 1));
+    let mut random = Random(99);
+    for question in 0..70 {
+        let (from, to) = span(&mut random);
+        let stack = random.of(&["class", "bot", "path", "method", "site", "browser", "status_none"]);
+        let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "top": 1 + random.below(60)});
+        body["buckets"] = json!(1 + random.below(900));
+        body["facets"] = json!(random.below(2) == 0);
+        if *stack != "status_none" {
+            body["stack"] = json!(stack);
+        }
+        let [fleet, whole] = servers.both("view", &body);
+        assert_eq!(fleet["fleet"]["complete"], true, "{fleet}");
+        same(&format!("{question}: {body}"), fleet, whole);
+    }
+    for question in 0..60 {
+        let (from, to) = span(&mut random);
+        let field = random.of(&["path", "client", "query", "agent", "status", "os", "net", "kind", "flaw"]);
+        let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "field": field});
+        body["limit"] = json!(random.below(100));
+        body["offset"] = json!(random.skewed(300));
+        body["facets"] = json!(random.below(2) == 0);
+        if random.below(2) == 0 {
+            body["search"] = json!(random.of(&["1", "A/", "40", "Chrome", "198.51.7", "nowhere"]));
+        }
+        let [fleet, whole] = servers.both("panel", &body);
+        same(&format!("{question}: {body}"), fleet, whole);
+    }
+}
+
+/// Times of the lines of a log that have one, in seconds, in order.
+fn times(log: &str) -> Vec<f64> {
+    let second = |line: &str| {
+        let (_, clock) = line.split_once("[02/Jan/2025:")?;
+        let number = |at: usize| clock[at..at + 2].parse::<u64>().ok();
+        Some((1_735_776_000 + number(0)? * 3_600 + number(3)? * 60 + number(6)?) as f64)
+    };
+    let mut times: Vec<f64> = log.lines().filter_map(second).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+fn rows(answer: &Value) -> &Vec<Value> {
+    answer["rows"].as_array().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn rows_of_all_peers_come_by_time_and_by_any_column() {
+    let parts = parts(24_000, 3, 7);
+    let servers = FleetAndWhole::new(&parts);
+    let times = times(&parts.concat());
+    let mut random = Random(4);
+    for offset in [0, 1, 97, 9_950, 9_951, 15_000, times.len() as u64 - 30] {
+        for from_end in [false, true] {
+            let page = servers.fleet("rows", &json!({"offset": offset, "limit": 50, "from_end": from_end}));
+            let found: Vec<f64> = rows(&page).iter().filter_map(|row| row["time"].as_f64()).collect();
+            let mut expected = times.clone();
+            if from_end {
+                expected.reverse();
+            }
+            let expected: Vec<f64> = expected.into_iter().skip(offset as usize).take(50).collect();
+            assert_eq!(found, expected, "{offset} {from_end}");
+            assert_eq!((&page["matching"], page["rows"][0]["row"].as_u64()), (&json!(24_000), Some(offset)));
+            assert!(rows(&page).iter().all(|row| row["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:"))));
+        }
+    }
+    for field in ["bytes", "status", "client", "path", "url", "agent", "browser", "time", "query"] {
+        let filter = filter(&mut random);
+        let (mut of_fleet, mut of_whole) = (Vec::new(), Vec::new());
+        for offset in [0, 100, 200] {
+            let sort = json!({"field": field, "descending": random.below(2) == 0});
+            let body = json!({"where": filter, "sort": sort, "offset": offset});
+            let [fleet, whole] = servers.both("rows", &body);
+            assert_eq!(fleet["matching"], whole["matching"], "{body}");
+            let values = |page: &Value| -> Vec<Value> { rows(page).iter().map(|row| row[field].clone()).collect() };
+            if fleet["sort"]["exact"] == true {
+                assert_eq!(values(&fleet), values(&whole), "{body}");
+            }
+            of_fleet.extend(rows(&fleet).iter().map(|row| row["line"].clone()));
+            of_whole.extend(rows(&whole).iter().map(|row| row["line"].clone()));
+        }
+        assert_eq!(of_fleet.len(), of_whole.len());
+    }
+    // Each row comes once.
+    let mut lines = Vec::new();
+    for offset in (0..).step_by(100) {
+        let page = servers.fleet("rows", &json!({"where": "status = 503 or rejected", "offset": offset}));
+        lines.extend(rows(&page).iter().map(|row| row["line"].as_str().expect("a line").to_owned()));
+        if rows(&page).is_empty() {
+            break;
+        }
+    }
+    let is_wanted = |line: &&str| line.contains("\" 503 ") || line.starts_with("no line");
+    let whole = parts.concat();
+    let mut expected: Vec<&str> = whole.lines().filter(is_wanted).collect();
+    expected.sort_unstable();
+    lines.sort_unstable();
+    assert_eq!(lines, expected);
+    let none = servers.fleet("rows", &json!({"sort": {"field": "hour"}}));
+    assert_eq!(none["error"]["code"], "bad_request", "{none}");
+}
+
+#[test]
+fn comparisons_and_histograms_are_those_of_one_server() {
+    let servers = FleetAndWhole::new(&parts(12_000, 4, 8));
+    let (mut random, mut sure) = (Random(12), 0);
+    for question in 0..25 {
+        let mut side = || {
+            let (from, to) = span(&mut random);
+            json!({"where": filter(&mut random), "from": from, "to": to})
+        };
+        let (a, b) = (side(), side());
+        let [fleet, whole] = servers.both("compare", &json!({"a": a, "b": b, "top": 1 + question * 4}));
+        if fleet["exact"] == true {
+            same(&format!("{question}: {a} {b}"), fleet, whole);
+            sure += 1;
+        } else {
+            // Very many values differ as much as the last one that is listed.
+            assert_eq!((&fleet["a"], &fleet["b"]), (&whole["a"], &whole["b"]));
+        }
+    }
+    assert!(sure > 20, "{sure}");
+    for query in ["", "?buckets=7", "?from=1735790000&to=1735800000&buckets=300"] {
+        let [fleet, whole] = [(&servers.fleet.url, &servers.fleet_id), (&servers.whole.url, &servers.whole_id)]
+            .map(|(url, id)| answer(url, &format!("GET /api/sessions/{id}/histogram{query}")));
+        same(query, fleet, whole);
+    }
+}
+
+#[test]
+fn columns_that_only_some_peers_have_are_absent_at_the_others() {
+    let line = |n: u64, own: &str| {
+        let second = format!("{:02}:{:02}", n / 60 % 60, n % 60);
+        format!(
+            "{{\"time\":\"2025-01-02T00:{second}Z\",\"remote_addr\":\"192.0.2.{}\",\"request\":\"GET /{} HTTP/1.1\",\"status\":{},\
+             \"body_bytes_sent\":{},{own}}}\n",
+            n % 9,
+            n % 5,
+            [200, 404, 500][n as usize % 3],
+            n * 7
+        )
+    };
+    let tenant = |n: u64| format!("\"tenant\":\"t{}\",\"upstream_connect_time\":\"0.0{}\"", n % 4, n % 8);
+    let zone = |n: u64| format!("\"upstream_connect_time\":\"0.{}\",\"zone\":\"z{}\"", n % 10, n % 3);
+    let parts = [(0..700).map(|n| line(n, &tenant(n))).collect(), (700..1_500).map(|n| line(n, &zone(n))).collect::<String>()];
+    let servers = FleetAndWhole::new(&parts);
+    let by_field = |view: &Value, list: &str| {
+        let mut all = view[list].as_array().unwrap_or_else(|| panic!("{view}")).clone();
+        all.sort_by_key(|one| one["field"].as_str().map(str::to_owned));
+        all
+    };
+    for filter in [
+        "",
+        "tenant = t1",
+        "tenant != t1",
+        "not (zone = z2)",
+        "tenant exists or zone = z0",
+        "zone ~ \"z\" and status = 200",
+        "upstream_connect_time >= 0.05",
+        "tenant = t1 and upstream_connect_time < 0.03",
+        "any contains \"z1\"",
+    ] {
+        for stack in ["class", "tenant", "zone"] {
+            let [fleet, whole] = servers.both("view", &json!({"where": filter, "stack": stack, "facets": true}));
+            assert_eq!(fleet["fleet"]["complete"], true, "{fleet}");
+            for member in ["lines", "histogram", "week", "bytes_sent", "percentiles", "exact"] {
+                assert_eq!(fleet[member], whole[member], "{filter} {stack} {member}");
+            }
+            for list in ["panels", "facets", "numbers", "number_facets"] {
+                assert_eq!(by_field(&fleet, list), by_field(&whole, list), "{filter} {list}");
+            }
+        }
+    }
+    let columns = answer(&servers.fleet.url, &format!("GET /api/sessions/{}/columns", servers.fleet_id));
+    let mut names: Vec<&str> =
+        columns["columns"].as_array().expect("columns").iter().filter_map(|own| own["name"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["tenant", "upstream_connect_time", "zone"]);
+    let sorted = servers.fleet("rows", &json!({"sort": {"field": "tenant"}}));
+    assert_eq!(sorted["error"]["code"], "bad_request", "{sorted}");
+}
+
+#[test]
+fn a_wrong_question_and_one_that_peers_can_not_answer_are_refused() {
+    let servers = FleetAndWhole::new(&parts(300, 2, 5));
+    for (verb, body, code) in [
+        ("view", json!({"where": "status >"}), "bad_filter"),
+        ("view", json!({"where": "nothing = 1"}), "bad_filter"),
+        ("view", json!({"stack": "nothing"}), "bad_request"),
+        ("panel", json!({"field": "nothing"}), "bad_request"),
+        ("panel", json!({"field": "url"}), "bad_request"),
+        ("panel", json!({"field": "path", "offset": 1_000}), "bad_request"),
+        ("explain", json!({"select": {}}), "fleet_cannot"),
+        ("findings", json!({}), "fleet_cannot"),
+        ("part", json!({}), "fleet_cannot"),
+    ] {
+        let said = servers.fleet(verb, &body);
+        assert_eq!(said["error"]["code"], code, "{verb} {body}: {said}");
+    }
+    let wrong = servers.both("view", &json!({"where": "status > 1 and nothing = 1"}));
+    assert_eq!(wrong[0], wrong[1]);
+}
+
+#[test]
+fn a_peer_that_was_killed_is_named_within_two_seconds_and_the_numbers_are_marked() {
+    let mut servers = FleetAndWhole::new(&parts(4_000, 3, 2));
+    let before = servers.fleet("view", &json!({}));
+    let killed = servers.peers.remove(1);
+    let name = origin(&killed.url).trim_start_matches("http://").to_owned();
+    drop(killed);
+    let begun = Instant::now();
+    let after = servers.fleet("view", &json!({}));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!((&after["complete"], &after["exact"], &after["kept"]["all"]), (&json!(false), &json!(false), &json!(false)));
+    let missing = &after["fleet"]["peers"][1];
+    assert_eq!(missing["name"], name.as_str());
+    assert!(missing["error"].as_str().is_some_and(|error| error.contains("cannot be reached")), "{missing}");
+    let rows = |view: &Value| view["kept"]["rows"].as_u64().expect("rows");
+    assert_eq!(missing["rows"].as_u64(), Some(rows(&before) - rows(&after)), "its rows are in no number");
+    let share = (rows(&before) - rows(&after)) as f64 / rows(&before) as f64;
+    assert!((missing["share"].as_f64().expect("a share") - share).abs() < 1e-9);
+    let reason = after["kept"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains(&name) && reason.contains('%'), "{reason}");
+    assert!(after["panels"].as_array().expect("panels").iter().all(|panel| panel["exact"] == false));
+    // The session tells it as well, and by itself.
+    let live = answer(&servers.fleet.url, &format!("GET /api/sessions/{}", servers.fleet_id));
+    assert_eq!(live["session"]["fleet"]["complete"], false);
+    assert_eq!(live["report"]["complete"], false);
+    drop(servers.peers.drain(..));
+    let none = servers.fleet("view", &json!({}));
+    assert_eq!(none["error"]["code"], "no_peer", "{none}");
+}
+
+/// A server that answers each request with these bytes, after so long; without any it never does.
+fn foreign(answer: Option<Vec<u8>>, after: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/?token={}", listener.local_addr().expect("an address"), "0".repeat(32));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), answer) = (stream, answer.clone()) else { return };
+            std::thread::spawn(move || {
+                let mut head = [0; 4 << 10];
+                let _ = stream.read(&mut head);
+                std::thread::sleep(after);
+                match answer {
+                    Some(answer) => drop(stream.write_all(&answer)),
+                    None => std::thread::sleep(Duration::from_secs(60)),
+                }
+            });
+        }
+    });
+    url
+}
+
+fn json_answer(body: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+#[test]
+fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks() {
+    let peer = Running::of(config(Duration::from_secs(60)));
+    upload(&peer.url, &parts(500, 1, 3).concat());
+    let wrong = format!("{}/?token={}", origin(&Running::of(config(Duration::from_secs(60))).url), "1".repeat(32));
+    let refusing = Running::of(config(Duration::from_secs(60)));
+    let refused = format!("{}/?token={}", origin(&refusing.url), "1".repeat(32));
+    let empty = Running::of(config(Duration::from_secs(60)));
+    let version = format!("{{\"version\":\"{}\",\"sessions\":[{{\"id\":\"abc\"}}]}}", env!("CARGO_PKG_VERSION"));
+    let huge = format!("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n{}", " ".repeat(2 << 20)).into_bytes();
+    let moved = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
+    let foreign_peers = [
+        (wrong, "cannot be reached"),
+        (refused, "refuses the token"),
+        (empty.url.clone(), "has no log"),
+        (foreign(None, Duration::ZERO), "does not answer within"),
+        (foreign(Some(huge), Duration::ZERO), "answers more than"),
+        (foreign(Some(json_answer("{\"version\":\"9.9.9\"}")), Duration::ZERO), "another version (9.9.9"),
+        (foreign(Some(json_answer("[[[[")), Duration::ZERO), "no part of a view"),
+        (foreign(Some(json_answer(&version)), Duration::ZERO), "no part of a view"),
+        (foreign(Some(b"\0\x01\x02 nothing of HTTP\r\n\r\n".to_vec()), Duration::ZERO), "broke off"),
+        (foreign(Some(moved), Duration::ZERO), "status 302"),
+    ];
+    let urls: Vec<String> = [peer.url.clone()].into_iter().chain(foreign_peers.iter().map(|(url, _)| url.clone())).collect();
+    let settings = FleetSettings { probe_time: Duration::from_secs(3), ..fleet_of(&urls) };
+    let (fleet, id) = shows(settings);
+    let view = answer(&fleet.url, &format!("POST /api/sessions/{id}/view\n{{}}"));
+    assert_eq!(view["kept"]["rows"], 500, "{view}");
+    let named = view["fleet"]["peers"].as_array().expect("peers");
+    assert_eq!(named[0]["error"], Value::Null);
+    for ((_, said), peer) in foreign_peers.iter().zip(&named[1..]) {
+        let error = peer["error"].as_str().unwrap_or_else(|| panic!("{said}: {peer}"));
+        assert!(error.contains(said) && !error.contains("111111"), "{said}: {error}");
+    }
+    assert!(!view.to_string().contains("token="));
+}
+
+#[test]
+fn a_slow_peer_is_waited_for() {
+    // The peer is reached through something that keeps back each answer.
+    let peer = Running::of(config(Duration::from_secs(60)));
+    upload(&peer.url, &parts(400, 1, 4).concat());
+    let (to, token) =
+        peer.url.trim_start_matches("http://").split_once('/').map(|(to, rest)| (to.to_owned(), rest)).expect("one");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/{token}", listener.local_addr().expect("an address"));
+    let peer_url = peer.url.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), peer_url) = (stream, peer_url.clone()) else { return };
+            std::thread::spawn(move || {
+                while let Some((line, body)) = request(&mut stream) {
+                    std::thread::sleep(Duration::from_millis(150));
+                    let (_, answer) = exchange(&peer_url, line.trim_end_matches(" HTTP/1.1"), "", &body);
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
+                    if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    assert!(!to.is_empty());
+    let (fleet, id) = shows(fleet_of(&[url]));
+    let view = answer(&fleet.url, &format!("POST /api/sessions/{id}/view\n{{}}"));
+    assert_eq!((&view["kept"]["rows"], &view["fleet"]["complete"]), (&json!(400), &json!(true)), "{view}");
+}
+
+/// Reads one request: its first line, and its body.
+fn request(stream: &mut std::net::TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).ok()?;
+    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let mut body = vec![0; length.and_then(|length| length.parse().ok()).unwrap_or(0)];
+    stream.read_exact(&mut body).ok()?;
+    Some((head.lines().next()?.to_owned(), body))
+}
