@@ -112,9 +112,11 @@ fn session(config: SessionConfig) -> Result<SessionState> {
     let runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(stores)).build_arc()?;
     let state = SessionStateBuilder::new().with_config(config.upgrade_for_ballista()).with_runtime_env(runtime);
     let mut state = state.with_default_features().build();
-    let (trunc, sum) = rorqual_query::functions();
+    let (trunc, aggregates) = rorqual_query::functions();
     datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(trunc))?;
-    datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(sum))?;
+    for aggregate in aggregates {
+        datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(aggregate))?;
+    }
     Ok(state)
 }
 
