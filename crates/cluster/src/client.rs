@@ -41,6 +41,7 @@ use futures::StreamExt;
 use rorqual_query::{NoteRecord, ObjectStretches, PlanRunner, RecordSource, ScanContext};
 use std::collections::HashSet;
 use std::error::Error;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc::Sender;
@@ -230,6 +231,18 @@ struct ClusterJob {
     scans_expected: usize,
 }
 
+/// An executor is gone with results of which some were given.
+#[derive(Debug)]
+pub(crate) struct LostResults(String);
+
+impl fmt::Display for LostResults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for LostResults {}
+
 /// Reason for which rows end early.
 enum FetchFault {
     /// An executor is gone with its results.
@@ -262,7 +275,10 @@ impl ClusterJob {
                         sentence(&error)
                     );
                 }
-                Err(FetchFault::Lost(error) | FetchFault::Other(error)) => return Err(error),
+                Err(FetchFault::Lost(error)) => {
+                    return Err(DataFusionError::External(Box::new(LostResults(error.message().into_owned()))));
+                }
+                Err(FetchFault::Other(error)) => return Err(error),
                 Ok(()) => break,
             }
         }

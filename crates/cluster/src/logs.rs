@@ -2,14 +2,16 @@
 //! it, sends it a request, and adds up the sums that it prints.
 
 use crate::args::ClusterLogsArgs;
-use crate::client::ClusterClient;
-use crate::limits::REQUEST_BYTES_MAX;
+use crate::client::{ClusterClient, LostResults};
+use crate::limits::{QUERY_TRIES_MAX, REQUEST_BYTES_MAX};
 use crate::local::stdin_ended;
 use crate::report::{LogPartsExec, ReportSpec, deal};
 use crate::signals;
 use crate::trust::Trust;
 use datafusion::arrow::array::AsArray;
 use datafusion::common::{DataFusionError, exec_err};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use rorqual_pipe::reason;
@@ -81,15 +83,38 @@ impl From<DataFusionError> for ReportFault {
     }
 }
 
+/// Length that stands for a report which begins again: the sums so far are of a part only.
+const AGAIN: u32 = u32::MAX;
+
 /// Runs the report, and writes its parts: each after its length, and at the end one without bytes.
+/// Where an executor is gone with some of them, it begins again.
 async fn report(request: ClusterRequest, client: &ClusterClient, shares: QueryShares) -> Result<(), ReportFault> {
     let config = client.config(SessionConfig::new()).await?;
     let files = PartedFile::list(&request.files).await?;
     let spec = request.spec.of_files(files.len() > 1);
     let tasks = deal(&files, config.target_partitions());
     let scans = ScanContext::of_tasks(shares, 0);
-    let plan = Arc::new(LogPartsExec::new(spec, &tasks, &scans)?);
-    let mut rows = client.run(plan, &config, &scans).await?;
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(LogPartsExec::new(spec, &tasks, &scans)?);
+    for tries in 1.. {
+        let ran = match client.run(Arc::clone(&plan), &config, &scans).await {
+            Ok(rows) => write_parts(rows, tasks.len()).await,
+            Err(error) => Err(error.into()),
+        };
+        match ran {
+            Err(ReportFault::Engine(error)) if is_lost(&error) && tries < QUERY_TRIES_MAX => {
+                io::stdout().write_all(&AGAIN.to_le_bytes()).map_err(ReportFault::Output)?;
+            }
+            ran => return ran,
+        }
+    }
+    Ok(())
+}
+
+fn is_lost(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::External(cause) if cause.is::<LostResults>())
+}
+
+async fn write_parts(mut rows: SendableRecordBatchStream, tasks: usize) -> Result<(), ReportFault> {
     let mut ended = 0;
     while let Some(batch) = rows.next().await {
         for part in batch?.column(0).as_binary_opt::<i32>().into_iter().flatten().flatten() {
@@ -99,8 +124,8 @@ async fn report(request: ClusterRequest, client: &ClusterClient, shares: QuerySh
             }
         }
     }
-    if ended != tasks.len() {
-        return exec_err!("{ended} of {} parts of the report came to their end", tasks.len()).map_err(ReportFault::Engine);
+    if ended != tasks {
+        return exec_err!("{ended} of {tasks} parts of the report came to their end").map_err(ReportFault::Engine);
     }
     write_part(b"").and_then(|()| io::stdout().flush()).map_err(ReportFault::Output)
 }

@@ -1,9 +1,10 @@
 //! `rorqual logs --cluster`: executors read the files, each a part; their sums come back through
 //! `rorqual-cluster`, and are added up here.
 
-use super::{GIVE_FORMAT, notes_of, say_if_other_zone};
+use super::{GIVE_FORMAT, notes_of, other_zone};
 use crate::args::{Common, LogsArgs};
 use crate::exit::ExitStatus;
+use crate::input::say_if_twice;
 use crate::message;
 use crate::verbs::query::{SiblingOutput, cluster_command, cluster_not_started};
 use rorqual_accesslog::aggregate::{AnalysisPart, InputPart};
@@ -16,6 +17,9 @@ use std::path::Path;
 
 /// Longest part: the sums of a task, without its values. Anything longer is no part.
 const PART_BYTES_MAX: u32 = 16 << 20;
+
+/// Length that stands for a report which begins again.
+const AGAIN: u32 = u32::MAX;
 
 /// Refuses what needs the lines themselves, or more than executors have.
 pub(super) fn refuse(common: &Common, args: &LogsArgs) -> Result<(), String> {
@@ -39,18 +43,24 @@ pub(super) fn run_files(
     common: &Common,
     args: &LogsArgs,
     settings: &AnalyzeSettings,
-    analyzer: &Analyzer,
+    analyzer: &mut Analyzer,
     seed: u64,
 ) -> Result<(Vec<InputReport>, ExitStatus), String> {
+    say_if_twice(&args.files);
     let request = request(args, settings, seed)?;
     let mut command = cluster_command(common, "logs");
     command.arg("--cluster").args(&args.cluster);
     command.args(args.cluster_key.iter().flat_map(|key| ["--cluster-key".as_ref(), key.as_os_str()]));
-    let output = SiblingOutput::answering(&mut command, "logs", &request).map_err(|cause| cluster_not_started(&cause))?;
-    let mut sums = ReportSums { analyzer, sources: Vec::new(), exit: ExitStatus::Done, current: None };
-    sums.read(output).map_err(|cause| reason(&cause))?;
-    sums.close();
-    Ok((sums.sources, sums.exit))
+    let output = SiblingOutput::answering(&mut command, "logs", &request);
+    let mut output = output.map_err(|cause| cluster_not_started(&cause))?;
+    loop {
+        let mut sums = ReportSums { analyzer, sources: Vec::new(), ends: Vec::new(), current: None };
+        if sums.read(&mut output).map_err(|cause| reason(&cause))? == ReportEnd::Whole {
+            return Ok(sums.finish());
+        }
+        // An executor is gone with a part of the sums.
+        *analyzer = super::analyzer(settings, args, Some(seed))?.0;
+    }
 }
 
 /// The request, as `rorqual-cluster` reads it.
@@ -79,9 +89,24 @@ fn request(args: &LogsArgs, settings: &AnalyzeSettings, seed: u64) -> Result<Vec
 struct ReportSums<'a> {
     analyzer: &'a Analyzer,
     sources: Vec<InputReport>,
-    exit: ExitStatus,
+    /// Notes and errors of the inputs, to be told once there is a whole report.
+    ends: Vec<InputEnd>,
     /// The input of which parts may still come.
     current: Option<OpenInput>,
+}
+
+/// The end of the sums.
+#[derive(Debug, PartialEq, Eq)]
+enum ReportEnd {
+    Whole,
+    /// They begin again.
+    Again,
+}
+
+/// Messages about an input.
+struct InputEnd {
+    notes: Vec<String>,
+    error: Option<String>,
 }
 
 /// An input with the parts so far.
@@ -89,22 +114,22 @@ struct OpenInput {
     number: u64,
     end: RunEnd,
     lacks_format: bool,
+    notes: Vec<String>,
 }
 
 impl ReportSums<'_> {
     /// Reads parts, each after its length, up to the empty one at the end.
-    fn read(&mut self, mut output: SiblingOutput) -> io::Result<()> {
+    fn read(&mut self, output: &mut SiblingOutput) -> io::Result<ReportEnd> {
         loop {
             let mut length = [0; 4];
             output.read_exact(&mut length)?;
-            let length = u32::from_le_bytes(length);
-            if length > PART_BYTES_MAX {
-                return Err(foreign());
-            }
-            if length == 0 {
+            let length = match u32::from_le_bytes(length) {
+                AGAIN => return Ok(ReportEnd::Again),
                 // Its end may be an error.
-                return if output.read(&mut [0])? == 0 { Ok(()) } else { Err(foreign()) };
-            }
+                0 if output.read(&mut [0])? == 0 => return Ok(ReportEnd::Whole),
+                length @ 1..=PART_BYTES_MAX => length,
+                _ => return Err(foreign()),
+            };
             let mut bytes = vec![0; length as usize];
             output.read_exact(&mut bytes)?;
             let part = AnalysisPart::of_bytes(&bytes).map_err(|_| foreign())?;
@@ -122,27 +147,36 @@ impl ReportSums<'_> {
                 self.close();
                 let path = Path::new(&part.source.name);
                 let detection = part.head.take().and_then(|head| Some((self.analyzer.detection(&head)?, head)));
-                if let Some((detection, head)) = detection {
-                    notes_of(path, &detection, &head, self.analyzer).iter().for_each(|note| message::note(note));
-                }
-                let lacks_format = part.lacks_format;
-                self.current = Some(OpenInput { number, end: RunEnd::of_part(part), lacks_format });
+                let notes = detection.map(|(detection, head)| notes_of(path, &detection, &head, self.analyzer));
+                let (lacks_format, notes) = (part.lacks_format, notes.unwrap_or_default());
+                self.current = Some(OpenInput { number, end: RunEnd::of_part(part), lacks_format, notes });
             }
         }
     }
 
     /// Takes the notes of the last input in its turn.
     fn close(&mut self) {
-        let Some(OpenInput { mut end, lacks_format, .. }) = self.current.take() else { return };
+        let Some(OpenInput { mut end, lacks_format, mut notes, .. }) = self.current.take() else { return };
         self.analyzer.take_in_turn(&mut end);
-        say_if_other_zone(Path::new(&end.source.name), end.zone_seconds, self.analyzer);
-        if let Some(error) = &mut end.source.error {
-            if lacks_format {
-                *error = format!("{error}\n{GIVE_FORMAT}");
-            }
-            self.exit = self.exit.max(message::error(error));
+        notes.extend(other_zone(Path::new(&end.source.name), end.zone_seconds, self.analyzer));
+        if let Some(error) = &mut end.source.error
+            && lacks_format
+        {
+            *error = format!("{error}\n{GIVE_FORMAT}");
         }
+        self.ends.push(InputEnd { notes, error: end.source.error.clone() });
         self.sources.push(end.source);
+    }
+
+    /// Tells what is to be told of the inputs.
+    fn finish(mut self) -> (Vec<InputReport>, ExitStatus) {
+        self.close();
+        let mut exit = ExitStatus::Done;
+        for InputEnd { notes, error } in self.ends {
+            notes.iter().for_each(|note| message::note(note));
+            exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
+        }
+        (self.sources, exit)
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     }
     let seed = on_cluster.then(|| RandomState::new().hash_one(started));
     let made = explore::question(args).and_then(|question| Ok((question, analyzer(&settings, args, seed)?)));
-    let (asking, analyzer) = match made {
+    let (asking, mut analyzer) = match made {
         Ok((question, (analyzer, rows))) => {
             (question.zip(rows).map(|(question, rows)| RowsQuestion::new(question, rows)), analyzer)
         }
@@ -89,7 +89,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     interrupt::stop_on_interrupt(&control);
     let (sources, mut exit) = match seed {
         None => run_files(common, &files, &analyzer, &control, &mut rejects),
-        Some(seed) => match cluster::run_files(common, args, &settings, &analyzer, seed) {
+        Some(seed) => match cluster::run_files(common, args, &settings, &mut analyzer, seed) {
             Ok(ran) => ran,
             Err(_) if control.stopped() => return interrupt::exit_of_nothing(&control, ExitStatus::Done),
             Err(error) => return message::error(&error),
@@ -334,7 +334,7 @@ fn failed(path: &Path, error: String) -> FileEnd {
 fn ended(path: &Path, ran: Result<RunEnd, AnalyzeError>, analyzer: &Analyzer) -> FileEnd {
     match ran {
         Ok(ran) => {
-            say_if_other_zone(path, ran.zone_seconds, analyzer);
+            other_zone(path, ran.zone_seconds, analyzer).iter().for_each(|note| message::note(note));
             (ran.source, ran.error.map(|error| error.to_string()))
         }
         Err(error) => {
@@ -350,13 +350,13 @@ fn notes_of(path: &Path, detection: &Detection, head: &[u8], analyzer: &Analyzer
     [unsure_note(path, detection, head), unread, timeless_note(path, detection, analyzer)].into_iter().flatten().collect()
 }
 
-/// A report is in UTC, and shows one zone beside it, that of the first file.
-fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer) {
-    let (Some(zone), Some(first)) = (zone_seconds, analyzer.analysis().zone_seconds()) else { return };
-    if zone != first {
-        let (name, zone, first) = (escaped_path(path), time::show_zone(zone), time::show_zone(first));
-        message::note(&format!("{name}: its clock is at UTC{zone}, that of the first file at UTC{first}; the report is in UTC"));
-    }
+/// A note where a file has another clock: a report is in UTC, and shows one zone beside it, that of
+/// the first file.
+fn other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer) -> Option<String> {
+    let (zone, first) = (zone_seconds?, analyzer.analysis().zone_seconds()?);
+    let (name, shown, of_first) = (escaped_path(path), time::show_zone(zone), time::show_zone(first));
+    (zone != first)
+        .then(|| format!("{name}: its clock is at UTC{shown}, that of the first file at UTC{of_first}; the report is in UTC"))
 }
 
 /// The error for a log that had lines of which none could be read.
