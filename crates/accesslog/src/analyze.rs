@@ -361,8 +361,8 @@ impl RunEnd {
     pub fn take_part(&mut self, part: InputPart) {
         let InputPart { source, zone_seconds, counted, held, .. } = part;
         self.held.append(held.after(self.source.lines));
-        self.source.bytes += source.bytes;
-        self.source.lines += source.lines;
+        self.source.bytes = self.source.bytes.saturating_add(source.bytes);
+        self.source.lines = self.source.lines.saturating_add(source.lines);
         self.source.error = self.source.error.take().or(source.error);
         self.zone_seconds = self.zone_seconds.or(zone_seconds);
         self.counted.add(counted);
@@ -508,7 +508,8 @@ impl Analyzer {
     /// read apart: nothing tells the format, or lines say that of those after them.
     #[must_use]
     pub fn format_of_parts(&self, head: &[u8]) -> Option<LogFormat> {
-        self.format_of(head).filter(|format| ColumnRelay::of(format).is_none())
+        let is_text = head.contains(&b'\n');
+        self.format_of(head).filter(|format| is_text && !format.is_said_by_lines())
     }
 
     /// Runs a part of an input, or all of it, for another process, with the number of the input
@@ -516,7 +517,8 @@ impl Analyzer {
     /// is not the first.
     ///
     /// # Errors
-    /// When reading fails. Whatever is wrong with the bytes is told by the part.
+    /// When reading fails, or meets a limit of this process. Whatever is wrong with the bytes is
+    /// told by the part.
     pub fn run_part(&self, number: u64, format: Option<LogFormat>, input: Input, control: &Control) -> Result<InputPart, Error> {
         let name = input.name().to_owned();
         let mut head = None;
@@ -530,7 +532,9 @@ impl Analyzer {
         let setup = RunSetup { pool: &self.pool, threads: self.shares.threads, is_in_lane: true, after: (0, format) };
         let ran = self.run_input(&setup, input, control, found, None::<&mut Gather<std::io::Sink>>);
         let (source, lacks_format, ended) = match ran {
-            Ok(RunEnd { error: Some(error), .. }) if matches!(error.kind(), ErrorClass::Io | ErrorClass::Stopped) => {
+            Ok(RunEnd { error: Some(error), .. })
+                if matches!(error.kind(), ErrorClass::Io | ErrorClass::Limit | ErrorClass::Stopped) =>
+            {
                 return Err(error);
             }
             Ok(ended) => (ended.source.clone(), false, Some(ended)),

@@ -3,28 +3,33 @@
 
 use crate::args::ClusterLogsArgs;
 use crate::client::{ClusterClient, LostResults};
-use crate::limits::{QUERY_TRIES_MAX, REQUEST_BYTES_MAX};
+use crate::limits::{MEMORY_LOOK_EVERY, QUERY_TRIES_MAX, REQUEST_BYTES_MAX};
 use crate::local::stdin_ended;
 use crate::report::{LogPartsExec, ReportSpec, deal};
 use crate::signals;
 use crate::trust::Trust;
+use crate::version::VERSION;
 use datafusion::arrow::array::AsArray;
 use datafusion::common::{DataFusionError, exec_err};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
-use rorqual_pipe::reason;
+use rorqual_pipe::{format_size, reason};
 use rorqual_query::{PartedFile, PlanRunner, QueryShares, ScanContext};
 use rorqual_shell::exit::ExitStatus;
 use rorqual_shell::message;
+use rorqual_shell::watchdog::MemoryWatchdog;
 use serde::Deserialize;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 /// A request of a report.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ClusterRequest {
+    /// Version of the program that asks.
+    version: String,
     /// Paths and addresses, in order.
     files: Vec<String>,
     spec: ReportSpec,
@@ -32,7 +37,17 @@ struct ClusterRequest {
 
 pub(crate) fn run(args: &ClusterLogsArgs) -> Result<ExitStatus, String> {
     let request = request().map_err(|cause| format!("the request can't be read: {}", reason(&cause)))?;
+    if request.version != VERSION {
+        return Err(format!(
+            "rorqual is of version {}, and rorqual-cluster of {VERSION}: both have to be of one",
+            request.version
+        ));
+    }
     let shares = QueryShares::of_process(&args.process, None).map_err(|error| error.to_string())?;
+    let memory = format_size(shares.memory_bytes);
+    let _watchdog = MemoryWatchdog::every(MEMORY_LOOK_EVERY, shares.memory_bytes, move || {
+        format!("the list of files takes more than --memory {memory}: ended before it took more")
+    });
     let trust = Trust::of(args.cluster_key.as_deref())?;
     let client = ClusterClient::new(args.cluster.clone(), trust, None);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -64,7 +79,7 @@ fn request() -> io::Result<ClusterRequest> {
     stdin.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
     if length > REQUEST_BYTES_MAX {
-        return Err(io::Error::other("it is too long: name fewer files, or a folder of a bucket"));
+        return Err(io::Error::other("it is too long: name fewer files, or a folder of a bucket, or a shorter --format-file"));
     }
     let mut json = vec![0; length as usize];
     stdin.read_exact(&mut json)?;

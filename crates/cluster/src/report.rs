@@ -29,7 +29,7 @@ use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::formats_in_config;
 use rorqual_accesslog::{LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
 use rorqual_pipe::{BudgetError, Control, Error, ErrorClass, format_size};
-use rorqual_query::{FilePlace, OpenPart, PartedFile, QueryShares, ScanContext};
+use rorqual_query::{FileMark, FilePlace, OpenPart, PartedFile, QueryShares, ScanContext};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -39,6 +39,7 @@ use url::{Position, Url};
 
 /// Settings of a report, as whoever asks for it writes them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ReportSpec {
     /// Only lines at or after this time, in Unix microseconds.
     since_us: Option<i64>,
@@ -69,6 +70,8 @@ pub(crate) struct FilePart {
     number: u64,
     name: String,
     size_bytes: u64,
+    /// Last change of a file in Unix nanoseconds, and a hash of its first bytes.
+    mark: Option<(i128, u64)>,
     place: PartPlace,
     /// The lines that start in it; none of a whole file.
     range: Option<(u64, u64)>,
@@ -99,6 +102,7 @@ pub(crate) fn deal(files: &[PartedFile], tasks: usize) -> Vec<Vec<FilePart>> {
             number: number as u64,
             name: file.name.clone(),
             size_bytes: file.size_bytes,
+            mark: file.mark.map(|mark| (mark.changed_ns, mark.start)),
             place: match &file.place {
                 FilePlace::Path(path) => PartPlace::Path(path.clone()),
                 FilePlace::Object(url, e_tag) => PartPlace::Object(url.to_string(), e_tag.clone()),
@@ -330,17 +334,21 @@ impl ReportTask {
         let analyzer = analyzer(&self.spec, shares).map_err(|error| exec_datafusion_err!("{error}"))?;
         for part in &self.parts {
             if let Some(input) = self.part(&analyzer, part).map_err(external)? {
-                self.give(&AnalysisPart::of_input(input).to_bytes())?;
+                self.part_given(&AnalysisPart::of_input(input))?;
             }
         }
-        analyzer.analysis().parts(|part| self.give(&part.to_bytes()))?;
+        analyzer.analysis().parts(|part| self.part_given(&part))?;
         self.give(b"")
     }
 
-    /// Analyses a part; `None` where another one stands for it, or no line starts in it.
+    /// Analyses a part; `None` where no line starts in it, or the file can't be cut: its first part
+    /// reads all of it.
     fn part(&self, analyzer: &Analyzer, TaskPart { part, place }: &TaskPart) -> Result<Option<InputPart>, Error> {
         let open = match place {
-            TaskPlace::Path(path) => OpenPart::of_path(&part.name, part.size_bytes, path)?,
+            TaskPlace::Path(path) => {
+                let mark = part.mark.map(|(changed_ns, start)| FileMark { changed_ns, start });
+                OpenPart::of_path(&part.name, part.size_bytes, mark, path)?
+            }
             TaskPlace::Object(url, e_tag, store) => {
                 OpenPart::of_object(&part.name, part.size_bytes, url, e_tag.clone(), Arc::clone(store))?
             }
@@ -356,6 +364,14 @@ impl ReportTask {
         };
         let ran = input.map(|input| analyzer.run_part(part.number, format, input, &self.control));
         ran.transpose()
+    }
+
+    fn part_given(&self, part: &AnalysisPart) -> Result<()> {
+        match part.to_bytes() {
+            // That would be the end.
+            bytes if bytes.is_empty() => exec_err!("a part of the report can't be written"),
+            bytes => self.give(&bytes),
+        }
     }
 
     fn give(&self, bytes: &[u8]) -> Result<()> {
@@ -411,7 +427,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str, size_bytes: u64) -> PartedFile {
-        PartedFile { name: name.to_owned(), size_bytes, place: FilePlace::Path(name.into()) }
+        PartedFile { name: name.to_owned(), size_bytes, mark: None, place: FilePlace::Path(name.into()) }
     }
 
     /// Each byte of each file is in one part, in order, and tasks are about as large.

@@ -77,7 +77,7 @@ impl QueryShares {
     /// Bytes of a task that does all of its work by itself; a share of the memory for each thread.
     #[must_use]
     pub fn task_bytes(&self) -> u64 {
-        // What carries its results to others has the rest.
+        // A tenth is left for sending the results.
         self.rest_bytes() / self.threads as u64 * 9 / 10
     }
 

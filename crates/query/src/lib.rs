@@ -26,7 +26,8 @@ pub use budget::QueryShares;
 pub use engine::{operators_pool, runtime};
 pub use limits::{ALLOCATOR, TEMP_BYTES_DEFAULT};
 pub use scan::{
-    FilePlace, NoteRecord, ObjectStretches, OpenMode, OpenPart, PartedFile, RecordSource, ScanContext, ScanSpec, ScanTallies,
+    FileMark, FilePlace, NoteRecord, ObjectStretches, OpenMode, OpenPart, PartedFile, RecordSource, ScanContext, ScanSpec,
+    ScanTallies,
 };
 pub use statement::{PlanRunner, StopSignals};
 pub use tables::remote::make_store;

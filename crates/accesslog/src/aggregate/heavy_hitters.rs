@@ -57,7 +57,7 @@ pub(crate) struct FieldTally {
     seeds: TallySeeds,
     shards: Vec<Mutex<TallyShard>>,
     classify: Option<Classify>,
-    /// Values of other processes, of which some had no room there.
+    /// Sketch of the values of other processes that dropped some.
     elsewhere: Mutex<Option<HllUnion>>,
 }
 

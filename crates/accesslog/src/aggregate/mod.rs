@@ -156,6 +156,12 @@ impl Analysis {
         self
     }
 
+    /// True if clients have countries.
+    #[must_use]
+    pub fn has_countries(&self) -> bool {
+        self.countries.is_some()
+    }
+
     /// The same that tallies nothing.
     pub(crate) fn untallied(span: SpanFilter, countries: Option<Arc<Countries>>) -> Self {
         let seed = Seed::default();

@@ -218,7 +218,7 @@ impl HeldNotes {
     /// The same of a part of an input that comes after so many lines of it.
     pub(crate) fn after(mut self, lines: u64) -> Self {
         let samples = self.rejects.kept.iter_mut().chain(&mut self.repairs.kept);
-        samples.for_each(|(_, sample)| sample.line += lines);
+        samples.for_each(|(_, sample)| sample.line = sample.line.saturating_add(lines));
         self
     }
 }

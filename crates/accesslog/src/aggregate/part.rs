@@ -1,12 +1,13 @@
 //! Parts of an analysis: the sums of one process, for another that adds them up.
 //!
 //! All that a report has can be added: counts, buckets of time and of numbers, values with their
-//! bounds, estimates. A part has at most some hundred KiB, so that neither process holds all of
-//! what it gives or takes.
+//! bounds, estimates. A part has at most some MiB, so that neither process holds all of what it
+//! gives or takes.
 
 use super::heavy_hitters::{HitsAndBytes, TallyPart, ValuesPart};
 use super::notes::HeldNotes;
 use super::timeline::TimelinePart;
+use super::totals::HITS_MAX;
 use super::{Analysis, FieldTally, LineTotals, lock};
 use crate::agent::Agent;
 use crate::format::Field;
@@ -44,6 +45,13 @@ pub struct InputPart {
     pub(crate) held: HeldNotes,
 }
 
+impl InputPart {
+    fn is_sound(&self) -> bool {
+        let counts = [self.source.bytes, self.source.lines, self.counted.hits];
+        counts.iter().all(|count| *count < HITS_MAX)
+    }
+}
+
 /// The bytes are no part of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForeignPart;
@@ -61,7 +69,8 @@ impl AnalysisPart {
     /// # Errors
     /// When they are none.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, ForeignPart> {
-        postcard::from_bytes(bytes).map(Self).map_err(|_| ForeignPart)
+        let (content, rest) = postcard::take_from_bytes(bytes).map_err(|_| ForeignPart)?;
+        if rest.is_empty() { Ok(Self(content)) } else { Err(ForeignPart) }
     }
 
     /// A part that tells of an input.
@@ -100,7 +109,8 @@ impl Analysis {
     /// When it is none that an analysis gives.
     pub fn absorb(&self, part: AnalysisPart) -> Result<Option<InputPart>, ForeignPart> {
         let is_sound = match part.0 {
-            PartContent::Input(input) => return Ok(Some(*input)),
+            PartContent::Input(input) if input.is_sound() => return Ok(Some(*input)),
+            PartContent::Input(_) => false,
             PartContent::Sums(mut totals, timeline) => {
                 let is_sound = totals.is_sound() && lock(&self.timeline).absorb(&timeline);
                 if is_sound {

@@ -2,6 +2,7 @@
 // Indices and numbers of buckets are far below 2^63.
 #![allow(clippy::cast_possible_wrap)]
 
+use super::totals::HITS_MAX;
 use std::collections::BTreeMap;
 
 /// 2xx, 3xx, 4xx, 5xx, and everything else (1xx, absent, beyond).
@@ -139,7 +140,8 @@ impl BucketCounts {
     pub(crate) fn absorb(&mut self, part: &TimelinePart) -> bool {
         let level = usize::from(part.level);
         let is_time = |(start, _): &(i64, ClassCounts)| start.unsigned_abs() <= SECONDS_MAX;
-        if level >= WIDTHS_SECONDS.len() || !part.rows.iter().all(is_time) {
+        let is_count = |(_, counts): &(i64, ClassCounts)| counts.iter().all(|hits| *hits < HITS_MAX);
+        if level >= WIDTHS_SECONDS.len() || !part.rows.iter().all(|row| is_time(row) && is_count(row)) {
             return false;
         }
         self.put_back();

@@ -78,7 +78,9 @@ impl LineTotals {
     pub(crate) fn is_sound(&self) -> bool {
         let lines = self.lines.total;
         let numbers = [&self.bytes, &self.request_time_us, &self.upstream_time_us];
+        let LineCounts { total: _, parsed, repaired, rejected, pieces, outside, blank, filtered } = self.lines;
         lines < HITS_MAX
+            && [parsed, repaired, rejected, pieces, outside, blank, filtered].iter().all(|count| *count <= lines)
             && self.status.len() <= STATUSES
             && self.status.iter().all(|amount| amount.hits <= lines)
             && numbers.iter().all(|numbers| numbers.is_sound(lines))

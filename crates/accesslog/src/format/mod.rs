@@ -181,6 +181,16 @@ impl LogFormat {
         &self.inner.variables
     }
 
+    /// True if lines say the columns of those after them, so that no part of a log can
+    /// be read by itself.
+    pub fn is_said_by_lines(&self) -> bool {
+        match &self.inner.kind {
+            LineSyntax::W3c(_) => true,
+            LineSyntax::Prefixed(_, inner) | LineSyntax::Docker(inner) => inner.is_said_by_lines(),
+            LineSyntax::Text(_) | LineSyntax::Json(_) | LineSyntax::Labels(_) => false,
+        }
+    }
+
     /// True if other variables may turn up in later lines.
     pub fn is_open(&self) -> bool {
         match self.kind() {

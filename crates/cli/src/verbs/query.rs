@@ -79,7 +79,7 @@ const END_LOOK: Duration = Duration::from_millis(5);
 /// whole.
 pub(crate) struct SiblingOutput {
     child: Child,
-    out: ChildStdout,
+    out: Option<ChildStdout>,
     /// Open while the answer to a request is wanted.
     wanted: Option<ChildStdin>,
     /// Name of the input in messages, which needs not be in its error again.
@@ -90,7 +90,7 @@ pub(crate) struct SiblingOutput {
 impl SiblingOutput {
     pub(crate) fn start(command: &mut Command, name: &str) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let out = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
+        let out = Some(child.stdout.take().ok_or(ErrorKind::BrokenPipe)?);
         Ok(Self { child, out, wanted: None, name: name.to_owned(), ended: false })
     }
 
@@ -100,7 +100,7 @@ impl SiblingOutput {
         // Ctrl-C reaches this program alone, which ends the other.
         command.process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (out, wanted) = (child.stdout.take().ok_or(ErrorKind::BrokenPipe)?, child.stdin.take());
+        let (out, wanted) = (Some(child.stdout.take().ok_or(ErrorKind::BrokenPipe)?), child.stdin.take());
         let mut output = Self { child, out, wanted, name: name.to_owned(), ended: false };
         if let Some(stdin) = &mut output.wanted {
             let length = u32::try_from(request.len()).map_err(io::Error::other)?;
@@ -115,6 +115,8 @@ impl SiblingOutput {
         if self.wanted.take().is_none() {
             return;
         }
+        // It may be writing, and hears nothing else then.
+        self.out = None;
         let begun = Instant::now();
         while begun.elapsed() < END_WITHIN && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(END_LOOK);
@@ -136,6 +138,7 @@ impl SiblingOutput {
         let status = self.child.wait()?;
         self.ended = true;
         if status.success() {
+            Self::said(&stderr).iter().for_each(|said| message::note(said));
             return Ok(());
         }
         let said = Self::said(&stderr).unwrap_or_else(|| format!("the program for it failed ({status})"));
@@ -148,11 +151,11 @@ impl Read for SiblingOutput {
     /// A stop ends it as its end would: the run knows that it was stopped.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let patience = Timespec::try_from(STOP_CHECK).ok();
-        while !self.ended && !interrupt::is_stopped() {
-            if matches!(poll(&mut [PollFd::new(&self.out, PollFlags::IN)], patience.as_ref()), Ok(0) | Err(Errno::INTR)) {
+        while let Some(out) = self.out.as_mut().filter(|_| !self.ended && !interrupt::is_stopped()) {
+            if matches!(poll(&mut [PollFd::new(&*out, PollFlags::IN)], patience.as_ref()), Ok(0) | Err(Errno::INTR)) {
                 continue;
             }
-            let read = self.out.read(buffer)?;
+            let read = out.read(buffer)?;
             if read == 0 && !buffer.is_empty() {
                 self.end()?;
             }

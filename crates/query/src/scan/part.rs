@@ -1,8 +1,8 @@
 //! A file of which several processes read a part each, for other readers than scans.
 
-use super::ScanContext;
 use super::object::{ObjectLines, ObjectReader, first_bytes};
 use super::table::has_encoding;
+use super::{ScanContext, external};
 use crate::limits::LINE_END_BYTES;
 use crate::tables::remote::{make_store, object_address, objects};
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
@@ -13,9 +13,10 @@ use rorqual_pipe::decode::{Charset, Encoding};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Error, ErrorClass, Input, reason};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -27,8 +28,34 @@ pub struct PartedFile {
     pub name: String,
     /// Its bytes as they are stored.
     pub size_bytes: u64,
+    /// Tells another file of the same name, of a path.
+    pub mark: Option<FileMark>,
     /// Its place.
     pub place: FilePlace,
+}
+
+/// Marks by which other machines know a file of a path again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMark {
+    /// Last change, in Unix nanoseconds.
+    pub changed_ns: i128,
+    /// Hash of the first bytes.
+    pub start: u64,
+}
+
+/// First bytes that a mark is of.
+const MARK_BYTES: u64 = 4 << 10;
+
+impl FileMark {
+    fn of(file: &File, size_bytes: u64) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let changed_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        let start = read_range(file, 0..size_bytes.min(MARK_BYTES))?;
+        // The same in all processes of a version.
+        let mut hasher = DefaultHasher::new();
+        start.hash(&mut hasher);
+        Ok(Self { changed_ns, start: hasher.finish() })
+    }
 }
 
 /// Place of a file.
@@ -68,7 +95,15 @@ fn of_path(name: &str) -> Result<PartedFile> {
     if !metadata.is_file() {
         return Err(exec_datafusion_err!("{name}: is no file, and so can't be read by other processes"));
     }
-    Ok(PartedFile { name: name.to_owned(), size_bytes: metadata.len(), place: FilePlace::Path(path) })
+    let mark = mark(&path, metadata.len()).map_err(external)?;
+    Ok(PartedFile { name: name.to_owned(), size_bytes: metadata.len(), mark: Some(mark), place: FilePlace::Path(path) })
+}
+
+fn mark(path: &Path, size_bytes: u64) -> Result<FileMark, Error> {
+    let name = path.to_string_lossy();
+    let file = Input::open_stored(path)?.file_again()?;
+    let file = file.ok_or_else(|| Error::new(ErrorClass::Io, &*name, "is no file any more"))?;
+    FileMark::of(&file, size_bytes).map_err(|cause| Error::io(&*name, "cannot be read", cause))
 }
 
 async fn listed(name: &str) -> Result<Vec<PartedFile>> {
@@ -77,7 +112,7 @@ async fn listed(name: &str) -> Result<Vec<PartedFile>> {
     let found = objects(name, &url, store.as_ref()).await?;
     let file = |meta: ObjectMeta| {
         let address = object_address(&url, &meta);
-        PartedFile { name: address.to_string(), size_bytes: meta.size, place: FilePlace::Object(address, meta.e_tag) }
+        PartedFile { name: address.to_string(), size_bytes: meta.size, mark: None, place: FilePlace::Object(address, meta.e_tag) }
     };
     Ok(found.into_iter().map(file).collect())
 }
@@ -98,14 +133,19 @@ impl OpenPart {
     /// Opens a file of this machine.
     ///
     /// # Errors
-    /// When it can't be opened, or is another one than the one that was looked at.
-    pub fn of_path(name: &str, size_bytes: u64, path: &Path) -> Result<Self, Error> {
+    /// When it can't be opened, or is another one than the client has looked at; it may have grown.
+    pub fn of_path(name: &str, size_bytes: u64, mark: Option<FileMark>, path: &Path) -> Result<Self, Error> {
         let opened = Input::open_stored(path)?.file_again()?;
         let opened = opened.ok_or_else(|| Error::new(ErrorClass::Io, name, "is no file any more"))?;
-        let metadata = opened.metadata().map_err(|cause| Error::io(name, "cannot be opened", cause))?;
-        if metadata.len() < size_bytes {
-            let text = format!("has {} bytes, and had {size_bytes} when the report began", metadata.len());
-            return Err(Error::new(ErrorClass::Truncated, name, text));
+        let failed = |cause| Error::io(name, "cannot be read", cause);
+        let bytes = opened.metadata().map_err(failed)?.len();
+        let is_it = bytes >= size_bytes && {
+            let found = FileMark::of(&opened, size_bytes).map_err(failed)?;
+            mark.is_none_or(|mark| mark.start == found.start && (bytes > size_bytes || mark.changed_ns == found.changed_ns))
+        };
+        if !is_it {
+            let text = "is another file here than where the report was asked for, or was changed since";
+            return Err(Error::new(ErrorClass::Io, name, text));
         }
         Ok(Self { name: name.to_owned(), size_bytes, source: PartSource::File(opened) })
     }
@@ -171,7 +211,8 @@ impl OpenPart {
         let failed = |cause| Error::io(&name, "cannot be read", cause);
         match self.source {
             PartSource::File(file) => {
-                let start = line_start(&file, range.start, self.size_bytes).map_err(failed)?;
+                // The end of a line that fills the range is looked for by the part that owns it.
+                let start = line_start(&file, range.start, range.end).map_err(failed)?;
                 let end = line_start(&file, end, self.size_bytes).map_err(failed)?;
                 if start >= end {
                     Ok(None)
@@ -223,6 +264,26 @@ mod tests {
 
     use super::*;
     use std::io::Write;
+
+    /// A file that has grown is the same; one of other bytes, or that was written anew, is none.
+    #[test]
+    fn another_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        std::fs::write(&path, "one line\nand another\n").unwrap();
+        let found = mark(&path, 21).unwrap();
+        let open = || OpenPart::of_path("access.log", 21, Some(found), &path).map(drop);
+        assert!(open().is_ok());
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
+        assert!(open().is_ok());
+        for other in ["One line\nand another\n", "One line\nand another\nand more\n", "one line\n"] {
+            std::fs::write(&path, other).unwrap();
+            let error = open().unwrap_err().to_string();
+            assert!(error.contains("access.log") && error.contains("another file"), "{error}");
+        }
+        std::fs::write(&path, "one line\nand another\n").unwrap();
+        assert!(open().is_err(), "it was written anew");
+    }
 
     /// Ranges that are cut anywhere have each line once.
     #[test]

@@ -49,6 +49,9 @@ impl PeerAddress {
     fn new(address: &str, tokens: &PeerTokens) -> Result<Self, String> {
         let (base, given) = origin(address).ok_or_else(|| format!("{PEERS}: an address is http(s)://HOST:PORT"))?;
         let name = name_of(&base);
+        if given.is_none() && address.contains('?') {
+            return Err(format!("{PEERS} {name}: an address is http(s)://HOST:PORT, and nothing follows it but #s=ID"));
+        }
         if given.is_some() || address.contains('@') {
             return Err(format!("{PEERS} {name}: all users can see its token there: write the address into {PEERS_TOKENS}"));
         }

@@ -2,7 +2,7 @@
 
 use super::address::PeerAddress;
 use super::wire::{PartAsk, PartQuestion, PeerStatus, VERSION};
-use crate::limits::{PEER_ANSWER_BYTES_MAX, PEER_COLUMNS_MAX, PEER_SESSIONS_MAX};
+use crate::limits::{PEER_ANSWER_BYTES_MAX, PEER_COLUMNS_MAX, PEER_LOST_FOR, PEER_SESSIONS_MAX};
 use crate::setting::PEERS;
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -32,6 +32,15 @@ struct PeerState {
     /// State when last known.
     status: Option<PeerStatus>,
     failure: Option<(String, Instant)>,
+    trouble: Option<Trouble>,
+}
+
+/// A peer that tells its state and gave no part.
+struct Trouble {
+    why: String,
+    /// It is asked again from then on.
+    until: Instant,
+    pause: Duration,
 }
 
 /// The reason for which a peer gave no part.
@@ -125,6 +134,24 @@ impl Peer {
         self.down.send_if_modified(|down| std::mem::replace(down, found.is_err()) != found.is_err());
     }
 
+    /// Notes that it gave no part: it is missing for a while, though it may tell its state, and the
+    /// longer the more often that happens.
+    pub(crate) fn lose(&self, failure: &PeerFailure) {
+        let mut state = self.lock();
+        let (least, most) = PEER_LOST_FOR;
+        let last = state.trouble.take().filter(|last| last.until.elapsed() < 2 * most);
+        let pause = last.map_or(least, |last| (2 * last.pause).min(most));
+        state.trouble = Some(Trouble { why: failure.message(), until: Instant::now() + pause, pause });
+        drop(state);
+        self.note(Err(failure));
+    }
+
+    /// The reason for which it is not asked, though it tells its state.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let state = self.lock();
+        state.trouble.as_ref().filter(|trouble| Instant::now() < trouble.until).map(|trouble| trouble.why.clone())
+    }
+
     /// Asks for its state.
     pub(crate) async fn probe(&self, seed: u64, within: Duration) -> Result<PeerStatus, PeerFailure> {
         let late = |_elapsed| PeerFailure::said(format!("does not answer within {} ms", within.as_millis()));
@@ -133,20 +160,19 @@ impl Peer {
 
     async fn look(&self, seed: u64) -> Result<PeerStatus, PeerFailure> {
         let known = self.lock().session.clone();
-        let found = match known {
-            Some(session) => self.status_of(&session, seed).await,
-            None => Err(PeerFailure::NoSession),
-        };
-        // The peer may have been started anew.
-        match found {
-            Err(PeerFailure::NoSession) => {
-                let session = self.find_session().await?;
-                let status = self.status_of(&session, seed).await?;
-                self.lock().session = Some(session);
-                Ok(status)
+        if let Some(session) = known {
+            let found = self.status_of(&session, seed).await;
+            // The peer may have been started anew. Questions that had parts of the old rows end
+            // first; the next probe looks for new ones.
+            if matches!(found, Err(PeerFailure::NoSession)) {
+                self.lock().session = None;
             }
-            found => found,
+            return found;
         }
+        let session = self.find_session().await?;
+        let status = self.status_of(&session, seed).await?;
+        self.lock().session = Some(session);
+        Ok(status)
     }
 
     async fn status_of(&self, session: &str, seed: u64) -> Result<PeerStatus, PeerFailure> {
@@ -165,6 +191,9 @@ impl Peer {
             return Err(PeerFailure::said(format!("is of another version ({}, and this is {VERSION})", shown(&status.version))));
         }
         if !status.extent.is_sound() || status.schema.own.len() > PEER_COLUMNS_MAX {
+            return Err(unsound());
+        }
+        if status.session != session {
             return Err(unsound());
         }
         let (name, format) = (shown(&status.name), status.format.as_deref().map(shown));

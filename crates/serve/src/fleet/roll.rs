@@ -3,6 +3,7 @@
 use super::Fleet;
 use super::peer::{Peer, PeerFailure};
 use super::wire::{PeerSchema, PeerStatus};
+use crate::session::SessionState;
 use futures_util::future::join_all;
 use rorqual_accesslog::schema::{OwnColumn, Schema};
 use std::collections::{HashMap, HashSet};
@@ -23,7 +24,24 @@ pub(crate) struct LivePeer {
     pub(crate) status: PeerStatus,
 }
 
+impl LivePeer {
+    /// The reason for which it has only a part of its log, and no more will come by itself.
+    pub(crate) fn partial(&self) -> Option<&'static str> {
+        match self.status.state {
+            SessionState::Failed => Some("has a part of its log only, which could not be read to its end"),
+            SessionState::Cancelled => Some("has a part of its log only, as its analysis was stopped"),
+            SessionState::Interrupted => Some("has a part of its log only, as its upload broke off"),
+            SessionState::Waiting | SessionState::Receiving | SessionState::Following | SessionState::Finished => None,
+        }
+    }
+}
+
 impl Roll {
+    /// True if all of their rows are there, or still to come.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.live.iter().all(|peer| peer.partial().is_none())
+    }
+
     /// Columns that the rows of a peer do not have, and others have.
     pub(crate) fn missing_columns(&self, peer: &LivePeer) -> Vec<OwnColumn> {
         let has: HashSet<&str> = peer.status.schema.own.iter().map(|own| &*own.name).collect();
@@ -76,12 +94,12 @@ impl Fleet {
         let mut live: Vec<LivePeer> = Vec::new();
         let mut is_news = false;
         for (place, (peer, found)) in self.peers.iter().zip(found).enumerate() {
-            let first = live.first().map(|first| &first.status.schema);
-            let found = found.and_then(|status| match conflict(first, &live, &status.schema) {
+            let found = found.and_then(|status| match peer.trouble().or_else(|| conflict(&live, &status)) {
                 Some(why) => Err(PeerFailure::Said(why)),
                 None => Ok(status),
             });
-            is_news |= peer.failure().is_some() != found.is_err() || peer.status().as_ref() != found.as_ref().ok();
+            let is_changed = found.as_ref().is_ok_and(|status| peer.status().as_ref() != Some(status));
+            is_news |= peer.failure().is_some() != found.is_err() || is_changed;
             peer.note(found.as_ref());
             live.extend(found.ok().map(|status| LivePeer { place, peer: Arc::clone(peer), status }));
         }
@@ -93,11 +111,22 @@ impl Fleet {
     }
 }
 
-/// The reason for which rows with these columns can't be added to those of other peers.
-fn conflict(first: Option<&PeerSchema>, live: &[LivePeer], schema: &PeerSchema) -> Option<String> {
+/// The reason for which the rows of a peer can't be added to those of others.
+fn conflict(live: &[LivePeer], status: &PeerStatus) -> Option<String> {
+    let schema = &status.schema;
+    // Names of sessions are random: the same one is the same log, under another address.
+    if let Some(same) = live.iter().find(|peer| peer.status.session == status.session) {
+        return Some(format!("shows the same log as {}", same.peer.name()));
+    }
+    let first = &live.first()?.status;
     let kind = |is_table| if is_table { "a table" } else { "a log" };
-    if let Some(first) = first.filter(|first| first.is_table != schema.is_table) {
-        return Some(format!("has {}, and other peers {}", kind(schema.is_table), kind(first.is_table)));
+    if first.schema.is_table != schema.is_table {
+        return Some(format!("has {}, and other peers {}", kind(schema.is_table), kind(first.schema.is_table)));
+    }
+    // Rows of some peers would be without countries, and the others counted as if they were all.
+    if first.has_countries != status.has_countries {
+        let has = if status.has_countries { "has" } else { "has no" };
+        return Some(format!("{has} database of countries, unlike other peers: all need it, or none"));
     }
     let known = live.iter().flat_map(|peer| &peer.status.schema.own);
     let known: HashMap<&str, _> = known.map(|own| (&*own.name, own.unit)).collect();

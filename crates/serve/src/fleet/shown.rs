@@ -54,6 +54,9 @@ pub(super) struct LatestReport {
     cost: Duration,
 }
 
+/// Most time of a report that counts for the pause after it: a peer may have hung.
+const REPORT_COST_MAX: Duration = Duration::from_secs(3);
+
 /// Part of the time that reports of rows which arrive take at most.
 const REPORTS_SHARE: u32 = 10;
 
@@ -127,20 +130,27 @@ impl Fleet {
         let view = |place: usize| {
             let (peer, rows) = (&self.peers[place], rows(place));
             let failure = peer.failure().filter(|_| !is_live(place));
-            let lost = || (!is_live(place)).then(|| "does not answer".to_owned());
             PeerView {
                 name: peer.name().to_owned(),
                 rows,
                 share: rows.filter(|_| all > 0).map(|rows| rows as f64 / all as f64),
-                error: failure.as_ref().map(|(why, _)| why.clone()).or_else(lost),
+                error: self.missing(roll, place),
                 missing_seconds: failure.map(|(_, since)| since.elapsed().as_secs_f64()),
             }
         };
         let missing = (0..self.peers.len()).filter(|place| !is_live(*place)).filter_map(rows).sum();
         FleetView {
-            complete: roll.live.len() == self.peers.len(),
+            complete: roll.live.len() == self.peers.len() && roll.is_whole(),
             rows_missing: missing,
             peers: (0..self.peers.len()).map(view).collect(),
+        }
+    }
+
+    /// The reason for which rows of a peer are not in an answer.
+    fn missing(&self, roll: &Roll, place: usize) -> Option<String> {
+        match roll.live.iter().find(|live| live.place == place) {
+            Some(live) => live.partial().map(str::to_owned),
+            None => Some(self.peers[place].failure().map_or_else(|| "does not answer".to_owned(), |(why, _)| why)),
         }
     }
 
@@ -222,14 +232,15 @@ impl Fleet {
         if let Some(report) = latest.as_ref().filter(|report| report.is_good(&of)) {
             return Some(report.json.clone());
         }
-        let begun = Instant::now();
-        let json = self.make_report().await?;
-        *latest = Some(LatestReport { of, json: json.clone(), made: Instant::now(), cost: begun.elapsed() });
+        let made = self.make_report().await?;
+        let json = made.json.clone();
+        *latest = Some(made);
         Some(json)
     }
 
-    async fn make_report(&self) -> Option<Bytes> {
+    async fn make_report(&self) -> Option<LatestReport> {
         let _turn = self.turn.acquire().await.ok()?;
+        let begun = Instant::now();
         let mut roll = self.roll().await;
         let mut viewed = loop {
             if roll.live.is_empty() {
@@ -245,7 +256,12 @@ impl Fleet {
         let mut report = self.empty_report(&roll, fleet.complete && roll.is_ended());
         viewed.put_into(&mut report, roll.zone_seconds());
         let cut = |report: &mut LogReport, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-        capped_json(&mut report, TOP_ROWS, cut)
+        let json = capped_json(&mut report, TOP_ROWS, cut)?;
+        // Of the peers that are in it, and no others: one may be back by now.
+        let of_place = |place: usize| roll.live.iter().find(|live| live.place == place);
+        let generations = (0..self.peers.len()).map(|place| of_place(place).map(|live| live.status.extent.generation));
+        let cost = begun.elapsed().min(REPORT_COST_MAX);
+        Some(LatestReport { of: generations.collect(), json, made: Instant::now(), cost })
     }
 
     async fn all_rows(&self, roll: &Roll) -> Result<ViewResult, LostPeers> {
@@ -257,7 +273,7 @@ impl Fleet {
 
     /// The roll without peers that gave no part, which are noted.
     pub(super) fn lose(&self, roll: &Roll, lost: &LostPeers) -> Roll {
-        lost.iter().for_each(|(place, failure)| self.peers[*place].note(Err(failure)));
+        lost.iter().for_each(|(place, failure)| self.peers[*place].lose(failure));
         self.changed.send_modify(|change| *change += 1);
         roll.without(&lost.iter().map(|(place, _)| *place).collect::<Vec<_>>())
     }
@@ -265,14 +281,13 @@ impl Fleet {
     fn empty_report(&self, roll: &Roll, complete: bool) -> LogReport {
         let source = |place: usize| {
             let (peer, status) = (&self.peers[place], self.peers[place].status());
-            let is_live = roll.live.iter().any(|live| live.place == place);
             InputReport {
                 name: peer.name().to_owned(),
                 format: status.as_ref().and_then(|status| status.format.clone()),
                 guess: None,
                 bytes: status.as_ref().map_or(0, |status| status.bytes),
                 lines: status.as_ref().map_or(0, |status| status.extent.rows.total),
-                error: peer.failure().filter(|_| !is_live).map(|(why, _)| why),
+                error: self.missing(roll, place),
             }
         };
         let none = || ReportSamples { count: 0, samples: Vec::new() };

@@ -94,11 +94,15 @@ pub(crate) struct PeerStatus {
     /// Hash of a known text by the seed of the question.
     pub(crate) hash: u64,
     pub(crate) name: String,
+    /// Name of the session, which no other has.
+    pub(crate) session: String,
     pub(crate) state: SessionState,
     pub(crate) format: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) extent: StoreExtent,
     pub(crate) zone_seconds: i32,
+    /// Its clients have countries.
+    pub(crate) has_countries: bool,
     pub(crate) schema: PeerSchema,
 }
 

@@ -500,6 +500,11 @@ impl Session {
         self.analyzer.analysis().zone_seconds().unwrap_or(0)
     }
 
+    /// True if clients have countries.
+    pub(crate) fn has_countries(&self) -> bool {
+        self.analyzer.analysis().has_countries()
+    }
+
     /// Bytes of blocks of its own that are lent.
     pub(crate) fn pool_lent_bytes(&self) -> u64 {
         let pool = self.analyzer.pool();

@@ -137,7 +137,7 @@ impl FieldTally {
         TallyPart { bound, dropped, sketch: self.sketch().map(|sketch| sketch.serialize()) }
     }
 
-    /// Values that came, where some had no room; of shards and processes where all had some, none.
+    /// Sketch of the values, where some had no room; shards that dropped none send their values.
     fn sketch(&self) -> Option<HllSketch> {
         let mut union = self.elsewhere().clone();
         for shard in 0..SHARDS {
@@ -182,7 +182,7 @@ impl FieldTally {
             }
             elsewhere.iter_mut().for_each(|union| union.update(&sketch));
         }
-        // Sums by class are of no value: any shard may have them.
+        // The sum of a class belongs to no single value, so any shard may have it.
         let mut first = self.shard(0);
         for (class, amount) in part.dropped {
             first.dropped.entry(class).or_default().add(amount);
@@ -237,6 +237,10 @@ impl TallyShard {
             && let Some(entry) = self.find(hash, key)
         {
             let entry = &mut self.entries[entry];
+            if entry.missed == u32::MAX {
+                // It may be more.
+                return;
+            }
             let corrected = u64::from(entry.missed).saturating_sub(of_any).saturating_add(missed);
             entry.missed = u32::try_from(corrected).unwrap_or(u32::MAX);
         }

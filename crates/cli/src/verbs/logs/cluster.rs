@@ -13,10 +13,10 @@ use rorqual_accesslog::report::InputReport;
 use rorqual_pipe::{escaped_path, reason};
 use serde_json::json;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Longest part: the sums of a task, without its values. Anything longer is no part.
-const PART_BYTES_MAX: u32 = 16 << 20;
+/// Longest part, in bytes: a value may be as long as a line. Anything longer is no part.
+const PART_BYTES_MAX: u32 = 64 << 20;
 
 /// Length that stands for a report which begins again.
 const AGAIN: u32 = u32::MAX;
@@ -25,6 +25,10 @@ const AGAIN: u32 = u32::MAX;
 pub(super) fn refuse(common: &Common, args: &LogsArgs) -> Result<(), String> {
     let refused = [
         (args.country.geoip.is_some(), "--geoip (or RORQUAL_GEOIP): executors have no database of countries"),
+        (
+            args.format.format_file.as_ref().is_some_and(|path| !path.is_file()),
+            "a --format-file that is no file: it is read twice",
+        ),
         (common.limit_rate.is_some(), "--limit-rate: executors read as fast as they can"),
         (args.files.is_empty(), "standard input: give files that all executors have, or addresses of objects"),
         (args.files.iter().any(|path| path.as_os_str() == "-"), "standard input: executors read files and objects"),
@@ -46,7 +50,6 @@ pub(super) fn run_files(
     analyzer: &mut Analyzer,
     seed: u64,
 ) -> Result<(Vec<InputReport>, ExitStatus), String> {
-    say_if_twice(&args.files);
     let request = request(args, settings, seed)?;
     let mut command = cluster_command(common, "logs");
     command.arg("--cluster").args(&args.cluster);
@@ -70,8 +73,12 @@ fn request(args: &LogsArgs, settings: &AnalyzeSettings, seed: u64) -> Result<Vec
         text.ok_or_else(|| format!("{}: a name that is no UTF-8 can't be sent to other machines", escaped_path(path)))
     };
     let files = args.files.iter().map(|path| named(path)).collect::<Result<Vec<String>, String>>()?;
-    // What can't be read of it was refused before.
-    let config = args.format.format_file.as_ref().and_then(|path| std::fs::read(crate::input::real_path(path)).ok());
+    let config = args
+        .format
+        .format_file
+        .as_ref()
+        .map(|path| std::fs::read(path).map_err(|cause| format!("--format-file {}: {}", escaped_path(path), reason(&cause))));
+    let config = config.transpose()?;
     let spec = json!({
         "since_us": settings.span.since_us,
         "until_us": settings.span.until_us,
@@ -82,7 +89,8 @@ fn request(args: &LogsArgs, settings: &AnalyzeSettings, seed: u64) -> Result<Vec
         "of_files": false,
         "seed": seed,
     });
-    serde_json::to_vec(&json!({"files": files, "spec": spec})).map_err(|error| error.to_string())
+    serde_json::to_vec(&json!({"version": env!("CARGO_PKG_VERSION"), "files": files, "spec": spec}))
+        .map_err(|error| error.to_string())
 }
 
 /// Sums of executors as they come, with the inputs in order.
@@ -125,7 +133,7 @@ impl ReportSums<'_> {
             output.read_exact(&mut length)?;
             let length = match u32::from_le_bytes(length) {
                 AGAIN => return Ok(ReportEnd::Again),
-                // Its end may be an error.
+                // The program may still fail after its last part.
                 0 if output.read(&mut [0])? == 0 => return Ok(ReportEnd::Whole),
                 length @ 1..=PART_BYTES_MAX => length,
                 _ => return Err(foreign()),
@@ -171,6 +179,8 @@ impl ReportSums<'_> {
     /// Tells what is to be told of the inputs.
     fn finish(mut self) -> (Vec<InputReport>, ExitStatus) {
         self.close();
+        // Of addresses with wildcards it is known by now.
+        say_if_twice(&self.sources.iter().map(|source| PathBuf::from(&source.name)).collect::<Vec<_>>());
         let mut exit = ExitStatus::Done;
         for InputEnd { notes, error } in self.ends {
             notes.iter().for_each(|note| message::note(note));
