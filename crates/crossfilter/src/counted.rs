@@ -226,24 +226,33 @@ impl RowStore {
         self.counted_of(&snapshot, &base, key, control)
     }
 
-    /// Counts a view on axes that other stores have as well, unless it was counted before.
+    /// Counts a view on axes that other stores have as well, unless it was counted before: the rows
+    /// of `generation` where these counts are still known, and otherwise those of now; with the
+    /// generation of the rows that were counted.
     pub(crate) fn counted_alike(
         &self,
         view: &View,
         (buckets, stack): (usize, Stack),
-        shared: SharedAxes,
+        (shared, generation): (SharedAxes, Option<u64>),
         control: &Control,
-    ) -> Result<Arc<CountedViews>, ViewError> {
+    ) -> Result<(u64, Arc<CountedViews>), ViewError> {
+        let shared = Some(shared);
+        let mut key = ViewKey { view: view.clone(), generation: 0, buckets, stack, facets: false, shared };
+        if let Some(generation) = generation {
+            key.generation = generation;
+            if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
+                return Ok((generation, counted));
+            }
+        }
         let (snapshot, base) = self.up_to_date(control)?;
-        let key =
-            ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack, facets: false, shared: Some(shared) };
-        self.counted_of(&snapshot, &base, key, control)
+        Ok((snapshot.generation, self.counted_of(&snapshot, &base, key, control)?))
     }
 
     /// The sums of a view as they were at `generation`, where they are still known; otherwise those
-    /// of now.
+    /// of now, as with 0.
     pub(crate) fn sums_at(&self, view: &View, generation: u64, control: &Control) -> Result<Arc<CountedViews>, ViewError> {
-        let known = lock(&self.kept).find(|kept| kept.generation == generation && kept.view == *view);
+        let is_it = |kept: &ViewKey| kept.generation == generation && kept.view == *view;
+        let known = lock(&self.kept).find(is_it).filter(|_| generation > 0);
         known.map_or_else(|| self.sums_of(view, control), Ok)
     }
 
@@ -526,8 +535,14 @@ impl RowStore {
 impl ViewKey {
     fn axis(&self, snapshot: &Snapshot) -> Option<Axis> {
         let Some(shared) = &self.shared else { return snapshot.axis(&self.view, self.buckets) };
-        let (first, last) = shared.times_us.filter(|(first, last)| first <= last)?;
-        Some(axis_between(crate::segment::biased(first), crate::segment::biased(last), self.buckets))
+        shared.axis(self.buckets)
+    }
+}
+
+impl SharedAxes {
+    pub(crate) fn axis(&self, buckets: usize) -> Option<Axis> {
+        let (first, last) = self.times_us.filter(|(first, last)| first <= last)?;
+        Some(axis_between(crate::segment::biased(first), crate::segment::biased(last), buckets))
     }
 }
 

@@ -151,6 +151,15 @@ impl NumberSpread {
             && self.buckets.keys().all(is_within)
             && hits.is_some_and(|hits| hits <= numbers)
             && self.extent.is_some() != self.buckets.is_empty()
+            && self.extent.is_none_or(|(least, most)| least <= most)
+    }
+
+    /// True if its extent is of numbers of that unit, and its buckets are within.
+    pub(crate) fn is_of(&self, unit: NumberUnit) -> bool {
+        let Some((least, most)) = self.extent else { return self.buckets.is_empty() };
+        let (min, max) = (unit.value(least), unit.value(most));
+        let (first, last) = (bucket(min, self.joined), bucket(max, self.joined));
+        min <= max && self.buckets.keys().all(|bucket| (first..=last).contains(bucket))
     }
 
     /// Adds one number.
@@ -209,7 +218,8 @@ impl NumberSpread {
     /// no number.
     pub(crate) fn quantiles(&self, unit: NumberUnit) -> Option<(NumberQuantiles, f64)> {
         let (least, most) = self.extent?;
-        let (min, max) = (unit.value(least), unit.value(most));
+        // Of an extent that was read.
+        let (min, max) = Some((unit.value(least), unit.value(most))).filter(|(min, max)| min <= max)?;
         let mut buckets: Vec<(u32, u64)> = self.buckets.iter().map(|(bucket, hits)| (*bucket, *hits)).collect();
         buckets.sort_unstable();
         let hits: u64 = buckets.iter().map(|(_, hits)| hits).sum();
@@ -274,6 +284,22 @@ mod tests {
         assert_eq!(json["quantiles"]["p99"], "inf");
         assert_eq!(summary(&spread(&[f64::NEG_INFINITY; 3], 0)).quantiles.unwrap().p50, f64::NEG_INFINITY);
         assert_eq!(summary(&spread(&numbers, 7)).quantile_error, f64::INFINITY);
+    }
+
+    #[test]
+    fn foreign_extents_are_refused_and_no_reason_to_end() {
+        let good = spread(&[1.0, 2.0, 3.0], 0);
+        assert!(good.is_sound(3) && good.is_of(NumberUnit::Float) && spread(&[1.0, 9.0], 7).is_of(NumberUnit::Float));
+        let (least, most) = (float_step(1.0), float_step(3.0));
+        let turned = NumberSpread { extent: Some((most, least)), ..good.clone() };
+        assert!(!turned.is_sound(3) && !turned.is_of(NumberUnit::Float));
+        assert!(turned.quantiles(NumberUnit::Float).is_none());
+        for (first, last) in [(least, u64::MAX), (0, most), (float_step(2.0), most), (least, float_step(2.0))] {
+            assert!(!NumberSpread { extent: Some((first, last)), ..good.clone() }.is_of(NumberUnit::Float));
+        }
+        let none = NumberSpread { extent: Some((least, u64::MAX)), ..good.clone() };
+        assert!(none.quantiles(NumberUnit::Float).is_none());
+        assert!(NumberSpread::default().is_of(NumberUnit::Integer));
     }
 
     #[test]

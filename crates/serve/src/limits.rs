@@ -354,11 +354,11 @@ pub(crate) const PEER_BUCKETS_WHOLE: usize = 500;
 /// Columns of a peer's own at most.
 pub(crate) const PEER_COLUMNS_MAX: usize = 20_000;
 
-/// Values that a peer names at a time by their hashes.
+/// Values that a peer names at a time by their hashes, or fewer where these have no room.
 pub(crate) const PEER_NAMED_AT_ONCE: usize = 500;
 
-/// Columns of numbers of a peer.
-pub(crate) const PEER_NUMBERS_MAX: usize = 1 << 16;
+/// Parts of the numbers of a peer's columns.
+pub(crate) const PEER_NUMBER_PARTS_MAX: usize = 1_000;
 
 /// Sessions of a peer that are told of, where it has many.
 pub(crate) const PEER_SESSIONS_MAX: usize = 1_000;
@@ -374,6 +374,9 @@ pub(crate) const PEER_PROBE_EVERY: Duration = Duration::from_millis(500);
 
 /// Time for a part of an answer, of a peer that tells its state meanwhile.
 pub(crate) const PEER_PART_TIME: Duration = Duration::from_secs(60);
+
+/// Least and most time for which a peer is missing that tells its state and gave no part.
+pub(crate) const PEER_LOST_FOR: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
 /// Characters of the name of a download.
 pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;

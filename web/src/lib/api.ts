@@ -142,6 +142,8 @@ export interface Sample {
 export interface Report {
   schema: string
   complete: boolean
+  /** Of a session that shows logs of other servers. */
+  fleet?: Fleet
   sources: {
     name: string
     format: string

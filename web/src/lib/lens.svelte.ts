@@ -20,7 +20,8 @@ class LensTool {
   /** The session that the answer is of. */
   private session: string | null = null
 
-  metric = $derived(store.place.lens.metric)
+  /** An address may name one that logs of other servers can't have yet. */
+  metric = $derived(store.isFleet ? null : store.place.lens.metric)
   measures = $derived(breakdown.measures)
   /** The numbers that are meant where none are named: how long requests took, or the first column. */
   measure = $derived(store.place.lens.measure ?? breakdown.duration ?? this.measures[0] ?? null)

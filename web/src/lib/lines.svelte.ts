@@ -1,6 +1,7 @@
 /** The lines that match: only those in the window are asked for, by blocks, and the blocks used last are kept. */
 
 import { ApiError } from './api'
+import { liveKey } from './fleet'
 import { store } from './state.svelte'
 import { sortedRowsMax, viewApi, type Ordered, type Row, type RowOrder, type Selection } from './viewapi'
 import { blockRows, Blocks, blocks } from './window'
@@ -16,6 +17,8 @@ class Lines {
   isInexact = $state(false)
 
   private held = new Blocks<Row>()
+  /** The peers that the blocks held are of; null while there are none. */
+  private heldPeers: string | null = null
   private key = ''
   private selection: Selection | null = null
   private sort: RowOrder | null = null
@@ -24,14 +27,17 @@ class Lines {
   private finding: AbortController | null = null
   private onWay = new Map<number, AbortController>()
   private timer: ReturnType<typeof setTimeout> | undefined
+  private window = { first: 0, count: 0 }
 
   /**
    * Another view has other rows. While lines arrive, only the last block can be short; in another order than that of
-   * the log, each of the `matching` lines may come anywhere.
+   * the log, each of the `matching` lines may come anywhere. So may those of other servers, which are merged by time;
+   * and one that goes takes its rows with it.
    */
   show(selection: Selection, sort: RowOrder | null, total: number, matching: number): void {
-    const key = JSON.stringify([store.place.session, selection, sort ?? this.fromEnd])
-    const moves = sort !== null || this.fromEnd
+    const fleet = store.session?.fleet
+    const key = JSON.stringify([store.place.session, selection, sort ?? this.fromEnd, liveKey(fleet)])
+    const moves = sort !== null || this.fromEnd || fleet !== undefined
     if (key !== this.key || (moves && matching !== this.matching)) this.reset()
     this.key = key
     this.selection = selection
@@ -80,10 +86,12 @@ class Lines {
   /** The window moved there. It settles for a moment: a thumb drawn over millions of rows asks for few of them. */
   want(first: number, count: number): void {
     clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.fetchMissing(first, count), settleMs)
+    this.window = { first, count }
+    this.timer = setTimeout(() => this.fetchMissing(), settleMs)
   }
 
-  private fetchMissing(first: number, count: number): void {
+  private fetchMissing(): void {
+    const { first, count } = this.window
     const wanted = blocks(first, count, this.total)
     for (const [block, request] of this.onWay) if (!wanted.includes(block)) request.abort()
     for (const block of wanted) {
@@ -105,8 +113,12 @@ class Lines {
     const question = { ...selection, ...this.ordered, offset: block * blockRows, limit: blockRows }
     try {
       const answer = await viewApi.rows(session, question, request.signal)
-      if (key !== this.key) return
+      if (request.signal.aborted || key !== this.key) return
+      const isOfOthers = this.heldPeers !== null && this.heldPeers !== liveKey(answer.fleet)
+      if (isOfOthers) this.reset()
+      this.heldPeers = liveKey(answer.fleet)
       this.held.put(block, answer.rows)
+      if (isOfOthers) this.fetchMissing()
       this.isInexact = answer.sort?.exact === false
       this.trouble = null
       this.arrived++
@@ -121,6 +133,7 @@ class Lines {
     for (const request of this.onWay.values()) request.abort()
     this.onWay.clear()
     this.held.clear()
+    this.heldPeers = null
     this.isInexact = false
     this.arrived++
   }

@@ -74,6 +74,8 @@ class Store {
   report = $derived(this.live?.report ?? null)
   upload = $derived(this.place.session === null ? null : (this.uploads.get(this.place.session) ?? null))
   arriving = $derived(this.session !== null && !ended(this.session))
+  /** The rows are those of other servers. */
+  isFleet = $derived(this.session?.fleet !== undefined)
   /** Lines come for as long as somebody writes them: there is no end to wait for. */
   following = $derived(this.session?.state === 'following')
   /** The time the log covers so far; zooming stays inside it. */

@@ -134,10 +134,10 @@ class Tools {
     this.paired.ask({ session, inside, all })
   }
 
-  /** Of access logs, once there are lines. */
+  /** Of access logs that this server has, once there are lines. */
   askFindings(): void {
     const { session } = store.place
-    const isLog = store.table === null && (store.session?.columns ?? null) === null
+    const isLog = !store.isFleet && store.table === null && (store.session?.columns ?? null) === null
     const hasTimes = store.whole !== null
     this.findings.ask(session !== null && isLog && hasTimes ? { session } : null)
   }

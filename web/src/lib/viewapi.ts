@@ -16,6 +16,8 @@ export interface Marked {
   exact?: boolean
   /** A few words: why not, or what made it slow, and what would help. */
   hint?: string | null
+  /** Of a session that shows logs of other servers. */
+  fleet?: Fleet
 }
 
 /** Rows of a panel that come with the view: what is shown at first, and one "more". */
@@ -69,8 +71,6 @@ export interface Latency {
 
 export interface View extends Marked {
   complete: boolean
-  /** Of a session that shows logs of other servers. */
-  fleet?: Fleet
   kept: { rows: number; dropped?: number; all: boolean; reason: string | null }
   lines: { total: number; matching: number; parsed: number; repaired: number; rejected: number }
   /** The server's work. */
@@ -142,6 +142,8 @@ export interface Rows {
   /** `exact` is false where others may come before. */
   sort: (RowOrder & { exact: boolean; rows_max: number }) | null
   rows: Row[]
+  /** Of a session that shows logs of other servers. */
+  fleet?: Fleet
 }
 
 /** How the rows of a selection lie. */

@@ -44,7 +44,7 @@ class Views {
   /** What is shown: the answer, or else what the report says of all lines. */
   view = $derived.by<View | null>(() => {
     if (this.answer !== null && this.answer.question.session === store.place.session) return this.answer.view
-    return store.report && reported(store.report)
+    return store.report && reported(store.report, store.session?.fleet)
   })
   /** The span and the terms that `view` is of. */
   shown = $derived.by<{ span: Span | null; terms: string[] }>(() => {

@@ -165,6 +165,15 @@ test('only what is not exact is said not to be', () => {
   expect(inexact({ exact: false, hint: null })).toMatch(/^not exact: /)
 })
 
+test('what is not exact for want of peers says which', () => {
+  const peer = { name: 'b:2', rows: null, share: null, error: 'broke off', missing_seconds: 1 }
+  const fleet = { complete: false, rows_missing: 0, peers: [peer] }
+  expect(inexact({ exact: false, fleet })).toBe('not exact: b:2 is missing (its share is unknown): broke off')
+  const whole = { ...fleet, complete: true, peers: [{ ...peer, error: null, missing_seconds: null }] }
+  expect(inexact({ exact: true, fleet: whole })).toBeNull()
+  expect(inexact({ exact: false, fleet: whole })).toContain('lines came while they were counted')
+})
+
 test('problems', () => {
   expect(problemText('sessions_full', '', 4, null)).toBe(
     'All 4 sessions are in use. Close one, then try again.',

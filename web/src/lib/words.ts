@@ -1,6 +1,7 @@
 /** What the page says about a session: exact, and with what to do next. */
 
 import type { Report, Session, SessionState } from './api'
+import { missingText } from './fleet'
 import { bytes, count, percent, plural } from './format'
 import { reconnectMs, type UploadState } from './upload'
 import type { Marked, View } from './viewapi'
@@ -55,7 +56,10 @@ export function soFar(session: Session, view: Pick<View, 'complete'> | null = nu
 /** What stands beside counts that are not exact; null where they are, also where a hint says that they took longer. */
 export function inexact(answer: Marked | null): string | null {
   if (answer?.exact !== false) return null
-  return answer.hint || 'not exact: some texts were too long to be kept whole'
+  const missing = answer.fleet && missingText(answer.fleet)
+  if (missing) return `not exact: ${missing}`
+  const moved = answer.fleet ? 'lines came while they were counted, or ' : ''
+  return answer.hint || `not exact: ${moved}some texts were too long to be kept whole`
 }
 
 /** How far a log of several files has come: `file 2 of 5: access.log.1`. */

@@ -1,7 +1,7 @@
 //! Two views of several stores side by side.
 
 use super::sums::{NumberPart, ViewSums};
-use super::values::{HashedValues, NamedValues};
+use super::values::{FieldValue, HashedValues, NamedValues};
 use crate::compare::{ComparedPanel, ComparedRow, compared_measures, compared_numbers, share_difference};
 use crate::number_spread::NumberSpread;
 use crate::view::{STATUS_FIELD, STATUS_TITLE};
@@ -38,7 +38,7 @@ impl HashCompare {
         }
         pairs.sort_unstable_by_key(|(hash, _)| *hash);
         for same in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let hits = same.iter().fold([0, 0], |sum, (_, hits)| [sum[0] + hits[0], sum[1] + hits[1]]);
+            let hits = same.iter().fold([0u64; 2], |sum, (_, hits)| [0, 1].map(|side| sum[side].saturating_add(hits[side])));
             self.candidates.push((same[0].0, hits));
         }
         self.prune();
@@ -46,7 +46,7 @@ impl HashCompare {
 
     fn prune(&mut self) {
         let rows = self.rows;
-        let key = |(_, hits): &(u64, [u64; 2])| (share_difference(*hits, rows).abs(), hits[0] + hits[1]);
+        let key = |(_, hits): &(u64, [u64; 2])| (share_difference(*hits, rows).abs(), hits[0].saturating_add(hits[1]));
         self.candidates.sort_by(|x, y| key(y).0.total_cmp(&key(x).0).then_with(|| key(y).1.cmp(&key(x).1)));
         let Some(last) = self.count.checked_sub(1).and_then(|last| self.candidates.get(last)).map(key) else {
             return self.candidates.truncate(self.count);
@@ -62,6 +62,7 @@ impl HashCompare {
     pub fn candidates(&self) -> Vec<u64> {
         let mut hashes: Vec<u64> = self.candidates.iter().map(|(hash, _)| *hash).collect();
         hashes.sort_unstable();
+        hashes.dedup();
         hashes
     }
 
@@ -74,15 +75,20 @@ impl HashCompare {
     /// The values whose shares differ most, of those that stores named in both views.
     #[must_use]
     pub fn rows(&self, named: [&[NamedValues]; 2]) -> Vec<ComparedRow> {
-        let mut values: BTreeMap<&[u8], [[u64; 2]; 2]> = BTreeMap::new();
+        let mut values: BTreeMap<u64, (&FieldValue, [[u64; 2]; 2])> = BTreeMap::new();
         for (side, named) in named.into_iter().enumerate() {
-            for (_, value) in named.iter().flatten() {
-                let [hits, bytes] = values.entry(value.text.as_bytes()).or_default();
-                hits[side] += value.hits;
+            for (hash, value) in named.iter().flatten() {
+                let (text, [hits, bytes]) = values.entry(*hash).or_insert((value, [[0; 2]; 2]));
+                // A whole text is one that its hash vouches for.
+                if text.cut && !value.cut {
+                    *text = value;
+                }
+                hits[side] = hits[side].saturating_add(value.hits);
                 bytes[side] = bytes[side].saturating_add(value.bytes);
             }
         }
-        let rows = values.into_iter().map(|(text, amounts)| (text, shown_value(text), amounts));
+        let texts = values.into_values().map(|(value, amounts)| (value.text.as_bytes(), amounts));
+        let rows = texts.map(|(text, amounts)| (text, shown_value(text), amounts));
         listed(rows.collect(), self.rows, self.count)
     }
 }
@@ -91,7 +97,7 @@ impl HashCompare {
 fn listed<N: Ord>(mut values: Vec<(N, String, [[u64; 2]; 2])>, rows: [u64; 2], count: usize) -> Vec<ComparedRow> {
     values.sort_by(|(name_x, _, [x, _]), (name_y, _, [y, _])| {
         let by_share = share_difference(*y, rows).abs().total_cmp(&share_difference(*x, rows).abs());
-        by_share.then_with(|| (y[0] + y[1]).cmp(&(x[0] + x[1]))).then_with(|| name_x.cmp(name_y))
+        by_share.then_with(|| y[0].saturating_add(y[1]).cmp(&x[0].saturating_add(x[1]))).then_with(|| name_x.cmp(name_y))
     });
     let row = |(_, value, [hits, bytes]): (N, String, [[u64; 2]; 2])| ComparedRow {
         value,
@@ -113,7 +119,7 @@ impl ViewSums {
             let numbered = |row: &StatusRow| Some((row.value.parse().ok()?, row.hits, row.bytes));
             for (status, hits, bytes) in rows.iter().filter_map(numbered) {
                 let amounts: &mut [[u64; 2]; 2] = values.entry(status).or_default();
-                amounts[0][side] += hits;
+                amounts[0][side] = amounts[0][side].saturating_add(hits);
                 amounts[1][side] = amounts[1][side].saturating_add(bytes);
             }
         }

@@ -141,16 +141,15 @@ impl FieldMerge {
     }
 
     /// The first values, of those that are listed or, after a round by hashes, of its candidates.
+    /// A text that is cut comes with its hash.
     #[must_use]
-    pub fn first(&self, named: Option<&[NamedValues]>, count: usize) -> Vec<Vec<u8>> {
-        let mut hits: BTreeMap<&[u8], u64> = BTreeMap::new();
-        let named = named.into_iter().flatten().flatten().map(|(_, value)| value);
-        let listed = self.tops.iter().flat_map(|top| &top.values);
-        let values: Vec<&FieldValue> = if self.plan(count).is_some() { named.collect() } else { listed.collect() };
-        values.iter().for_each(|value| *hits.entry(value.text.as_bytes()).or_default() += value.hits);
-        let mut hits: Vec<(&[u8], u64)> = hits.into_iter().collect();
-        hits.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        hits.into_iter().take(count).map(|(text, _)| text.to_vec()).collect()
+    pub fn first(&self, named: Option<&[NamedValues]>, count: usize) -> Vec<(Vec<u8>, Option<u64>)> {
+        let mut values: Vec<(Vec<u8>, FleetValue, Option<u64>)> = match named {
+            Some(named) if self.plan(count).is_some() => self.values_by_hash(named),
+            _ => self.listed().into_iter().map(|(text, value)| (text.to_vec(), value, None)).collect(),
+        };
+        values.sort_by(|(a, x, _), (b, y, _)| y.hits.cmp(&x.hits).then_with(|| a.cmp(b)));
+        values.into_iter().take(count).map(|(text, _, cut)| (text, cut)).collect()
     }
 
     /// The page of which all values are listed, from the `offset`th on.
@@ -175,11 +174,26 @@ impl FieldMerge {
     }
 
     fn values_named(&self, named: &[NamedValues]) -> Vec<(Vec<u8>, FleetValue)> {
-        let mut values: BTreeMap<&[u8], FleetValue> = BTreeMap::new();
+        self.values_by_hash(named).into_iter().map(|(text, value, _)| (text, value)).collect()
+    }
+
+    /// Values with their texts, and the hashes of those whose text is cut.
+    fn values_by_hash(&self, named: &[NamedValues]) -> Vec<(Vec<u8>, FleetValue, Option<u64>)> {
+        let mut values: BTreeMap<u64, (&FieldValue, FleetValue)> = BTreeMap::new();
         for (store, (named, top)) in named.iter().zip(&self.tops).enumerate() {
-            named.iter().for_each(|(_, value)| values.entry(value.text.as_bytes()).or_default().add(value, top, store));
+            for (hash, value) in named {
+                let (text, sum) = values.entry(*hash).or_insert_with(|| (value, FleetValue::default()));
+                // A whole text is one that its hash vouches for.
+                if text.cut && !value.cut {
+                    *text = value;
+                }
+                sum.add(value, top, store);
+            }
         }
-        values.into_iter().map(|(text, value)| (text.to_vec(), value)).collect()
+        let value = |(hash, (text, sum)): (u64, (&FieldValue, FleetValue))| {
+            (text.text.as_bytes().to_vec(), sum, text.cut.then_some(hash))
+        };
+        values.into_iter().map(value).collect()
     }
 
     fn page_of(
@@ -231,15 +245,19 @@ impl FieldMerge {
 
     fn others(&self) -> Option<OtherValues> {
         let all = self.tops.iter().filter_map(|top| top.others);
-        all.reduce(|a, b| OtherValues { hits: a.hits + b.hits, bytes: a.bytes.saturating_add(b.bytes) })
+        let add = |a: OtherValues, b: OtherValues| OtherValues {
+            hits: a.hits.saturating_add(b.hits),
+            bytes: a.bytes.saturating_add(b.bytes),
+        };
+        all.reduce(add)
     }
 }
 
 impl FleetValue {
     fn add(&mut self, value: &FieldValue, top: &FieldTop, store: usize) {
-        self.hits += value.hits;
+        self.hits = self.hits.saturating_add(value.hits);
         self.bytes = self.bytes.saturating_add(value.bytes);
-        self.missing += top.missing;
+        self.missing = self.missing.saturating_add(top.missing);
         self.stores.push(store);
     }
 }
@@ -251,9 +269,9 @@ impl HashMerge {
         pairs.sort_unstable();
         for same in pairs.chunk_by(|a, b| a.0 == b.0) {
             self.distinct += 1;
-            let fewest: u64 = same.iter().map(|(_, hits)| hits).sum();
-            let absent = self.stores.saturating_sub(same.len() as u64);
-            self.candidates.push((fewest + absent * (self.least - 1), fewest, same[0].0));
+            let fewest = same.iter().fold(0u64, |sum, (_, hits)| sum.saturating_add(*hits));
+            let absent = self.stores.saturating_sub(same.len() as u64).saturating_mul(self.least.saturating_sub(1));
+            self.candidates.push((fewest.saturating_add(absent), fewest, same[0].0));
             if self.candidates.len() > 8 * CANDIDATES_MAX {
                 self.prune();
             }
@@ -289,19 +307,20 @@ impl HashMerge {
     #[must_use]
     pub fn candidates(&mut self) -> Vec<u64> {
         self.candidates.sort_unstable_by_key(|(.., hash)| *hash);
+        self.candidates.dedup_by_key(|(.., hash)| *hash);
         self.candidates.iter().map(|(.., hash)| *hash).collect()
     }
 
     /// Most rows of a value that was not asked for.
     fn unseen(&self) -> u64 {
-        self.cut.max(self.stores * (self.least - 1))
+        self.cut.max(self.stores.saturating_mul(self.least.saturating_sub(1)))
     }
 
     /// The number of values, and its error.
     fn distinct(&self) -> (u64, f64) {
         let Some((found, parts)) = self.sampled else { return (self.distinct, 0.0) };
         // Two standard deviations of a number of independent events.
-        (found * parts, 2.0 / (found.max(1) as f64).sqrt())
+        (found.saturating_mul(parts), 2.0 / (found.max(1) as f64).sqrt())
     }
 }
 
@@ -318,7 +337,7 @@ mod tests {
     fn top(store: &Store, count: usize) -> FieldTop {
         let mut values: Vec<FieldValue> = store
             .iter()
-            .map(|(text, hits)| FieldValue { text: ValueBytes::Text(text.clone()), hits: *hits, bytes: hits * 10 })
+            .map(|(text, hits)| FieldValue { text: ValueBytes::Text(text.clone()), hits: *hits, bytes: hits * 10, cut: false })
             .collect();
         values.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.text.as_bytes().cmp(b.text.as_bytes())));
         values.truncate(count);
@@ -433,9 +452,20 @@ mod tests {
     }
 
     #[test]
+    fn values_that_are_cut_are_told_apart_by_their_hashes() {
+        let merge = FieldMerge::new(vec![top(&Store::new(), 0), top(&Store::new(), 0)]).expect("some");
+        let long = |hits, cut| FieldValue { text: ValueBytes::Text("a".repeat(1_025)), hits, bytes: 1, cut };
+        let named = [[(1, long(5, true)), (2, long(3, true))], [(1, long(4, true)), (3, long(2, false))]]
+            .map(|values| values.into_iter().collect::<NamedValues>());
+        let hits: Vec<u64> = merge.rows_named(&named, 9).iter().map(|row| row.hits).collect();
+        assert_eq!(hits, [9, 3, 2]);
+    }
+
+    #[test]
     fn foreign_pairs_are_refused() {
         let good = HashedValues::read(&[[1, 0, 0, 0, 0, 0, 0, 0, 5], [2, 0, 0, 0, 0, 0, 0, 0, 7]].concat()).expect("sound");
         assert_eq!(good.pairs(), [(1, 5), (2, 7)]);
+        assert!(good.is_part(5, 0, 1) && !good.is_part(6, 0, 1) && !good.is_part(5, 1, 2));
         assert_eq!(HashedValues::read(&good.to_bytes()), Some(good));
         for bad in [
             vec![1, 0, 0, 0, 0, 0, 0, 0],

@@ -17,6 +17,7 @@ use rorqual_accesslog::report::{Distinct, Panel, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Bytes of a name in a part that another process sent, at most.
 const NAME_BYTES_MAX: usize = 4 << 10;
@@ -92,7 +93,8 @@ impl RowStore {
         }
     }
 
-    /// Sums of a view over an axis that other stores have as well.
+    /// Sums of a view over an axis that other stores have as well: of the rows of a generation
+    /// where they are still known, otherwise of those of now.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -100,12 +102,12 @@ impl RowStore {
         &self,
         view: &View,
         wanted: &ViewParts,
-        shared: &SharedAxes,
+        (shared, generation): (&SharedAxes, Option<u64>),
         control: &Control,
     ) -> Result<ViewSums, ViewError> {
         self.asked(|| {
-            let generation = self.generation();
-            let counted = self.counted_alike(view, (wanted.buckets, wanted.stack), shared.clone(), control)?;
+            let shared = (shared.clone(), generation);
+            let (generation, counted) = self.counted_alike(view, (wanted.buckets, wanted.stack), shared, control)?;
             let lines = self.outcomes(&counted);
             let [bots, people, unknown] = self.bots(&counted, lines.rejected);
             Ok(ViewSums {
@@ -150,6 +152,12 @@ impl NumberPart {
         self.field.len() <= NAME_BYTES_MAX && self.spread.is_sound(STORE_ROWS_MAX)
     }
 
+    /// True if its numbers may be of that unit.
+    #[must_use]
+    pub fn is_of(&self, unit: NumberUnit) -> bool {
+        self.spread.is_of(unit)
+    }
+
     pub(super) fn spread(&self) -> &NumberSpread {
         &self.spread
     }
@@ -180,6 +188,7 @@ impl ViewSums {
             && amounts.iter().all(|hits| *hits <= total)
             && self.status.len() <= STATUS_ROWS_MAX
             && self.status.iter().all(|row| row.hits <= total && row.value.len() <= 3)
+            && self.are_statuses_once(total)
             && self.spreads.is_sound(rows)
             && self.spreads.own.is_empty()
             && self.axis.is_none_or(|axis| axis.is_sound(BUCKETS_MAX + 1))
@@ -189,6 +198,24 @@ impl ViewSums {
             && self.bands.as_ref().is_none_or(|bands| bands.0.is_of(buckets, BANDS, total))
     }
 
+    /// True if each status comes once, and they are of no more rows than that.
+    fn are_statuses_once(&self, total: u64) -> bool {
+        let sum = self.status.iter().try_fold(0u64, |sum, row| sum.checked_add(row.hits));
+        let values: HashSet<&str> = self.status.iter().map(|row| &*row.value).collect();
+        values.len() == self.status.len() && sum.is_some_and(|sum| sum <= total)
+    }
+
+    /// True if they are over the axis that was asked for.
+    #[must_use]
+    pub fn is_over(&self, times_us: Option<(i64, i64)>, buckets: usize) -> bool {
+        self.axis == SharedAxes { times_us, ..SharedAxes::default() }.axis(buckets)
+    }
+
+    /// Marks sums whose parts may be of different moments.
+    pub fn mark_inexact(&mut self) {
+        self.exact = false;
+    }
+
     /// The same without rows by how long they took, and these.
     #[must_use]
     pub fn without_bands(mut self) -> (Self, Option<BandsPart>) {
@@ -196,12 +223,14 @@ impl ViewSums {
         (self, bands)
     }
 
-    /// Adds rows by how long they took; false where they are over another axis.
+    /// Adds rows by how long they took; false where they are over another axis. Where rows came
+    /// between both parts there may be more of them than were counted: the sums are marked then.
     #[must_use]
     pub fn take_bands(&mut self, bands: &BandsPart) -> bool {
         let buckets = self.axis.map_or(0, |axis| axis.buckets);
-        let is_of = bands.0.is_of(buckets, BANDS, self.lines.total);
+        let is_of = bands.0.is_of(buckets, BANDS, STORE_ROWS_MAX);
         if is_of {
+            self.exact &= bands.0.is_of(buckets, BANDS, self.lines.total);
             self.add_bands(Some(bands));
         }
         is_of
@@ -259,7 +288,7 @@ impl ViewSums {
         for other in others {
             match self.status.iter_mut().find(|row| row.value == other.value) {
                 Some(row) => {
-                    row.hits += other.hits;
+                    row.hits = row.hits.saturating_add(other.hits);
                     row.bytes = row.bytes.saturating_add(other.bytes);
                 }
                 None => self.status.push(other.clone()),
@@ -390,6 +419,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn bands_of_more_rows_than_were_counted_are_taken_and_marked() {
+        let bands = |rows: u64| {
+            let grid = sums().bands.expect("bands");
+            let grid = serde_json::to_value(&grid).unwrap();
+            serde_json::from_value::<BandsPart>(with(&grid, "/counts/0", json!(rows))).unwrap()
+        };
+        for (rows, exact) in [(3, true), (4, false)] {
+            let (mut own, _) = sums().without_bands();
+            assert!(own.take_bands(&bands(rows)));
+            assert_eq!(own.is_exact(), exact);
+        }
+        let (mut own, _) = sums().without_bands();
+        assert!(!own.take_bands(&bands(u64::MAX)));
+        assert!(!own.take_bands(&BandsPart(Grid::new(1, BANDS))));
+    }
+
+    #[test]
+    fn sums_over_another_axis_than_was_asked_for_are_known() {
+        let times = Some((0, 9_000_000));
+        assert!(sums().is_over(times, 20) && !sums().is_over(times, 2) && !sums().is_over(None, 20));
+    }
+
     fn with(value: &Value, pointer: &str, new: Value) -> Value {
         let mut value = value.clone();
         *value.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = new;
@@ -418,6 +470,8 @@ mod tests {
             ("/bots/hits", json!(4)),
             ("/status/0/hits", json!(4)),
             ("/status/0/value", json!("a long status")),
+            ("/status", json!([{"value": "200", "hits": 1, "bytes": 9}, {"value": "200", "hits": 1, "bytes": 9}])),
+            ("/status", json!([{"value": "200", "hits": 2, "bytes": 9}, {"value": "404", "hits": 2, "bytes": 9}])),
             ("/spreads/week", json!([1])),
             ("/spreads/bytes/count", json!(7)),
             ("/axis/width_seconds", json!(0)),

@@ -13,11 +13,18 @@ use rorqual_accesslog::report::OtherValues;
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 
 /// Bytes of a hash and of a small number of rows.
 const PAIR_BYTES: usize = 11;
+
+/// Bytes of a hash and of the smallest number of rows.
+const PAIR_BYTES_MIN: usize = size_of::<u64>() + 1;
+
+/// Bytes of a text that are shown, and of one that is named with others, but for the character
+/// after them, by which one sees that there is more.
+const NAMED_BYTES_MAX: usize = 1024;
 
 /// A text that is no UTF-8 where it is not: as a list of its bytes then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +62,13 @@ pub struct FieldValue {
     pub hits: u64,
     /// The sum of their response sizes.
     pub bytes: u64,
+    /// The text is but the start of it, as far as it is shown.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cut: bool,
+}
+
+fn is_false(cut: &bool) -> bool {
+    !cut
 }
 
 /// The values of a field with most rows in one store.
@@ -88,12 +102,16 @@ impl FieldTop {
     /// True if it may be one of a store.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let is_listed = |value: &FieldValue| value.hits > 0 && value.hits <= STORE_ROWS_MAX;
+        let is_listed = |value: &FieldValue| value.hits > 0 && value.hits <= STORE_ROWS_MAX && !value.cut;
+        let sum = self.values.iter().try_fold(0u64, |sum, value| sum.checked_add(value.hits));
+        let texts: HashSet<&[u8]> = self.values.iter().map(|value| value.text.as_bytes()).collect();
         [self.distinct, self.hits, self.error_max, self.missing, self.found].iter().all(|number| *number <= STORE_ROWS_MAX)
             && self.others.is_none_or(|others| others.hits <= STORE_ROWS_MAX)
             && self.distinct_error >= 0.0
             && self.values.len() as u64 <= self.found
             && self.values.iter().all(is_listed)
+            && sum.is_some_and(|sum| sum <= STORE_ROWS_MAX)
+            && texts.len() == self.values.len()
             && self.values.is_sorted_by(|a, b| a.hits >= b.hits)
     }
 
@@ -131,14 +149,87 @@ pub struct HashesWanted {
     pub part: u64,
     /// Number of parts.
     pub parts: u64,
+    /// Bytes of a part.
+    pub bytes_max: usize,
 }
 
 /// Hashes of values with their rows, in the order of the hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HashedValues(Vec<(u64, u64)>);
 
-/// Values by the hashes that were asked for.
-pub type NamedValues = Vec<(u64, FieldValue)>;
+/// Values by the hashes that were asked for, in the order of these.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedValues {
+    values: Vec<(u64, FieldValue)>,
+    /// Values with higher hashes had no room.
+    more: bool,
+}
+
+impl NamedValues {
+    /// True if they may be those of these hashes, which are in order, by a seed. The hash of a text
+    /// that is cut is that of the whole one.
+    #[must_use]
+    pub fn is_sound(&self, seed: u64, hashes: &[u64]) -> bool {
+        let is_it = |(hash, value): &(u64, FieldValue)| {
+            let text = value.text.as_bytes();
+            let is_text = if value.cut { text.len() > NAMED_BYTES_MAX } else { *hash == value_hash(seed, text) };
+            is_text && (1..=STORE_ROWS_MAX).contains(&value.hits) && hashes.binary_search(hash).is_ok()
+        };
+        let sum = self.values.iter().try_fold(0u64, |sum, (_, value)| sum.checked_add(value.hits));
+        self.values.iter().all(is_it)
+            && self.values.is_sorted_by(|(a, _), (b, _)| a < b)
+            && sum.is_some_and(|sum| sum <= STORE_ROWS_MAX)
+            && !(self.more && self.values.is_empty())
+    }
+
+    /// The values with their hashes.
+    pub fn iter(&self) -> std::slice::Iter<'_, (u64, FieldValue)> {
+        self.values.iter()
+    }
+
+    /// Leaves so many, and says that there are more.
+    pub fn truncate(&mut self, values: usize) {
+        self.more |= self.values.len() > values;
+        self.values.truncate(values);
+    }
+
+    /// The last hash that was told of, where others had no room.
+    #[must_use]
+    pub fn cut_after(&self) -> Option<u64> {
+        self.values.last().filter(|_| self.more).map(|(hash, _)| *hash)
+    }
+
+    /// Adds the values of another part with hashes up to this one.
+    pub fn extend_up_to(&mut self, part: Self, last: u64) {
+        self.values.extend(part.values.into_iter().filter(|(hash, _)| *hash <= last));
+    }
+}
+
+impl<'a> IntoIterator for &'a NamedValues {
+    type Item = &'a (u64, FieldValue);
+    type IntoIter = std::slice::Iter<'a, (u64, FieldValue)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl FromIterator<(u64, FieldValue)> for NamedValues {
+    /// Two texts of one hash are one, as in all that goes by hashes.
+    fn from_iter<T: IntoIterator<Item = (u64, FieldValue)>>(values: T) -> Self {
+        let mut values: Vec<(u64, FieldValue)> = values.into_iter().collect();
+        values.sort_by_key(|(hash, _)| *hash);
+        values.dedup_by(|(later, value), (kept, all)| {
+            let same = later == kept;
+            if same {
+                all.hits = all.hits.saturating_add(value.hits);
+                all.bytes = all.bytes.saturating_add(value.bytes);
+            }
+            same
+        });
+        Self { values, more: false }
+    }
+}
 
 /// Hash of a value.
 #[must_use]
@@ -157,6 +248,12 @@ impl HashedValues {
     #[must_use]
     pub fn pairs(&self) -> &[(u64, u64)] {
         &self.0
+    }
+
+    /// True if they may be of this part of so many, with so many rows at least.
+    #[must_use]
+    pub fn is_part(&self, least: u64, part: u64, parts: u64) -> bool {
+        self.0.iter().all(|(hash, hits)| hash % parts.max(1) == part && *hits >= least)
     }
 
     /// Eight bytes of each hash, and its rows by seven bits a byte.
@@ -178,7 +275,7 @@ impl HashedValues {
     /// The inverse; `None` of other bytes, of too many rows, or where the hashes are not in order.
     #[must_use]
     pub fn read(mut bytes: &[u8]) -> Option<Self> {
-        let mut pairs: Vec<(u64, u64)> = Vec::with_capacity(bytes.len() / (size_of::<u64>() + 1));
+        let mut pairs: Vec<(u64, u64)> = Vec::with_capacity(bytes.len() / PAIR_BYTES_MIN);
         while !bytes.is_empty() {
             let (hash, rest) = bytes.split_first_chunk()?;
             let (hits, rest) = read_number(rest)?;
@@ -252,7 +349,7 @@ impl RowStore {
         })
     }
 
-    /// The values of a field by their hashes.
+    /// The values of a field by their hashes; `None` where they are more than a part has room for.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -262,14 +359,18 @@ impl RowStore {
         generation: u64,
         wanted: &HashesWanted,
         control: &Control,
-    ) -> Result<HashedValues, ViewError> {
-        let HashesWanted { values, seed, least, part, parts } = wanted;
+    ) -> Result<Option<HashedValues>, ViewError> {
+        let HashesWanted { values, seed, least, part, parts, bytes_max } = wanted;
+        let pairs_max = bytes_max / PAIR_BYTES_MIN;
         let counted = self.asked(|| self.sums_at(view, generation, control))?;
         let mut pairs: Vec<(u64, u64)> = self.with_values(&counted, values, |values, tables, derived| {
             let many = values.filter(|(_, amount)| amount.hits >= *least);
             let hashed = many.map(|(code, amount)| (value_hash(*seed, tables.text_of(derived, code)), amount.hits));
-            hashed.filter(|(hash, _)| hash % parts.max(&1) == *part).collect()
+            hashed.filter(|(hash, _)| hash % parts.max(&1) == *part).take(pairs_max + 1).collect()
         });
+        if pairs.len() > pairs_max {
+            return Ok(None);
+        }
         pairs.sort_unstable();
         // Two texts of one hash are one, as in all that goes by hashes.
         pairs.dedup_by(|later, kept| {
@@ -277,10 +378,11 @@ impl RowStore {
             kept.1 += if same { later.1 } else { 0 };
             same
         });
-        Ok(HashedValues(pairs))
+        Ok(Some(HashedValues(pairs)))
     }
 
-    /// The values of a field that have some hashes.
+    /// The values of a field that have some hashes. Texts that are too long to show are cut, but
+    /// that of one which is asked for alone.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -293,13 +395,16 @@ impl RowStore {
         control: &Control,
     ) -> Result<NamedValues, ViewError> {
         let counted = self.asked(|| self.sums_at(view, generation, control))?;
-        let wanted: HashMap<u64, ()> = hashes.iter().map(|hash| (*hash, ())).collect();
+        let wanted: HashSet<u64> = hashes.iter().copied().collect();
+        let is_alone = wanted.len() == 1;
         let values = FieldWanted { column, search: None };
         Ok(self.with_values(&counted, &values, |values, tables, derived| {
             let named = values.filter_map(|(code, amount)| {
                 let text = tables.text_of(derived, code);
                 let hash = value_hash(seed, text);
-                wanted.contains_key(&hash).then(|| (hash, value_of(text, amount)))
+                let start = if is_alone { text } else { shown_start(text) };
+                let cut = start.len() < text.len();
+                wanted.contains(&hash).then(|| (hash, FieldValue { cut, ..value_of(start, amount) }))
             });
             named.collect()
         }))
@@ -327,5 +432,82 @@ impl RowStore {
 }
 
 fn value_of(text: &[u8], RowsAndBytes { hits, bytes }: RowsAndBytes) -> FieldValue {
-    FieldValue { text: ValueBytes::new(text), hits, bytes }
+    FieldValue { text: ValueBytes::new(text), hits, bytes, cut: false }
+}
+
+/// The start of a text, from which the same is shown as from all of it; of whole characters.
+fn shown_start(text: &[u8]) -> &[u8] {
+    let is_inside = |end: &usize| text.get(*end).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let (least, most) = (NAMED_BYTES_MAX + 1, NAMED_BYTES_MAX + 4);
+    let end = (least..most).find(|end| !is_inside(end)).unwrap_or(most);
+    &text[..end.min(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rorqual_accesslog::report::shown_value;
+
+    fn value(text: &[u8], hits: u64) -> FieldValue {
+        value_of(text, RowsAndBytes { hits, bytes: 0 })
+    }
+
+    #[test]
+    fn the_start_of_a_text_is_shown_as_all_of_it() {
+        for length in NAMED_BYTES_MAX - 4..NAMED_BYTES_MAX + 9 {
+            for text in ["a".repeat(length), format!("{}{}", "a".repeat(length % 4), "😀".repeat(length / 4))] {
+                let start = shown_start(text.as_bytes());
+                assert_eq!(shown_value(start), shown_value(text.as_bytes()), "{length}");
+                assert!(std::str::from_utf8(start).is_ok() && start.len() <= NAMED_BYTES_MAX + 4);
+            }
+        }
+    }
+
+    #[test]
+    fn foreign_values_by_their_hashes_are_refused() {
+        let hash = |text: &[u8]| value_hash(7, text);
+        let of = |texts: &[&[u8]]| texts.iter().map(|text| (hash(text), value(text, 3))).collect::<NamedValues>();
+        let mut asked = [hash(b"a"), hash(b"b")];
+        asked.sort_unstable();
+        let good = of(&[b"a", b"b"]);
+        assert!(good.is_sound(7, &asked) && NamedValues::default().is_sound(7, &asked));
+        assert_eq!(of(&[b"a", b"a"]).values[0].1.hits, 6, "each once");
+        assert!(!of(&[b"c"]).is_sound(7, &asked) && !good.is_sound(8, &asked));
+        let twice = NamedValues { values: vec![good.values[0].clone(); 2], more: false };
+        assert!(!twice.is_sound(7, &asked));
+        assert!(!NamedValues { values: Vec::new(), more: true }.is_sound(7, &asked));
+        let mut short = good.clone();
+        short.values[0].1.cut = true;
+        assert!(!short.is_sound(7, &asked), "a short text is not cut");
+        let mut many = good.clone();
+        many.values.iter_mut().for_each(|(_, value)| value.hits = STORE_ROWS_MAX);
+        assert!(!many.is_sound(7, &asked));
+        // A part without room says how far it goes.
+        let mut part = good.clone();
+        part.truncate(1);
+        assert_eq!((part.cut_after(), good.cut_after()), (Some(asked[0]), None));
+        let mut all = NamedValues::default();
+        all.extend_up_to(good, asked[0]);
+        assert_eq!(all.values, part.values);
+    }
+
+    #[test]
+    fn first_values_come_once_and_fit_a_store() {
+        let top = |values: Vec<FieldValue>| FieldTop {
+            field: "path".to_owned(),
+            title: String::new(),
+            distinct: 9,
+            distinct_error: 0.0,
+            hits: 9,
+            exact: true,
+            error_max: 0,
+            missing: 0,
+            others: None,
+            found: 9,
+            values,
+        };
+        assert!(top(vec![value(b"a", 2), value(b"b", 2)]).is_sound());
+        assert!(!top(vec![value(b"a", 2), value(b"a", 2)]).is_sound());
+        assert!(!top(vec![value(b"a", STORE_ROWS_MAX), value(b"b", STORE_ROWS_MAX)]).is_sound());
+    }
 }

@@ -268,20 +268,23 @@ mod tests {
     /// A file that has grown is the same; one of other bytes, or that was written anew, is none.
     #[test]
     fn another_file_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("access.log");
-        std::fs::write(&path, "one line\nand another\n").unwrap();
-        let found = mark(&path, 21).unwrap();
-        let open = || OpenPart::of_path("access.log", 21, Some(found), &path).map(drop);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| {
+            file.as_file().set_len(0).unwrap();
+            file.as_file().write_all_at(text.as_bytes(), 0).unwrap();
+        };
+        write("one line\nand another\n");
+        let found = mark(file.path(), 21).unwrap();
+        let open = || OpenPart::of_path("access.log", 21, Some(found), file.path()).map(drop);
         assert!(open().is_ok());
-        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
+        file.as_file().write_all_at(b"more\n", 21).unwrap();
         assert!(open().is_ok());
         for other in ["One line\nand another\n", "One line\nand another\nand more\n", "one line\n"] {
-            std::fs::write(&path, other).unwrap();
+            write(other);
             let error = open().unwrap_err().to_string();
             assert!(error.contains("access.log") && error.contains("another file"), "{error}");
         }
-        std::fs::write(&path, "one line\nand another\n").unwrap();
+        write("one line\nand another\n");
         assert!(open().is_err(), "it was written anew");
     }
 

@@ -9,16 +9,16 @@ use crate::fleet::wire::{
 };
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
-use crate::limits::{BUCKETS, REPORT_BYTES_MAX, TOP_ROWS};
+use crate::limits::{BUCKETS, PEER_NAMED_AT_ONCE, REPORT_BYTES_MAX, TOP_ROWS};
 use crate::session::Session;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use rorqual_accesslog::schema::{OwnColumn, Schema};
-use rorqual_crossfilter::fleet::{FieldWanted, HashesWanted, ViewSums, probe_hash};
+use rorqual_accesslog::schema::{OwnColumn, Schema, TextColumn};
+use rorqual_crossfilter::fleet::{FieldTop, FieldWanted, HashesWanted, ViewSums, probe_hash};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
-use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, View, ViewError, ViewParts};
+use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::Serialize;
 use std::sync::Arc;
@@ -59,11 +59,13 @@ fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
         version: VERSION.to_owned(),
         hash: probe_hash(seed),
         name: session.name().to_owned(),
+        session: session.id().to_owned(),
         state: session.state(),
         format: session.format_name(),
         bytes: session.stored_bytes(),
         extent: store.extent(),
         zone_seconds: session.zone_seconds(),
+        has_countries: session.has_countries(),
         schema: PeerSchema::of(&store.schema()),
     })
 }
@@ -81,21 +83,49 @@ fn view_of(session: &Session, schema: &Schema, asked: &PartQuestion) -> Result<V
     Ok(View { from_us: asked.from_us, to_us: asked.to_us, filter })
 }
 
-/// Refuses fields that these rows do not have.
+/// Refuses fields that these rows do not have, and more of them or of hashes than one asks for.
 fn check(schema: &Schema, ask: &PartAsk) -> Result<(), ApiError> {
+    let too_many = |what: &str| Err(ApiError::bad_request(format!("there are too many {what}")));
     match ask {
         PartAsk::Sums(SumsAsk { stack, .. }) | PartAsk::Bands(SumsAsk { stack, .. }) => {
-            views::stack(schema, stack.as_deref()).map(drop)
+            stack_of(schema, stack.as_deref()).map(drop)
         }
-        PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => views::text_column(schema, field).map(drop),
+        PartAsk::Named { hashes, .. } if hashes.len() > PEER_NAMED_AT_ONCE => too_many("hashes"),
+        PartAsk::Tops { fields, .. } if fields.len() > schema.panels().len().max(1) => too_many("fields"),
+        PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => {
+            let none = || ApiError::bad_request(format!("there is no field '{field}'"));
+            text_of(schema, field).map(drop).ok_or_else(none)
+        }
         PartAsk::Keys { sort, .. } | PartAsk::Rows { sort, .. } => order(schema, sort).map(drop),
         PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } => Ok(()),
     }
 }
 
+/// The column with exactly this name: one that differs in the case of its letters is another one to
+/// the fleet, as some peer may have both.
+fn text_of(schema: &Schema, name: &str) -> Option<TextColumn> {
+    schema.text(name).filter(|column| schema.text_name(*column) == name)
+}
+
+fn stack_of(schema: &Schema, name: Option<&str>) -> Result<Stack, ApiError> {
+    let stack = views::stack(schema, name)?;
+    match (stack, name) {
+        (Stack::Values(column), Some(name)) if schema.text_name(column) != name => {
+            Err(ApiError::bad_request(format!("there is no field '{name}'")))
+        }
+        _ => Ok(stack),
+    }
+}
+
 fn order(schema: &Schema, PartSort { field, descending }: &PartSort) -> Result<RowOrder, ApiError> {
-    RowOrder::named(schema, field, *descending)
-        .ok_or_else(|| ApiError::bad_request(format!("\"sort\": rows have no order by '{field}'")))
+    let is_exact = field == "time"
+        || match (schema.text(field), schema.number(field)) {
+            (Some(column), _) => schema.text_name(column) == *field,
+            (None, Some(column)) => schema.number_name(column) == *field,
+            (None, None) => true,
+        };
+    let order = RowOrder::named(schema, field, *descending).filter(|_| is_exact);
+    order.ok_or_else(|| ApiError::bad_request(format!("\"sort\": rows have no order by '{field}'")))
 }
 
 /// `None` where the part would be too long.
@@ -106,27 +136,27 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
     let view = view_of(session, &schema, asked).map_err(lost)?;
     match &asked.ask {
         PartAsk::Status { .. } => Ok(None),
-        PartAsk::Sums(asked) => {
-            let sums = sums(store, &view, asked, control)?;
-            Ok(json(&if asked.is_long() { sums.without_bands().0 } else { sums }))
+        PartAsk::Sums(wanted) => {
+            let sums = sums(store, &view, (wanted, None), control)?;
+            Ok(json(&if wanted.is_long() { sums.without_bands().0 } else { sums }))
         }
-        PartAsk::Bands(asked) => Ok(json(&sums(store, &view, asked, control)?.without_bands().1)),
+        PartAsk::Bands(wanted) => {
+            let generation = Some(asked.generation).filter(|generation| *generation > 0);
+            Ok(json(&sums(store, &view, (wanted, generation), control)?.without_bands().1))
+        }
         PartAsk::Numbers { first } => numbers(store, &view, asked.generation, *first, control),
         PartAsk::Tops { fields, search, top } => {
-            let named: Vec<_> = fields.iter().filter_map(|field| schema.text(field)).collect();
-            let columns = if fields.is_empty() { schema.panels().to_vec() } else { named };
             let wanted: Vec<FieldWanted> =
-                columns.into_iter().map(|column| FieldWanted { column, search: search.clone() }).collect();
-            let tops = store.field_tops(&view, asked.generation, &wanted, (*top).min(TOP_MAX), control)?;
-            let cut = |part: &mut TopsPart, rows| part.tops.iter_mut().for_each(|top| top.truncate(rows));
-            Ok(capped_json(&mut TopsPart { tops }, TOP_MAX, cut))
+                columns_of(&schema, fields).into_iter().map(|column| FieldWanted { column, search: search.clone() }).collect();
+            Ok(tops(store.field_tops(&view, asked.generation, &wanted, (*top).min(TOP_MAX), control)?))
         }
         PartAsk::Hashes { field, search, seed, least, part, parts } => {
-            let column = schema.text(field).ok_or(ViewError::Cancelled)?;
+            let column = text_of(&schema, field).ok_or(ViewError::Cancelled)?;
             let values = FieldWanted { column, search: search.clone() };
-            let wanted = HashesWanted { values, seed: *seed, least: *least, part: *part, parts: *parts };
-            let bytes = store.hashed_values(&view, asked.generation, &wanted, control)?.to_bytes();
-            Ok((bytes.len() <= REPORT_BYTES_MAX).then(|| bytes.into()))
+            let (seed, least, part, parts) = (*seed, *least, *part, *parts);
+            let wanted = HashesWanted { values, seed, least, part, parts, bytes_max: REPORT_BYTES_MAX };
+            let bytes = store.hashed_values(&view, asked.generation, &wanted, control)?.map(|hashed| hashed.to_bytes());
+            Ok(bytes.filter(|bytes| bytes.len() <= REPORT_BYTES_MAX).map(Bytes::from))
         }
         PartAsk::Keys { sort, end } => {
             let order = order(&schema, sort).map_err(lost)?;
@@ -139,21 +169,57 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             let formats = LineFormats { first: format.as_ref(), of_files: Some(&of_files) };
             let rows = store.sorted_page((&view, order), *offset, (*limit).min(TOP_ROWS), formats, control)?.page.rows;
             let unkept = Rebuilt::new(format.as_ref()).unkept;
-            Ok(json(&RowsPart { rows, unkept }))
+            // As many rows as fit, as on a page of one server.
+            let cut = |part: &mut RowsPart, rows| part.rows.truncate(rows);
+            Ok(capped_json(&mut RowsPart { rows, unkept }, TOP_ROWS.next_power_of_two(), cut))
         }
         PartAsk::Named { field, seed, hashes } => {
-            let column = schema.text(field).ok_or(ViewError::Cancelled)?;
+            let column = text_of(&schema, field).ok_or(ViewError::Cancelled)?;
             let values = store.named_values(&view, asked.generation, (column, *seed), hashes, control)?;
-            Ok(json(&NamedPart { values }))
+            // As many values as fit; the others are asked for again.
+            let cut = |part: &mut NamedPart, values| part.values.truncate(values);
+            Ok(capped_json(&mut NamedPart { values }, PEER_NAMED_AT_ONCE.next_power_of_two(), cut))
         }
     }
 }
 
-fn sums(store: &RowStore, view: &View, asked: &SumsAsk, control: &Control) -> Result<ViewSums, ViewError> {
-    let stack = views::stack(&store.schema(), asked.stack.as_deref()).map_err(|_| ViewError::Cancelled)?;
+/// Columns of fields, each once; without any those that have a panel.
+fn columns_of(schema: &Schema, fields: &[String]) -> Vec<TextColumn> {
+    if fields.is_empty() {
+        return schema.panels().to_vec();
+    }
+    let mut columns: Vec<TextColumn> = Vec::new();
+    for column in fields.iter().filter_map(|field| text_of(schema, field)) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// First values, as many as fit; without any where not even one of each field does, as those have
+/// very long texts.
+fn tops(tops: Vec<FieldTop>) -> Option<Bytes> {
+    let cut = |part: &mut TopsPart, rows| part.tops.iter_mut().for_each(|top| top.truncate(rows));
+    let mut part = TopsPart { tops };
+    capped_json(&mut part, TOP_MAX, cut).or_else(|| {
+        cut(&mut part, 0);
+        json(&part)
+    })
+}
+
+/// Sums of a generation where it is still known, or of now.
+fn sums(
+    store: &RowStore,
+    view: &View,
+    (asked, generation): (&SumsAsk, Option<u64>),
+    control: &Control,
+) -> Result<ViewSums, ViewError> {
+    let stack = stack_of(&store.schema(), asked.stack.as_deref()).map_err(|_| ViewError::Cancelled)?;
     let wanted = ViewParts { top: 0, buckets: asked.buckets.clamp(1, BUCKETS.1), stack, facets: false };
     let series = asked.series.iter().map(|text| text.as_bytes().to_vec()).collect();
-    store.view_sums(view, &wanted, &SharedAxes { times_us: asked.times_us, series }, control)
+    let shared = SharedAxes { times_us: asked.times_us, series };
+    store.view_sums(view, &wanted, (&shared, generation), control)
 }
 
 /// Columns of numbers, as many as fit.

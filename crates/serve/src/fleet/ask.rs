@@ -4,17 +4,18 @@ use super::Fleet;
 use super::peer::{PeerFailure, read, unsound};
 use super::roll::{LivePeer, Roll};
 use super::wire::{NamedPart, NumbersPart, PartAsk, PartQuestion, SumsAsk, TopsPart, VERSION};
-use crate::limits::{PEER_FIELDS_AT_ONCE, PEER_NAMED_AT_ONCE, PEER_NUMBERS_MAX, PEER_TOP_MIN};
+use crate::limits::{BUCKETS, PEER_FIELDS_AT_ONCE, PEER_NAMED_AT_ONCE, PEER_NUMBER_PARTS_MAX, PEER_TOP_MIN};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rorqual_accesslog::report::Panel;
-use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
+use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use rorqual_crossfilter::fleet::{
     BandsPart, FieldMerge, FieldTop, HashMerge, HashedValues, NamedValues, NumberPart, ValueBytes, ViewSums,
 };
 use rorqual_crossfilter::{NumberSummary, PanelPage, PanelWanted, Stack, View};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Series of a stacked histogram beside the rest.
 const SERIES: usize = rorqual_crossfilter::limits::SERIES_MAX;
@@ -86,16 +87,47 @@ impl FleetQuestion<'_> {
 
     /// Totals, and rows over time in at most `buckets` buckets.
     pub(super) async fn sums(&self, buckets: usize, stack: Stack) -> Result<(ViewSums, Generations), LostPeers> {
-        let series = match stack {
+        let (series, of) = match stack {
             Stack::Values(column) => self.series(column).await?,
-            Stack::Class | Stack::Bot => Vec::new(),
+            Stack::Class | Stack::Bot => (Vec::new(), Generations::new()),
         };
         let stack = match stack {
             Stack::Class => None,
             Stack::Bot => Some("bot".to_owned()),
             Stack::Values(column) => Some(self.schema().text_name(column).into_owned()),
         };
-        let times_us = self.times_us();
+        let (mut sums, generations) = self.sums_of(buckets, stack, &series).await?;
+        if !of.is_empty() && of != generations {
+            sums.mark_inexact();
+        }
+        Ok((sums, generations))
+    }
+
+    /// Generations of the peers' rows, for the other parts of this view; none are needed where no
+    /// more rows come.
+    pub(super) async fn generations(&self) -> Result<Generations, LostPeers> {
+        Ok(if self.roll.is_ended() { Generations::new() } else { self.sums_of(1, None, &[]).await?.1 })
+    }
+
+    /// True if no rows have come since the question began, so that all parts are of the same ones.
+    pub(super) async fn is_of_one_moment(&self) -> bool {
+        let growing = self.roll.live.iter().filter(|live| !live.status.state.ended());
+        let is_same = |live: &LivePeer| {
+            let (peer, generation) = (Arc::clone(&live.peer), live.status.extent.generation);
+            let (seed, within) = (self.fleet.seed, self.fleet.settings.probe_time);
+            async move { peer.probe(seed, within).await.is_ok_and(|status| status.extent.generation == generation) }
+        };
+        join_all(growing.map(is_same)).await.into_iter().all(|is_same| is_same)
+    }
+
+    /// Totals, and rows over time by these series.
+    async fn sums_of(
+        &self,
+        buckets: usize,
+        stack: Option<String>,
+        series: &[ValueBytes],
+    ) -> Result<(ViewSums, Generations), LostPeers> {
+        let (buckets, times_us) = (buckets.clamp(1, BUCKETS.1), self.times_us());
         // Where a peer has no such column, all of its rows are without a value.
         let has = |at: usize| stack.as_deref().is_none_or(|name| name == "bot" || self.peer_has(at, name));
         let lacking = self.all().into_iter().filter(|at| !has(*at)).collect::<Vec<_>>();
@@ -103,11 +135,11 @@ impl FleetQuestion<'_> {
             buckets,
             stack: stack.clone().filter(|_| !lacking.contains(&at)),
             times_us,
-            series: series.clone(),
+            series: series.to_vec(),
         };
         let sound = |answer: &Bytes| {
             let sums: ViewSums = read(answer)?;
-            if sums.is_sound() { Ok(sums) } else { Err(unsound()) }
+            if sums.is_sound() && sums.is_over(times_us, buckets) { Ok(sums) } else { Err(unsound()) }
         };
         let mut parts = self.parts(&self.all(), &[], |at| PartAsk::Sums(asked(at)), sound).await?;
         let names: Vec<String> = series.iter().map(|text| rorqual_accesslog::report::shown_value(text.as_bytes())).collect();
@@ -139,9 +171,11 @@ impl FleetQuestion<'_> {
     pub(super) fn peer_has(&self, at: usize, field: &str) -> bool {
         let known = Schema::access_log();
         let schema = &self.roll.live[at].status.schema;
-        (!schema.is_table && (known.text(field).is_some() || known.number(field).is_some()))
-            || schema.own.iter().any(|own| own.name == field)
-            || field == "flaw"
+        let is_known = || {
+            let text = known.text(field).is_some_and(|column| known.text_name(column) == field);
+            text || known.number(field).is_some_and(|column| known.number_name(column) == field)
+        };
+        (!schema.is_table && is_known()) || schema.own.iter().any(|own| own.name == field) || field == "flaw"
     }
 
     /// First and last time of the rows, as far as the view has them.
@@ -152,16 +186,33 @@ impl FleetQuestion<'_> {
         (first <= last).then_some((first, last))
     }
 
-    /// Values with a series of their own.
-    async fn series(&self, column: TextColumn) -> Result<Vec<ValueBytes>, LostPeers> {
+    /// Values with a series of their own, and the generations that they are of.
+    async fn series(&self, column: TextColumn) -> Result<(Vec<ValueBytes>, Generations), LostPeers> {
         // A URL stands for its path.
         let column = if column == TextColumn::URL { TextColumn::PATH } else { column };
         let field = self.schema().text_name(column).into_owned();
-        let mut rounds = self.tops(&[], &[field], None, SERIES).await?;
-        let Some(round) = rounds.pop() else { return Ok(Vec::new()) };
-        let (_, named) = self.by_hash(&round, &[], None, SERIES).await?.unzip();
-        let first = round.merge.first(named.as_deref(), SERIES);
-        Ok(first.into_iter().map(|text| ValueBytes::new(&text)).collect())
+        let of = self.generations().await?;
+        let mut rounds = self.tops(&of, std::slice::from_ref(&field), None, SERIES).await?;
+        let Some(round) = rounds.pop() else { return Ok((Vec::new(), of)) };
+        let (_, named) = self.by_hash(&round, &of, None, SERIES).await?.unzip();
+        let mut series = Vec::new();
+        for (text, cut) in round.merge.first(named.as_deref(), SERIES) {
+            // Alone a value comes with all of its text, which tells its rows at each peer.
+            let whole = match cut {
+                Some(hash) => self.named(&round.peers, &of, &field, &[hash]).await?,
+                None => Vec::new(),
+            };
+            let whole = whole.iter().flatten().next().map(|(_, value)| value.text.clone());
+            series.push(whole.unwrap_or_else(|| ValueBytes::new(&text)));
+        }
+        Ok((series, of))
+    }
+
+    /// True if it is exactly the name of a field that was asked for, or of any where none was.
+    fn is_asked(&self, fields: &[String], name: &str) -> bool {
+        let column = self.schema().text(name);
+        column.is_some_and(|column| self.schema().text_name(column) == name)
+            && (fields.is_empty() || fields.iter().any(|field| field == name))
     }
 
     /// First values of fields, or of all that have a panel.
@@ -174,12 +225,16 @@ impl FleetQuestion<'_> {
     ) -> Result<Vec<FieldRound>, LostPeers> {
         let ask = |_| PartAsk::Tops { fields: fields.to_vec(), search: search.map(str::to_owned), top: top.max(PEER_TOP_MIN) };
         let sound = |answer: &Bytes| {
-            let part: TopsPart = read(answer)?;
+            let mut part: TopsPart = read(answer)?;
             let are_sound = part.tops.iter().all(FieldTop::is_sound);
             let names: HashSet<&str> = part.tops.iter().map(|top| &*top.field).collect();
             let are_once = names.len() == part.tops.len();
-            let are_known = part.tops.iter().all(|top| self.schema().text(&top.field).is_some());
-            if are_sound && are_once && are_known { Ok(part) } else { Err(unsound()) }
+            if !are_sound || !are_once {
+                return Err(unsound());
+            }
+            // A peer that grows may have got a column since it told which it has.
+            part.tops.retain(|top| self.is_asked(fields, &top.field));
+            Ok(part)
         };
         let parts = self.parts(&self.all(), generations, ask, sound).await?;
         let mut fields: HashMap<String, (Vec<usize>, Vec<FieldTop>)> = HashMap::new();
@@ -208,7 +263,11 @@ impl FleetQuestion<'_> {
         let hashes = |least, part, parts| {
             let (field, search) = (field.clone(), search.map(str::to_owned));
             let ask = move |_| PartAsk::Hashes { field: field.clone(), search: search.clone(), seed, least, part, parts };
-            self.parts(peers, generations, ask, |answer| HashedValues::read(answer).ok_or_else(unsound))
+            let read = move |answer: &Bytes| {
+                let hashed = HashedValues::read(answer).filter(|hashed| hashed.is_part(least, part, parts));
+                hashed.ok_or_else(unsound)
+            };
+            self.parts(peers, generations, ask, read)
         };
         for part in 0..plan.parts {
             hashed.add(&hashes(plan.least, part, plan.parts).await?);
@@ -230,15 +289,24 @@ impl FleetQuestion<'_> {
         hashes: &[u64],
     ) -> Result<Vec<NamedValues>, LostPeers> {
         let seed = self.fleet.seed;
-        let mut named: Vec<NamedValues> = peers.iter().map(|_| NamedValues::new()).collect();
-        for wanted in hashes.chunks(PEER_NAMED_AT_ONCE) {
+        let mut named: Vec<NamedValues> = peers.iter().map(|_| NamedValues::default()).collect();
+        let mut rest = hashes;
+        while !rest.is_empty() {
+            let wanted = &rest[..rest.len().min(PEER_NAMED_AT_ONCE)];
             let ask = |_| PartAsk::Named { field: field.to_owned(), seed, hashes: wanted.to_vec() };
             let sound = |answer: &Bytes| {
                 let part: NamedPart = read(answer)?;
-                if part.is_sound(seed, wanted) { Ok(part.values) } else { Err(unsound()) }
+                // The text of one that is asked for alone is whole.
+                let is_whole = wanted.len() > 1 || part.is_sound(seed, wanted);
+                if is_whole && part.values.is_sound(seed, wanted) { Ok(part.values) } else { Err(unsound()) }
             };
             let parts = self.parts(peers, generations, ask, sound).await?;
-            named.iter_mut().zip(parts).for_each(|(named, part)| named.extend(part));
+            // As far as all of them had room; each tells one value at least.
+            let told = parts.iter().filter_map(NamedValues::cut_after).min();
+            let (done, later) = rest.split_at(told.map_or(wanted.len(), |told| wanted.partition_point(|hash| *hash <= told)));
+            let Some(last) = done.last() else { break };
+            named.iter_mut().zip(parts).for_each(|(named, part)| named.extend_up_to(part, *last));
+            rest = later;
         }
         Ok(named)
     }
@@ -283,17 +351,18 @@ impl FleetQuestion<'_> {
     pub(super) async fn panel(&self, column: TextColumn, wanted: &PanelWanted) -> Result<PanelPage, LostPeers> {
         let field = self.schema().text_name(column).into_owned();
         let search = wanted.search.as_deref().filter(|search| !search.is_empty());
-        let round = self.tops(&[], std::slice::from_ref(&field), search, wanted.offset + wanted.limit).await?.pop();
+        let of = self.generations().await?;
+        let round = self.tops(&of, std::slice::from_ref(&field), search, wanted.offset + wanted.limit).await?.pop();
         let Some(round) = round else { return Ok(FieldMerge::default().page_named(&field)) };
-        let page = self.page(&round, &[], wanted).await?;
+        let page = self.page(&round, &of, wanted).await?;
         if search.is_none() {
             return Ok(page);
         }
         // The number of values is that without the search.
         let all = PanelWanted { search: None, offset: 0, limit: 0 };
-        let round = self.tops(&[], &[field], None, 0).await?.pop();
+        let round = self.tops(&of, &[field], None, 0).await?.pop();
         let Some(round) = round else { return Ok(page) };
-        let PanelPage { distinct, .. } = self.page(&round, &[], &all).await?;
+        let PanelPage { distinct, .. } = self.page(&round, &of, &all).await?;
         Ok(PanelPage { distinct, ..page })
     }
 
@@ -305,9 +374,13 @@ impl FleetQuestion<'_> {
     /// Numbers of own columns.
     pub(super) async fn number_parts(&self, generations: &[u64]) -> Result<Vec<NumberPart>, LostPeers> {
         let mut all: Vec<NumberPart> = Vec::new();
-        let has_numbers = |at: &usize| self.roll.live[*at].status.schema.own.iter().any(|own| own.unit.is_some());
-        let mut asked: Vec<(usize, usize)> = self.all().into_iter().filter(has_numbers).map(|at| (at, 0)).collect();
-        while !asked.is_empty() {
+        let mut units: Vec<HashMap<&str, NumberUnit>> = self.all().into_iter().map(|at| self.number_units(at)).collect();
+        let counts: Vec<usize> = units.iter().map(HashMap::len).collect();
+        let mut asked: Vec<(usize, usize)> = self.all().into_iter().filter(|at| counts[*at] > 0).map(|at| (at, 0)).collect();
+        for _ in 0..PEER_NUMBER_PARTS_MAX {
+            if asked.is_empty() {
+                break;
+            }
             let peers: Vec<usize> = asked.iter().map(|(at, _)| *at).collect();
             let first = |at| asked.iter().find(|(other, _)| *other == at).map_or(0, |(_, first)| *first);
             let sound = |answer: &Bytes| {
@@ -318,10 +391,16 @@ impl FleetQuestion<'_> {
             let parts = self.parts(&peers, generations, |at| PartAsk::Numbers { first: first(at) }, sound).await?;
             let mut next = Vec::new();
             for ((at, first), part) in asked.into_iter().zip(parts) {
-                if part.more && first < PEER_NUMBERS_MAX {
-                    next.push((at, first + part.numbers.len()));
+                let told = first + part.numbers.len();
+                if part.more && told < counts[at] {
+                    next.push((at, told));
                 }
                 for number in part.numbers {
+                    // A peer that grows may have got a column since it told which it has.
+                    let Some(unit) = units[at].remove(&*number.field) else { continue };
+                    if !number.is_of(unit) {
+                        return Err(vec![(self.roll.live[at].place, unsound())]);
+                    }
                     match all.iter_mut().find(|own| own.field == number.field) {
                         Some(own) => own.take(&number),
                         None => all.push(number),
@@ -331,6 +410,12 @@ impl FleetQuestion<'_> {
             asked = next;
         }
         Ok(all)
+    }
+
+    /// Columns of numbers that a peer told of, each once.
+    fn number_units(&self, at: usize) -> HashMap<&str, NumberUnit> {
+        let own = self.roll.live[at].status.schema.own.iter();
+        own.filter_map(|own| Some((&*own.name, own.unit?))).collect()
     }
 
     fn summaries(&self, all: &[NumberPart]) -> Vec<NumberSummary> {

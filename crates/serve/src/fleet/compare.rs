@@ -117,7 +117,8 @@ impl FleetQuestion<'_> {
         let Some(round) = round else { return Ok(Vec::new()) };
         let seed = self.fleet.seed;
         let ask = |_| PartAsk::Hashes { field: field.to_owned(), search: None, seed, least, part, parts };
-        let read = |answer: &Bytes| HashedValues::read(answer).ok_or_else(unsound);
+        let is_part = |hashed: &HashedValues| hashed.is_part(least, part, parts);
+        let read = |answer: &Bytes| HashedValues::read(answer).filter(is_part).ok_or_else(unsound);
         self.parts(&round.peers, generations, ask, read).await
     }
 }

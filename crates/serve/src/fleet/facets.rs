@@ -15,7 +15,7 @@ const STATUSES_MAX: usize = 1_000;
 impl FleetQuestion<'_> {
     /// The facets of its view, with `top` rows each, of fields that these panels show.
     pub(super) async fn facets(&self, panels: &[Panel], top: usize) -> Result<Facets, LostPeers> {
-        let (mut facets, mut numbers) = (Vec::new(), Vec::new());
+        let (mut facets, mut numbers): (Vec<Facet>, Vec<NumberSummary>) = (Vec::new(), Vec::new());
         for asked in FacetQuestion::all(&self.view, self.schema()) {
             let question = FleetQuestion { fleet: self.fleet, roll: self.roll, view: asked.others.clone() };
             match asked.field {
@@ -33,18 +33,24 @@ impl FleetQuestion<'_> {
                 }
             }
         }
+        // Each was counted by itself.
+        if !facets.is_empty() && !self.is_of_one_moment().await {
+            facets.iter_mut().for_each(|facet| facet.panel.exact = false);
+        }
         Ok((facets, numbers))
     }
 
     async fn text_facet(&self, column: TextColumn, asked: &FacetQuestion, top: usize) -> Result<Option<Facet>, LostPeers> {
         let field = self.schema().text_name(column).into_owned();
-        let Some(round) = self.tops(&[], std::slice::from_ref(&field), None, top).await?.pop() else { return Ok(None) };
-        let page = self.page(&round, &[], &PanelWanted { search: None, offset: 0, limit: top }).await?;
+        let of = self.generations().await?;
+        let Some(round) = self.tops(&of, std::slice::from_ref(&field), None, top).await?.pop() else { return Ok(None) };
+        let page = self.page(&round, &of, &PanelWanted { search: None, offset: 0, limit: top }).await?;
         let mut lists: Vec<Vec<ReportRow>> = Vec::new();
         for texts in [&asked.chosen, &asked.excluded] {
             let mut hashes: Vec<u64> = texts.iter().map(|text| value_hash(self.fleet.seed, text.as_bytes())).collect();
             hashes.sort_unstable();
-            let named = self.named(&round.peers, &[], &field, &hashes).await?;
+            hashes.dedup();
+            let named = self.named(&round.peers, &of, &field, &hashes).await?;
             lists.push(round.merge.rows_named(&named, top));
         }
         let title = round.merge.names().1.to_owned();

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use rorqual_crossfilter::fleet::{RowKeys, RowMerge};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{PageRow, Stack, View};
+use std::borrow::Cow;
 
 /// Rows of an order, and the peers that have them, by their places in the roll.
 pub(super) struct MergedRows {
@@ -23,25 +24,49 @@ pub(super) struct MergedRows {
 impl FleetQuestion<'_> {
     /// Rows of an order from the `offset`th on; `None` where the peers can't tell as many.
     pub(super) async fn rows(&self, sort: &PartSort, offset: u64, limit: usize) -> Result<Option<MergedRows>, LostPeers> {
+        let sort = &self.named_sort(sort);
         let fits = |offset: u64| offset.saturating_add(limit as u64) <= SORTED_ROWS_MAX as u64;
         if fits(offset) || sort.field != "time" {
-            return self.first_rows(sort, offset, limit).await;
+            let found = self.first_rows(sort, offset, limit).await?;
+            return Ok(self.of_one_moment(found).await);
         }
         let (sums, _) = self.sums(BUCKETS.1, Stack::Class).await?;
         let total = sums.lines().total;
         let mut seek = TimeSeek { view: self.view.clone(), before: offset, descending: sort.descending };
         let mut buckets = sums.buckets();
+        let mut last_width = i64::MAX;
         while let Some(width) = seek.enter(&buckets) {
             if fits(seek.before) {
                 break;
             }
-            if width <= 1 {
+            // Foreign buckets may be as wide as those before.
+            if width <= 1 || width >= last_width {
                 return Ok(None);
             }
+            last_width = width;
             buckets = self.within(seek.bucket(&buckets)).sums(BUCKETS.1, Stack::Class).await?.0.buckets();
         }
         let found = self.within(seek.view.clone()).first_rows(sort, seek.before, limit).await?;
-        Ok(found.map(|found| MergedRows { total, ..found }))
+        Ok(self.of_one_moment(found.map(|found| MergedRows { total, ..found })).await)
+    }
+
+    /// An order by the name of its column, as the peers that have it know it.
+    fn named_sort(&self, sort: &PartSort) -> PartSort {
+        let schema = self.schema();
+        if sort.field == "time" {
+            return sort.clone();
+        }
+        let text = schema.text(&sort.field).map(|column| schema.text_name(column));
+        let name = text.or_else(|| schema.number(&sort.field).map(|column| schema.number_name(column)));
+        let field = name.map_or_else(|| sort.field.clone(), Cow::into_owned);
+        PartSort { field, descending: sort.descending }
+    }
+
+    /// The rows, which are in no sure order where others have come meanwhile.
+    async fn of_one_moment(&self, found: Option<MergedRows>) -> Option<MergedRows> {
+        let found = found?;
+        let exact = found.exact && self.is_of_one_moment().await;
+        Some(MergedRows { exact, ..found })
     }
 
     fn within(&self, view: View) -> FleetQuestion<'_> {
@@ -74,10 +99,12 @@ impl FleetQuestion<'_> {
         let mut rows: Vec<(usize, std::vec::IntoIter<PageRow>)> =
             asked.into_iter().zip(parts).map(|(at, part)| (at, part.rows.into_iter())).collect();
         let next = |at: &usize| rows.iter_mut().find(|(other, _)| other == at)?.1.next().map(|row| (*at, row));
-        // Rows that came meanwhile may have taken the places of others.
+        // A peer whose rows are long, or went meanwhile, ends the page: rows after them would leave
+        // some out.
         let merged: Vec<(usize, PageRow)> = merge.stores.iter().map_while(next).collect();
+        let exact = merge.exact && merged.len() == merge.stores.len();
         let (peers, rows) = merged.into_iter().map(|(at, row)| (at, self.named_row(at, row))).unzip();
-        Ok(Some(MergedRows { total, rows, peers, exact: merge.exact, unkept }))
+        Ok(Some(MergedRows { total, rows, peers, exact, unkept }))
     }
 
     /// A row whose name is one among those of all peers.

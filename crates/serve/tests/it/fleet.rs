@@ -381,6 +381,49 @@ fn columns_that_only_some_peers_have_are_absent_at_the_others() {
     assert_eq!(sorted["error"]["code"], "bad_request", "{sorted}");
 }
 
+/// A line of JSON with a column of its own.
+fn own_line(n: u64, own: &str) -> String {
+    let clock = format!("{:02}:{:02}", n / 60 % 60, n % 60);
+    format!(
+        "{{\"time\":\"2025-01-02T00:{clock}Z\",\"remote_addr\":\"192.0.2.{}\",\"request\":\"GET /{} HTTP/1.1\",\
+         \"status\":200,\"body_bytes_sent\":{n},{own}}}\n",
+        n % 9,
+        n % 5
+    )
+}
+
+#[test]
+fn values_that_are_longer_than_a_part_has_room_for_are_named_all_the_same() {
+    let long = |n: u64| format!("\"note\":\"{:04}{}\"", n * 7 % 900, "x".repeat(1_500));
+    let part = |from: u64| (from..from + 1_200).map(|n| own_line(n, &long(n))).collect::<String>();
+    let servers = FleetAndWhole::new(&[part(0), part(500)]);
+    for (offset, limit) in [(0, 5), (0, 60), (850, 60)] {
+        let [fleet, whole] = servers.both("panel", &json!({"field": "note", "offset": offset, "limit": limit}));
+        assert_eq!(fleet["fleet"]["complete"], true, "{}", fleet["fleet"]);
+        same(&format!("{offset} {limit}"), fleet, whole);
+    }
+    let [fleet, whole] = servers.both("view", &json!({"stack": "note"}));
+    assert_eq!(fleet["fleet"]["complete"], true, "{}", fleet["fleet"]);
+    assert_eq!(fleet["histogram"], whole["histogram"]);
+}
+
+#[test]
+fn columns_whose_names_differ_in_case_are_not_mixed_up() {
+    let part = |name: &str, from: u64| {
+        let own = |n: u64| format!("\"{name}\":\"{name} {}\"", n % 3);
+        (from..from + 90).map(|n| own_line(n, &own(n))).collect::<String>()
+    };
+    let servers = FleetAndWhole::new(&[part("Shard", 0), part("shard", 90)]);
+    for name in ["Shard", "shard"] {
+        let [fleet, _] = servers.both("panel", &json!({"field": name}));
+        assert_eq!(fleet["fleet"]["complete"], true, "{fleet}");
+        assert_eq!(fleet["field"], name);
+        let hits: Vec<&Value> = rows(&fleet).iter().map(|row| &row["hits"]).collect();
+        assert_eq!(hits, [30, 30, 30], "{fleet}");
+        assert!(rows(&fleet).iter().all(|row| row["value"].as_str().is_some_and(|value| value.starts_with(name))), "{fleet}");
+    }
+}
+
 #[test]
 fn a_wrong_question_and_one_that_peers_can_not_answer_are_refused() {
     let servers = FleetAndWhole::new(&parts(300, 2, 5));
