@@ -18,6 +18,9 @@ pub enum Charset {
     Utf16Be,
 }
 
+/// An input of an odd number of bytes up to this one is no UTF-16 without its mark.
+const ODD_BYTES_MAX: usize = 5;
+
 impl Charset {
     /// Tells UTF-16 by its mark, or by two to six first characters that are all ASCII: every other
     /// byte is zero then.
@@ -30,8 +33,9 @@ impl Charset {
             [0xfe, 0xff, ..] => return Self::Utf16Be,
             _ => {}
         }
-        // An input that is that short is here as a whole, and has half a character.
-        if head.len() < UNMARKED_BYTES && !head.len().is_multiple_of(2) {
+        // Two units may be anything, and so short an input is here as a whole: one with half a
+        // character more is other text.
+        if head.len() <= ODD_BYTES_MAX && !head.len().is_multiple_of(2) {
             return Self::Utf8;
         }
         let units = head[..head.len().min(UNMARKED_BYTES)].chunks_exact(2);
