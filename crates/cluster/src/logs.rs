@@ -102,7 +102,7 @@ impl From<DataFusionError> for ReportFault {
 const AGAIN: u32 = u32::MAX;
 
 /// Runs the report, and writes its parts: each after its length, and at the end one without bytes.
-/// Where an executor is gone with some of them, it begins again.
+/// The report begins again if an executor is gone with some of them.
 async fn report(request: ClusterRequest, client: &ClusterClient, shares: QueryShares) -> Result<(), ReportFault> {
     let config = client.config(SessionConfig::new()).await?;
     let files = PartedFile::list(&request.files).await?;

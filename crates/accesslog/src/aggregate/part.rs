@@ -84,7 +84,7 @@ impl Analysis {
     /// Gives the sums so far as parts, without the inputs, to a function that may end it.
     ///
     /// # Errors
-    /// Those of the function.
+    /// The error of the function.
     pub fn parts<E>(&self, mut give: impl FnMut(AnalysisPart) -> Result<(), E>) -> Result<(), E> {
         let timeline = lock(&self.timeline).part();
         give(AnalysisPart(PartContent::Sums(Box::new(self.totals().clone()), timeline)))?;

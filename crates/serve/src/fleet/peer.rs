@@ -32,11 +32,11 @@ struct PeerState {
     /// State when last known.
     status: Option<PeerStatus>,
     failure: Option<(String, Instant)>,
-    trouble: Option<Trouble>,
+    backoff: Option<PeerBackoff>,
 }
 
-/// A peer that tells its state and gave no part.
-struct Trouble {
+/// Pause before a peer is asked again that tells its state and gave no part.
+struct PeerBackoff {
     why: String,
     /// It is asked again from then on.
     until: Instant,
@@ -139,17 +139,17 @@ impl Peer {
     pub(crate) fn lose(&self, failure: &PeerFailure) {
         let mut state = self.lock();
         let (least, most) = PEER_LOST_FOR;
-        let last = state.trouble.take().filter(|last| last.until.elapsed() < 2 * most);
+        let last = state.backoff.take().filter(|last| last.until.elapsed() < 2 * most);
         let pause = last.map_or(least, |last| (2 * last.pause).min(most));
-        state.trouble = Some(Trouble { why: failure.message(), until: Instant::now() + pause, pause });
+        state.backoff = Some(PeerBackoff { why: failure.message(), until: Instant::now() + pause, pause });
         drop(state);
         self.note(Err(failure));
     }
 
     /// The reason for which it is not asked, though it tells its state.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn backoff(&self) -> Option<String> {
         let state = self.lock();
-        state.trouble.as_ref().filter(|trouble| Instant::now() < trouble.until).map(|trouble| trouble.why.clone())
+        state.backoff.as_ref().filter(|backoff| Instant::now() < backoff.until).map(|backoff| backoff.why.clone())
     }
 
     /// Asks for its state.

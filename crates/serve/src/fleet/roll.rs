@@ -94,7 +94,7 @@ impl Fleet {
         let mut live: Vec<LivePeer> = Vec::new();
         let mut is_news = false;
         for (place, (peer, found)) in self.peers.iter().zip(found).enumerate() {
-            let found = found.and_then(|status| match peer.trouble().or_else(|| conflict(&live, &status)) {
+            let found = found.and_then(|status| match peer.backoff().or_else(|| conflict(&live, &status)) {
                 Some(why) => Err(PeerFailure::Said(why)),
                 None => Ok(status),
             });
