@@ -129,6 +129,16 @@ impl AnalyzeSettings {
         self.shares_of_inputs(inputs_max, beside, 1, "")
     }
 
+    /// Shares of an analysis in a part of the memory of a process, whose windows of zstd are those
+    /// of the whole process: the same files can be read.
+    ///
+    /// # Errors
+    /// When there is too little; the error prints the sum.
+    pub fn shares_of_task(&self, process_bytes: u64, beside: &[(String, u64)]) -> Result<AnalysisShares, BudgetError> {
+        let (budget, shares) = self.terms((self.threads_max(), process_bytes), 1, beside, 1, "");
+        budget.check().map(|()| shares)
+    }
+
     fn shares_of_inputs(
         &self,
         inputs_max: usize,

@@ -29,6 +29,7 @@ use rorqual_accesslog::LogVariable;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::csv::Dialect;
 use rorqual_columnar::{RecordFormat, ValueRules, json};
+use rorqual_pipe::FileVersion;
 use rorqual_query::{BadRecordFlag, OpenMode, RecordSource, ScanContext, ScanSpec, checked_of_parts, checked_parts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -69,7 +70,7 @@ struct ScanHeader {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum PlaceMessage {
-    Local { path: String, is_plain: bool },
+    Local { path: String, is_plain: bool, version: Option<String> },
     Object { name: String, e_tag: Option<String> },
 }
 
@@ -264,9 +265,10 @@ impl ScanCodec {
     fn file_in(&self, file: &PartitionedFile, place: &PlaceMessage) -> Result<PartitionedFile> {
         let mut file = file.clone();
         let mode = match place {
-            PlaceMessage::Local { path, is_plain } => {
+            PlaceMessage::Local { path, is_plain, version } => {
                 let path = self.files.checked(path.as_ref())?;
-                OpenMode::Local { path, is_plain: *is_plain, version: None }
+                let version = version.as_deref().and_then(FileVersion::of_text);
+                OpenMode::Local { path, is_plain: *is_plain, version }
             }
             PlaceMessage::Object { name, e_tag } => {
                 file.object_meta.e_tag.clone_from(e_tag);
@@ -295,13 +297,14 @@ fn places_out(config: &FileScanConfig) -> Result<(Vec<PlaceMessage>, Vec<Vec<usi
 
 fn place_out(file: &PartitionedFile) -> Result<PlaceMessage> {
     match file.extension::<OpenMode>() {
-        Some(OpenMode::Local { path, is_plain, .. }) => {
+        Some(OpenMode::Local { path, is_plain, version }) => {
             let shown = path.display();
             let path = std::path::absolute(path).map_err(|cause| exec_datafusion_err!("{shown}: {cause}"))?;
             let Some(text) = path.to_str() else {
                 return exec_err!("{shown}: a path that is no UTF-8 can't be sent to other machines");
             };
-            Ok(PlaceMessage::Local { path: text.to_owned(), is_plain: *is_plain })
+            let version = version.as_ref().map(FileVersion::to_text);
+            Ok(PlaceMessage::Local { path: text.to_owned(), is_plain: *is_plain, version })
         }
         Some(OpenMode::Object { name }) => Ok(PlaceMessage::Object { name: name.clone(), e_tag: file.object_meta.e_tag.clone() }),
         Some(OpenMode::Once(_)) => {

@@ -17,6 +17,7 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use rorqual_pipe::{format_size, reason};
 use rorqual_query::{PartedFile, PlanRunner, QueryShares, ScanContext};
+use rorqual_shell::args::ProcessArgs;
 use rorqual_shell::exit::ExitStatus;
 use rorqual_shell::message;
 use rorqual_shell::watchdog::MemoryWatchdog;
@@ -43,9 +44,12 @@ pub(crate) fn run(args: &ClusterLogsArgs) -> Result<ExitStatus, String> {
             request.version
         ));
     }
-    let shares = QueryShares::of_process(&args.process, None).map_err(|error| error.to_string())?;
-    let memory = format_size(shares.memory_bytes);
-    let _watchdog = MemoryWatchdog::every(MEMORY_LOOK_EVERY, shares.memory_bytes, move || {
+    // Nothing of a query is held here.
+    let process = ProcessArgs { memory: None, ..args.process.clone() };
+    let shares = QueryShares::of_process(&process, None).map_err(|error| error.to_string())?;
+    let memory_bytes = args.process.memory_bytes();
+    let memory = format_size(memory_bytes);
+    let _watchdog = MemoryWatchdog::every(MEMORY_LOOK_EVERY, memory_bytes, move || {
         format!("the list of files takes more than --memory {memory}: ended before it took more")
     });
     let trust = Trust::of(args.cluster_key.as_deref())?;

@@ -28,8 +28,8 @@ use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::formats_in_config;
 use rorqual_accesslog::{LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns};
-use rorqual_pipe::{BudgetError, Control, Error, ErrorClass, format_size};
-use rorqual_query::{FileMark, FilePlace, OpenPart, PartedFile, QueryShares, ScanContext};
+use rorqual_pipe::{Control, Error, ErrorClass, FileVersion, format_size};
+use rorqual_query::{FilePlace, OpenPart, PartGuard, PartedFile, QueryShares, ScanContext};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -70,8 +70,8 @@ pub(crate) struct FilePart {
     number: u64,
     name: String,
     size_bytes: u64,
-    /// Last change of a file in Unix nanoseconds, and a hash of its first bytes.
-    mark: Option<(i128, u64)>,
+    /// State of a file, as a text.
+    version: Option<String>,
     place: PartPlace,
     /// The lines that start in it; none of a whole file.
     range: Option<(u64, u64)>,
@@ -102,7 +102,7 @@ pub(crate) fn deal(files: &[PartedFile], tasks: usize) -> Vec<Vec<FilePart>> {
             number: number as u64,
             name: file.name.clone(),
             size_bytes: file.size_bytes,
-            mark: file.mark.map(|mark| (mark.changed_ns, mark.start)),
+            version: file.version.as_ref().map(FileVersion::to_text),
             place: match &file.place {
                 FilePlace::Path(path) => PartPlace::Path(path.clone()),
                 FilePlace::Object(url, e_tag) => PartPlace::Object(url.to_string(), e_tag.clone()),
@@ -171,6 +171,12 @@ impl LogPartsExec {
             Boundedness::Bounded,
         );
         Self { spec, parts, context: Arc::clone(context), files, properties: Arc::new(properties) }
+    }
+
+    /// Shares of the executor's memory that a task of it needs; one if it can't have as many, which
+    /// it says itself.
+    pub(crate) fn shares_wanted(&self) -> u32 {
+        shares_wanted(&self.spec, &self.context.shares).unwrap_or(1)
     }
 
     /// The node without its input, as bytes.
@@ -329,8 +335,8 @@ impl ReportTask {
 
     fn run(self, memory: &MemoryReservation) -> Result<()> {
         let shares = &self.context.shares;
-        let bytes = shares.task_bytes();
-        memory.try_grow(usize::try_from(shares.as_operators(bytes)).unwrap_or(usize::MAX))?;
+        // The others that it takes have permits.
+        memory.try_grow(usize::try_from(shares.as_operators(shares.task_bytes())).unwrap_or(usize::MAX))?;
         let analyzer = analyzer(&self.spec, shares).map_err(|error| exec_datafusion_err!("{error}"))?;
         for part in &self.parts {
             if let Some(input) = self.part(&analyzer, part).map_err(external)? {
@@ -344,13 +350,11 @@ impl ReportTask {
     /// Analyses a part; `None` where no line starts in it, or the file can't be cut: its first part
     /// reads all of it.
     fn part(&self, analyzer: &Analyzer, TaskPart { part, place }: &TaskPart) -> Result<Option<InputPart>, Error> {
-        let open = match place {
-            TaskPlace::Path(path) => {
-                let mark = part.mark.map(|(changed_ns, start)| FileMark { changed_ns, start });
-                OpenPart::of_path(&part.name, part.size_bytes, mark, path)?
-            }
+        let (open, guard) = match place {
+            TaskPlace::Path(path) => OpenPart::of_path(&part.name, part.version.as_deref().and_then(FileVersion::of_text), path)?,
             TaskPlace::Object(url, e_tag, store) => {
-                OpenPart::of_object(&part.name, part.size_bytes, url, e_tag.clone(), Arc::clone(store))?
+                let open = OpenPart::of_object(&part.name, part.size_bytes, url, e_tag.clone(), Arc::clone(store))?;
+                (open, PartGuard::default())
             }
         };
         let whole = |open: OpenPart| Some(open.whole(&self.context)).transpose();
@@ -362,8 +366,8 @@ impl ReportTask {
                 None => (None, if start == 0 { whole(open)? } else { None }),
             },
         };
-        let ran = input.map(|input| analyzer.run_part(part.number, format, input, &self.control));
-        ran.transpose()
+        let ran = input.map(|input| analyzer.run_part(part.number, format, input, &self.control)).transpose()?;
+        guard.check().map(|()| ran)
     }
 
     fn part_given(&self, part: &AnalysisPart) -> Result<()> {
@@ -385,13 +389,42 @@ fn external(error: Error) -> DataFusionError {
     if error.kind() == ErrorClass::Stopped { exec_datafusion_err!("stopped") } else { DataFusionError::External(Box::new(error)) }
 }
 
-/// The analysis of a task, in its share of the memory.
+/// The analysis of a task.
 fn analyzer(spec: &ReportSpec, shares: &QueryShares) -> Result<Analyzer, String> {
+    let count = shares_wanted(spec, shares)?;
+    let memory_bytes = u64::from(count) * shares.task_bytes();
+    let (settings, beside) = settings(spec, memory_bytes)?;
+    let shares_of_task = settings.shares_of_task(shares.memory_bytes, &beside).map_err(|error| error.to_string())?;
+    let only = spec.filter.as_deref().map(|text| LineFilter::new("--where", text));
+    let options = Options { only, of_files: spec.of_files, estimates_seed: Some(spec.seed), ..Options::default() };
+    Ok(Analyzer::new(&settings, shares_of_task, options))
+}
+
+/// Shares of the executor's memory, of which each thread has one, that a task needs.
+///
+/// # Errors
+/// When it has not as many, or the settings are none.
+fn shares_wanted(spec: &ReportSpec, shares: &QueryShares) -> Result<u32, String> {
+    let (settings, beside) = settings(spec, 0)?;
+    let least = settings.shares_of_task(shares.memory_bytes, &beside).map_or_else(|error| error.least_bytes(), |_| 0);
+    let count = least.div_ceil(shares.task_bytes().max(1)).max(1);
+    if count > shares.threads as u64 {
+        let all = shares.threads as u64 * shares.task_bytes();
+        let [memory, all, least] = [shares.memory_bytes, all, least].map(format_size);
+        return Err(format!("of --memory {memory} of the executor {all} are for reports, and one needs {least}: give it more"));
+    }
+    Ok(count as u32)
+}
+
+/// Settings of the analysis of a task in so much memory, and holders beside it.
+fn settings(spec: &ReportSpec, memory_bytes: u64) -> Result<(AnalyzeSettings, Vec<(String, u64)>), String> {
     let named = spec.config.as_deref().map(formats_in_config).unwrap_or_default();
     let named = named.into_iter().filter_map(|(name, format)| Some((name, format.ok()?))).collect();
     let formats = Formats::new(spec.format.as_deref(), named).map_err(|error| format!("--format: {error}"))?;
+    let filter = spec.filter.as_deref().map(filter).transpose()?;
+    let beside = filter.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(1)));
     let settings = AnalyzeSettings {
-        memory_bytes: shares.task_bytes(),
+        memory_bytes,
         threads: Some(1),
         line_bytes_max: spec.line_bytes_max,
         span: SpanFilter { since_us: spec.since_us, until_us: spec.until_us },
@@ -400,21 +433,7 @@ fn analyzer(spec: &ReportSpec, shares: &QueryShares) -> Result<Analyzer, String>
         kept: None,
         countries: None,
     };
-    let filter = spec.filter.as_deref().map(filter).transpose()?;
-    let beside = filter.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(1)));
-    let beside: Vec<(String, u64)> = beside.into_iter().collect();
-    let too_little = |error: BudgetError| {
-        let [memory, each, needed] = [shares.memory_bytes, settings.memory_bytes, error.least_bytes()].map(format_size);
-        format!(
-            "of --memory {memory} of the executor each of its {} threads has {each} for a report, which needs {needed}: give it \
-             more, or fewer --threads",
-            shares.threads
-        )
-    };
-    let shares_of_task = settings.shares_beside(&beside, 1, "").map_err(too_little)?;
-    let only = spec.filter.as_deref().map(|text| LineFilter::new("--where", text));
-    let options = Options { only, of_files: spec.of_files, estimates_seed: Some(spec.seed), ..Options::default() };
-    Ok(Analyzer::new(&settings, shares_of_task, options))
+    Ok((settings, beside.into_iter().collect()))
 }
 
 fn filter(text: &str) -> Result<Filter, String> {
@@ -427,7 +446,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str, size_bytes: u64) -> PartedFile {
-        PartedFile { name: name.to_owned(), size_bytes, mark: None, place: FilePlace::Path(name.into()) }
+        PartedFile { name: name.to_owned(), size_bytes, version: None, place: FilePlace::Path(name.into()) }
     }
 
     /// Each byte of each file is in one part, in order, and tasks are about as large.

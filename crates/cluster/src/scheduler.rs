@@ -121,6 +121,7 @@ fn session(config: SessionConfig) -> Result<SessionState> {
 }
 
 /// The engine's scheduler, with an eye on clients and executors.
+#[derive(Clone)]
 struct WatchedScheduler {
     inner: Inner,
     /// Plans and places of results of jobs that ended, until they are removed.
@@ -359,7 +360,7 @@ impl WatchedScheduler {
                 self.end(&job).await;
                 let _ended_anyway = self.inner.remove_session(Request::new(RemoveSessionParams { session_id: session })).await;
             }
-            self.end_again(ending.again).await;
+            self.end_all(ending.again).await;
             for executor_id in ending.executors {
                 // One that is still there asks again in a moment.
                 let stopped = ExecutorStoppedParams { executor_id, reason: "it is lost".to_owned() };
@@ -370,10 +371,14 @@ impl WatchedScheduler {
 
     /// Ends jobs whose clients start them again. What they had can't be had any more: from now on
     /// their clients are told nothing else.
-    async fn end_again(&self, jobs: Vec<String>) {
-        for job in jobs {
-            self.end(&job).await;
-        }
+    async fn end_all(&self, jobs: Vec<String>) {
+        let scheduler = self.clone();
+        to_the_end(async move {
+            for job in jobs {
+                scheduler.end(&job).await;
+            }
+        })
+        .await;
     }
 
     /// Ends a job, and removes its files.
@@ -398,6 +403,13 @@ impl WatchedScheduler {
     }
 }
 
+/// Runs to its end, also if the caller does not wait for it: a call ends in the middle when its
+/// client is gone, and an executor that stands still makes it wait.
+async fn to_the_end(work: impl Future<Output = ()> + Send + 'static) {
+    // Its panic has been printed.
+    let _ = tokio::spawn(work).await;
+}
+
 fn unused<T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented("executors of rorqual ask for their tasks, and its clients ask about their jobs"))
 }
@@ -413,7 +425,7 @@ impl SchedulerGrpc for WatchedScheduler {
         };
         let (id, broken) = (poll.id.clone(), poll.broken.clone());
         let again = self.watch().again(&broken, "rows of a lost executor could not be had");
-        self.end_again(again).await;
+        self.end_all(again).await;
         let mut answer = self.inner.poll_work(request).await?;
         let given = answer.get_mut();
         let tasks = given.tasks.iter().map(|task| (task.job_id.clone(), task.stage_id, task.task_id));
@@ -473,14 +485,14 @@ impl SchedulerGrpc for WatchedScheduler {
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
         let again = self.watch().remove(&request.get_ref().executor_id, "ended");
-        self.end_again(again).await;
+        self.end_all(again).await;
         self.inner.executor_stopped(request).await
     }
 
     async fn cancel_job(&self, request: Request<CancelJobParams>) -> Result<Response<CancelJobResult>, Status> {
         let job = request.into_inner().job_id;
         self.watch().forget(&job);
-        self.end(&job).await;
+        self.end_all(vec![job]).await;
         Ok(Response::new(CancelJobResult { cancelled: true }))
     }
 
@@ -489,7 +501,8 @@ impl SchedulerGrpc for WatchedScheduler {
         let job = request.get_ref().job_id.clone();
         self.watch().forget(&job);
         let answer = self.inner.clean_job_data(request).await;
-        self.forget(&job).await;
+        let scheduler = self.clone();
+        to_the_end(async move { scheduler.forget(&job).await }).await;
         answer
     }
 

@@ -2,6 +2,7 @@
 //! words.
 
 use crate::limits::TASK_END_WITHIN;
+use crate::report::LogPartsExec;
 use async_trait::async_trait;
 use ballista_core::JobId;
 use ballista_core::error::BallistaError;
@@ -20,7 +21,7 @@ use rorqual_query::{OpenMode, QueryShares, QueryWatchdog, RecordSource, TempFold
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// Marks of a message for people in an error of the engine, which writes errors for programmers.
 const MARKS: (&str, &str) = ("rorqual-says<", ">");
@@ -46,6 +47,8 @@ pub(crate) struct RunningTasks {
     /// The time when a task was last asked to end, since the memory was short.
     asked: Mutex<Option<Instant>>,
     shares: QueryShares,
+    /// Shares of the memory, one for each thread.
+    permits: Semaphore,
     temp: Arc<TempFolder>,
     /// Name of the executor in messages.
     name: String,
@@ -81,7 +84,8 @@ impl RunningTask {
 impl RunningTasks {
     pub(crate) fn new(shares: QueryShares, temp: &Arc<TempFolder>, name: &str) -> Self {
         let (tasks, watchdog, asked) = Default::default();
-        Self { tasks, watchdog, asked, shares, temp: Arc::clone(temp), name: name.to_owned() }
+        let permits = Semaphore::new(shares.threads);
+        Self { tasks, watchdog, asked, shares, permits, temp: Arc::clone(temp), name: name.to_owned() }
     }
 
     fn add(&self, job: &str, context: &TaskContext) -> Arc<RunningTask> {
@@ -168,11 +172,11 @@ impl ExecutionEngine for TaskEngine {
         work_dir: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
-        let scans = scans(&plan);
+        let (scans, permits) = (scans(&plan), shares_wanted(&plan));
         let (job, place) =
             (job_id.to_string(), format!("on the executor at {}, in part {stage_id} of the query", self.running.name));
         let stage = self.engine.create_query_stage_exec(job_id, stage_id, task_id, partitions, plan, work_dir, config)?;
-        Ok(Arc::new(StageTask { stage, job, place, scans, shares: self.shares, running: Arc::clone(&self.running) }))
+        Ok(Arc::new(StageTask { stage, job, place, scans, permits, shares: self.shares, running: Arc::clone(&self.running) }))
     }
 }
 
@@ -183,6 +187,12 @@ pub(crate) fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>
         found.push(Arc::clone(plan));
     }
     found
+}
+
+/// Shares of an executor's memory that a task of a plan needs.
+fn shares_wanted(plan: &Arc<dyn ExecutionPlan>) -> u32 {
+    let own = plan.downcast_ref::<LogPartsExec>().map_or(1, LogPartsExec::shares_wanted);
+    plan.children().into_iter().map(shares_wanted).max().unwrap_or(1).max(own)
 }
 
 /// The scan of records that a node of a plan is, if it is one.
@@ -206,6 +216,8 @@ struct StageTask {
     /// Its place, for messages.
     place: String,
     scans: Vec<Arc<dyn ExecutionPlan>>,
+    /// Shares of the memory that it needs.
+    permits: u32,
     shares: QueryShares,
     running: Arc<RunningTasks>,
 }
@@ -290,8 +302,13 @@ impl QueryStageExecutor for StageTask {
         let context = Arc::new(self.sized(&context));
         let run = async {
             let task = self.running.add(&self.job, &context);
-            let _streams = self.reserve(&context)?;
-            let stage = self.stage.execute_query_stage(task_id, Arc::clone(&context));
+            let stage = async {
+                // All at once, in order: so no two tasks wait for each other.
+                let permits = self.running.permits.acquire_many(self.permits).await;
+                let _permits = permits.map_err(|error| exec_datafusion_err!("{error}"))?;
+                let _streams = self.reserve(&context)?;
+                self.stage.execute_query_stage(task_id, Arc::clone(&context)).await
+            };
             tokio::pin!(stage);
             loop {
                 tokio::select! {

@@ -14,8 +14,8 @@ const END_BYTES: u64 = 4 << 10;
 /// State of a file when it was first looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileVersion {
-    device: u64,
-    inode: u64,
+    /// Device and inode; unknown of a file of another machine.
+    identity: Option<(u64, u64)>,
     size_bytes: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
@@ -41,12 +41,26 @@ impl FileVersion {
     pub fn of_file(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         Ok(Self {
-            device: about.dev(),
-            inode: about.ino(),
+            identity: Some((about.dev(), about.ino())),
             size_bytes: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
             ends: ends(file, about.size())?,
         })
+    }
+
+    /// The state as a text for other machines, which know the file by another device and inode.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let Self { size_bytes, modified: (seconds, nanoseconds), ends, .. } = self;
+        format!("{size_bytes} {seconds} {nanoseconds} {ends}")
+    }
+
+    /// The state of a text; `None` if it is none.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
+        let [size_bytes, seconds, nanoseconds, ends] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        let modified = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
+        Some(Self { identity: None, size_bytes: size_bytes.parse().ok()?, modified, ends: ends.parse().ok()? })
     }
 
     /// Its size.
@@ -62,7 +76,7 @@ impl FileVersion {
     pub fn check(&self, file: &File, name: &str, growth: FileGrowth) -> Result<(), Error> {
         let failed = |cause| Error::io(name, "cannot examine", cause);
         let about = file.metadata().map_err(failed)?;
-        let is_same_file = (about.dev(), about.ino()) == (self.device, self.inode);
+        let is_same_file = self.identity.is_none_or(|identity| identity == (about.dev(), about.ino()));
         let modified = (about.mtime(), about.mtime_nsec());
         let is_same = match growth {
             _ if !is_same_file => false,

@@ -26,7 +26,7 @@ pub use budget::QueryShares;
 pub use engine::{operators_pool, runtime};
 pub use limits::{ALLOCATOR, TEMP_BYTES_DEFAULT};
 pub use scan::{
-    FileMark, FilePlace, NoteRecord, ObjectStretches, OpenMode, OpenPart, PartedFile, RecordSource, ScanContext, ScanSpec,
+    FilePlace, NoteRecord, ObjectStretches, OpenMode, OpenPart, PartGuard, PartedFile, RecordSource, ScanContext, ScanSpec,
     ScanTallies,
 };
 pub use statement::{PlanRunner, StopSignals};

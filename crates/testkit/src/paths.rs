@@ -44,6 +44,18 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// One zstd frame that asks for a window of two to this power.
+///
+/// # Panics
+/// When zstd has no such window.
+#[must_use]
+pub fn zstd_frame_of_window(bytes: &[u8], window_log: u32) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(window_log).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// One zstd frame.
 ///
 /// # Panics

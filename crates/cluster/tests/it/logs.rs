@@ -3,7 +3,7 @@
 use crate::common::{MIB, PROGRAM, SAMPLE, TestCluster, TestFolder, names_in, repeated_log};
 use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::http::{GeneratedContent, TestServer};
-use rorqual_testkit::paths::gzip;
+use rorqual_testkit::paths::{gzip, zstd_frame_of_window};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::Value;
 use std::fs::File;
@@ -177,7 +177,7 @@ fn files_that_are_wrong() {
     }
     let small = TestCluster::with(&folder, 1, |run| run.args(["--memory", "124MiB"]));
     let refused = on(&small, &[&sample]).run().exits(2);
-    refused.says(&["of --memory 124 MiB of the executor", "fewer --threads"]);
+    refused.says(&["of --memory 124 MiB of the executor", "are for reports"]);
     let nobody = logs(&["--cluster", "127.0.0.1:1", &sample]).run().exits(2);
     nobody.says(&["127.0.0.1:1"]);
     assert_eq!(nobody.text(), "");
@@ -260,4 +260,42 @@ fn processes_that_are_lost() {
     running.kill();
     let _ = running.wait();
     cluster.executors[0].go_on();
+    // It had parts of both, and may have worked on.
+    cluster.waits_for_clean_folders();
+    assert_eq!(report(&on(&cluster, &[&log]).run().exits(0)), expected);
+}
+
+/// Executors with more threads than their memory has room for reports: fewer tasks run at a time.
+#[test]
+fn more_threads_than_reports_have_room_for() {
+    let folder = TestFolder::new();
+    let log = folder.file("access.log", log());
+    let expected = report(&logs(&[&log]).run().exits(0));
+    let cluster = TestCluster::with(&folder, 2, |run| run.args(["--memory", "256MiB", "--threads", "12"]));
+    let running: Vec<_> = (0..3).map(|_| on(&cluster, &["--memory", "64MiB", &log]).start()).collect();
+    for running in running {
+        assert_eq!(report(running.wait().exits(0).within(64 * MIB)), expected);
+    }
+    for process in &cluster.executors {
+        let peak = process.peak_bytes();
+        assert!(peak <= 256 * MIB, "{} MiB", peak / MIB);
+    }
+}
+
+/// Windows of zstd are those that the whole memory of an executor allows.
+#[test]
+fn windows_of_compressed_files() {
+    let folder = TestFolder::new();
+    let log = log();
+    let mut compressed = Vec::new();
+    for (name, window_log) in [("4mib", 22), ("8mib", 23)] {
+        compressed.push(folder.file(&format!("{name}.log.zst"), zstd_frame_of_window(&log, window_log)));
+    }
+    let cluster = TestCluster::with(&folder, 1, |run| run.args(["--memory", "256MiB", "--threads", "8"]));
+    for path in &compressed {
+        let _ = same(&cluster, &[path]);
+    }
+    // What one process can't read either is an error of the executor, not a damaged file.
+    let large = folder.file("64mib.log.zst", zstd_frame_of_window(&log, 26));
+    on(&cluster, &[&large]).run().exits(2).says(&["64mib.log.zst", "window", "executor"]);
 }

@@ -1,6 +1,6 @@
 //! `avg`, of durations in more than 64 bits.
 
-use super::widened::{WIDE, WideTypes, WidenedAccumulator, WidenedGroups, field_of};
+use super::widened::{WIDE, WideTypes, accumulator, field_of, groups};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::functions_aggregate::average::Avg;
@@ -67,10 +67,7 @@ impl AggregateUDFImpl for CheckedAverage {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(match widened(args, |args| self.inner.accumulator(args))? {
-            (inner, Some(types)) => Box::new(WidenedAccumulator { inner, types }),
-            (inner, None) => inner,
-        })
+        widened(args, |args| self.inner.accumulator(args)).map(accumulator)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -87,10 +84,7 @@ impl AggregateUDFImpl for CheckedAverage {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(match widened(args, |args| self.inner.create_groups_accumulator(args))? {
-            (inner, Some(types)) => Box::new(WidenedGroups { inner, types }),
-            (inner, None) => inner,
-        })
+        widened(args, |args| self.inner.create_groups_accumulator(args)).map(groups)
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

@@ -1,7 +1,7 @@
 //! `sum`, of which one beyond its type is an error.
 
 use super::exact::{exact_sum, needs_looking};
-use super::widened::{WIDE, WideTypes, WidenedAccumulator, WidenedGroups, field_of};
+use super::widened::{WIDE, WideTypes, accumulator, field_of, groups};
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, FieldRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::functions_aggregate::sum::Sum;
@@ -59,10 +59,7 @@ fn checked(
         }
         return exact_sum(args.name, returned);
     }
-    Ok(match widened(args, make)? {
-        (inner, Some(types)) => Box::new(WidenedAccumulator { inner, types }),
-        (inner, None) => inner,
-    })
+    widened(args, make).map(accumulator)
 }
 
 impl AggregateUDFImpl for CheckedSum {
@@ -102,10 +99,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(match widened(args, |args| self.inner.create_groups_accumulator(args))? {
-            (inner, Some(types)) => Box::new(WidenedGroups { inner, types }),
-            (inner, None) => inner,
-        })
+        widened(args, |args| self.inner.create_groups_accumulator(args)).map(groups)
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

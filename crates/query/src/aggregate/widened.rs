@@ -83,11 +83,27 @@ pub(super) fn beyond(name: &str, returned: &DataType) -> DataFusionError {
     }
 }
 
+/// The accumulator in its own type, where it has another.
+pub(super) fn accumulator((inner, types): (Box<dyn Accumulator>, Option<WideTypes>)) -> Box<dyn Accumulator> {
+    match types {
+        Some(types) => Box::new(WidenedAccumulator { inner, types }),
+        None => inner,
+    }
+}
+
+/// The accumulator of groups in its own type, where it has another.
+pub(super) fn groups((inner, types): (Box<dyn GroupsAccumulator>, Option<WideTypes>)) -> Box<dyn GroupsAccumulator> {
+    match types {
+        Some(types) => Box::new(WidenedGroups { inner, types }),
+        None => inner,
+    }
+}
+
 /// An accumulator of one group.
 #[derive(Debug)]
-pub(super) struct WidenedAccumulator {
-    pub(super) inner: Box<dyn Accumulator>,
-    pub(super) types: WideTypes,
+struct WidenedAccumulator {
+    inner: Box<dyn Accumulator>,
+    types: WideTypes,
 }
 
 impl Accumulator for WidenedAccumulator {
@@ -122,9 +138,9 @@ impl Accumulator for WidenedAccumulator {
 }
 
 /// An accumulator of many groups.
-pub(super) struct WidenedGroups {
-    pub(super) inner: Box<dyn GroupsAccumulator>,
-    pub(super) types: WideTypes,
+struct WidenedGroups {
+    inner: Box<dyn GroupsAccumulator>,
+    types: WideTypes,
 }
 
 impl GroupsAccumulator for WidenedGroups {

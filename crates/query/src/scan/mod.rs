@@ -23,7 +23,7 @@ mod table;
 
 pub(crate) use held::HeldFiles;
 pub(crate) use object::{ObjectReader, PiecesAhead};
-pub use part::{FileMark, FilePlace, OpenPart, PartedFile};
+pub use part::{FilePlace, OpenPart, PartGuard, PartedFile};
 pub use scan_notes::{NoteRecord, ScanTallies};
 pub use source::{RecordSource, ScanSpec};
 pub use table::{ObjectStretches, OpenMode};

@@ -11,12 +11,11 @@ use datafusion::object_store::{ObjectMeta, ObjectStore};
 use memchr::memchr;
 use rorqual_pipe::decode::{Charset, Encoding};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Error, ErrorClass, Input, reason};
+use rorqual_pipe::{Error, ErrorClass, FileGrowth, FileVersion, HeldFile, Input, reason};
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -28,34 +27,10 @@ pub struct PartedFile {
     pub name: String,
     /// Its bytes as they are stored.
     pub size_bytes: u64,
-    /// Tells another file of the same name, of a path.
-    pub mark: Option<FileMark>,
+    /// State of a file that has a path.
+    pub version: Option<FileVersion>,
     /// Its place.
     pub place: FilePlace,
-}
-
-/// Marks by which other machines know a file of a path again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileMark {
-    /// Last change, in Unix nanoseconds.
-    pub changed_ns: i128,
-    /// Hash of the first bytes.
-    pub start: u64,
-}
-
-/// First bytes that a mark is of.
-const MARK_BYTES: u64 = 4 << 10;
-
-impl FileMark {
-    fn of(file: &File, size_bytes: u64) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        let changed_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        let start = read_range(file, 0..size_bytes.min(MARK_BYTES))?;
-        // The same in all processes of a version.
-        let mut hasher = DefaultHasher::new();
-        start.hash(&mut hasher);
-        Ok(Self { changed_ns, start: hasher.finish() })
-    }
 }
 
 /// Place of a file.
@@ -91,19 +66,12 @@ impl PartedFile {
 fn of_path(name: &str) -> Result<PartedFile> {
     let failed = |cause: io::Error| exec_datafusion_err!("{name}: {}", reason(&cause));
     let path = std::path::absolute(name).map_err(failed)?;
-    let metadata = path.metadata().map_err(failed)?;
-    if !metadata.is_file() {
+    if !path.metadata().map_err(failed)?.is_file() {
         return Err(exec_datafusion_err!("{name}: is no file, and so can't be read by other processes"));
     }
-    let mark = mark(&path, metadata.len()).map_err(external)?;
-    Ok(PartedFile { name: name.to_owned(), size_bytes: metadata.len(), mark: Some(mark), place: FilePlace::Path(path) })
-}
-
-fn mark(path: &Path, size_bytes: u64) -> Result<FileMark, Error> {
-    let name = path.to_string_lossy();
-    let file = Input::open_stored(path)?.file_again()?;
-    let file = file.ok_or_else(|| Error::new(ErrorClass::Io, &*name, "is no file any more"))?;
-    FileMark::of(&file, size_bytes).map_err(|cause| Error::io(&*name, "cannot be read", cause))
+    let version = FileVersion::of(&path).map_err(external)?;
+    let size_bytes = version.size_bytes();
+    Ok(PartedFile { name: name.to_owned(), size_bytes, version: Some(version), place: FilePlace::Path(path) })
 }
 
 async fn listed(name: &str) -> Result<Vec<PartedFile>> {
@@ -112,7 +80,12 @@ async fn listed(name: &str) -> Result<Vec<PartedFile>> {
     let found = objects(name, &url, store.as_ref()).await?;
     let file = |meta: ObjectMeta| {
         let address = object_address(&url, &meta);
-        PartedFile { name: address.to_string(), size_bytes: meta.size, mark: None, place: FilePlace::Object(address, meta.e_tag) }
+        PartedFile {
+            name: address.to_string(),
+            size_bytes: meta.size,
+            version: None,
+            place: FilePlace::Object(address, meta.e_tag),
+        }
     };
     Ok(found.into_iter().map(file).collect())
 }
@@ -124,6 +97,21 @@ pub struct OpenPart {
     source: PartSource,
 }
 
+/// Looks whether the file of a part is still the one that was opened.
+#[derive(Debug, Default)]
+pub struct PartGuard(Option<HeldFile>);
+
+impl PartGuard {
+    /// Fails if the file was changed or replaced. What was read before is of one state, if it was
+    /// not.
+    ///
+    /// # Errors
+    /// With the name of the file.
+    pub fn check(&self) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), HeldFile::check)
+    }
+}
+
 enum PartSource {
     File(File),
     Object(Arc<dyn ObjectStore>, ObjectMeta),
@@ -133,21 +121,18 @@ impl OpenPart {
     /// Opens a file of this machine.
     ///
     /// # Errors
-    /// When it can't be opened, or is another one than the client has looked at; it may have grown.
-    pub fn of_path(name: &str, size_bytes: u64, mark: Option<FileMark>, path: &Path) -> Result<Self, Error> {
-        let opened = Input::open_stored(path)?.file_again()?;
-        let opened = opened.ok_or_else(|| Error::new(ErrorClass::Io, name, "is no file any more"))?;
-        let failed = |cause| Error::io(name, "cannot be read", cause);
-        let bytes = opened.metadata().map_err(failed)?.len();
-        let is_it = bytes >= size_bytes && {
-            let found = FileMark::of(&opened, size_bytes).map_err(failed)?;
-            mark.is_none_or(|mark| mark.start == found.start && (bytes > size_bytes || mark.changed_ns == found.changed_ns))
+    /// When it can't be opened, or is not in that state; it may have grown.
+    pub fn of_path(name: &str, version: Option<FileVersion>, path: &Path) -> Result<(Self, PartGuard), Error> {
+        let input = Input::open_stored(path)?;
+        let none = || Error::new(ErrorClass::Io, name, "is no file any more");
+        let file = input.file_again()?.ok_or_else(none)?;
+        let version = match version {
+            Some(version) => version,
+            None => FileVersion::of_file(&file).map_err(|cause| Error::io(name, "cannot examine", cause))?,
         };
-        if !is_it {
-            let text = "is another file here than where the report was asked for, or was changed since";
-            return Err(Error::new(ErrorClass::Io, name, text));
-        }
-        Ok(Self { name: name.to_owned(), size_bytes, source: PartSource::File(opened) })
+        let guard = HeldFile::new(input.file_again()?.ok_or_else(none)?, name, version.clone(), FileGrowth::Allowed)?;
+        let part = Self { name: name.to_owned(), size_bytes: version.size_bytes(), source: PartSource::File(file) };
+        Ok((part, PartGuard(Some(guard))))
     }
 
     /// An object in its store.
@@ -274,18 +259,20 @@ mod tests {
             file.as_file().write_all_at(text.as_bytes(), 0).unwrap();
         };
         write("one line\nand another\n");
-        let found = mark(file.path(), 21).unwrap();
-        let open = || OpenPart::of_path("access.log", 21, Some(found), file.path()).map(drop);
-        assert!(open().is_ok());
+        let sent = FileVersion::of(file.path()).unwrap().to_text();
+        let open = || OpenPart::of_path("access.log", FileVersion::of_text(&sent), file.path());
+        let (_, guard) = open().unwrap();
         file.as_file().write_all_at(b"more\n", 21).unwrap();
-        assert!(open().is_ok());
+        assert!(open().is_ok() && guard.check().is_ok());
         for other in ["One line\nand another\n", "One line\nand another\nand more\n", "one line\n"] {
             write(other);
-            let error = open().unwrap_err().to_string();
-            assert!(error.contains("access.log") && error.contains("another file"), "{error}");
+            let error = open().map(drop).unwrap_err().to_string();
+            assert!(error.contains("access.log") && error.contains("changed or replaced"), "{error}");
+            assert!(guard.check().is_err());
         }
-        write("one line\nand another\n");
-        assert!(open().is_err(), "it was written anew");
+        for foreign in ["", "1 2 3", "1 2 3 x", "1 2 3 4 5"] {
+            assert!(FileVersion::of_text(foreign).is_none(), "{foreign}");
+        }
     }
 
     /// Ranges that are cut anywhere have each line once.

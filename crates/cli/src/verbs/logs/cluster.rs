@@ -52,7 +52,8 @@ pub(super) fn run_files(
 ) -> Result<(Vec<InputReport>, ExitStatus), String> {
     let request = request(args, settings, seed)?;
     let mut command = cluster_command(common, "logs");
-    command.arg("--cluster").args(&args.cluster);
+    // It waits, and does no work.
+    command.args(["--threads", "1"]).arg("--cluster").args(&args.cluster);
     command.args(args.cluster_key.iter().flat_map(|key| ["--cluster-key".as_ref(), key.as_os_str()]));
     let output = SiblingOutput::answering(&mut command, "logs", &request);
     let mut output = output.map_err(|cause| cluster_not_started(&cause))?;
