@@ -3,6 +3,7 @@
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
 use crate::facets::FacetCounts;
+use crate::fleet::SeriesText;
 use crate::limits::{BASE_BYTES_MIN, grid_buckets};
 use crate::page::Share;
 use crate::plan::{ViewPlan, week_hours};
@@ -102,8 +103,8 @@ pub(crate) struct ViewKey {
 pub struct SharedAxes {
     /// First and last time of the axis, in Unix microseconds; without them there is none.
     pub times_us: Option<(i64, i64)>,
-    /// Texts that have a series, where these are values of a column.
-    pub series: Arc<[Vec<u8>]>,
+    /// Values that have a series, where these are of a column.
+    pub series: Arc<[SeriesText]>,
 }
 
 /// Views counted last, the latest at the end.

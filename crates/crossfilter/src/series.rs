@@ -2,6 +2,7 @@
 
 use crate::columns::{AGENT, STATUS, STATUSES, source};
 use crate::dictionary::{Dictionary, DictionaryTables, NONE, OTHERS};
+use crate::fleet::SeriesText;
 use crate::limits::SERIES_MAX;
 use crate::panels::{amounts_of, shown, top_values};
 use crate::sums::Sums;
@@ -48,8 +49,8 @@ impl ViewSeries {
         }
     }
 
-    /// Series of these texts of a column, and the rest.
-    pub(crate) fn given(stack: Stack, texts: &[Vec<u8>], dictionaries: &[Dictionary]) -> Self {
+    /// Series of these values of a column, and the rest.
+    pub(crate) fn given(stack: Stack, texts: &[SeriesText], dictionaries: &[Dictionary]) -> Self {
         let Stack::Values(column) = stack else { return Self::rest_alone() };
         let (index, derived) = source(column);
         let tables = dictionaries[index].lock();
@@ -57,11 +58,11 @@ impl ViewSeries {
         let rest = texts.len() as u8;
         let series_of = |code: u32| {
             let is_value = tables.is_value(derived, code);
-            let series = texts.iter().position(|text| is_value && text == tables.text_of(derived, code));
+            let series = texts.iter().position(|text| is_value && text.is(tables.text_of(derived, code)));
             series.map_or(rest, |series| series as u8)
         };
         let of_value: Vec<u8> = (0..tables.len_of(derived) as u32).map(series_of).collect();
-        Self::of_values(column, of_value, rest, &tables, texts.iter().map(|text| shown(text)))
+        Self::of_values(column, of_value, rest, &tables, texts.iter().map(|text| shown(text.start())))
     }
 
     fn rest_alone() -> Self {

@@ -20,6 +20,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -247,20 +248,21 @@ impl RowStore {
         Ok(ordered)
     }
 
-    /// Rows of a view, whether no others come before its first ones in an order, and the keys of so
-    /// many of these.
+    /// Rows of a view, whether no others come before its first ones in an order, and the keys of
+    /// some of these.
     pub(crate) fn ordered_keys(
         &self,
         (view, order): (&View, RowOrder),
-        end: usize,
+        rows: Range<usize>,
         control: &Control,
     ) -> Result<(u64, bool, Vec<RowKey>), ViewError> {
         let snapshot = self.snapshot();
         let plan = ViewPlan::new(view, self, control).ok_or(ViewError::Cancelled)?;
         let total = self.shares_of(view, &snapshot, &plan, control)?.iter().map(|share| share.rows).sum();
-        let end = end.min(SORTED_ROWS_MAX);
+        let end = rows.end.min(SORTED_ROWS_MAX);
         let ordered = self.ordered((view, order), total, end, &snapshot, control)?;
-        let positions = &ordered.rows[..end.min(ordered.rows.len())];
+        let end = end.min(ordered.rows.len());
+        let positions = &ordered.rows[rows.start.min(end)..end];
         let keys = self.keys_at(&snapshot, positions, order.column).map_err(ViewError::spilled)?;
         Ok((total, ordered.exact, keys))
     }

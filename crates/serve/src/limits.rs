@@ -339,6 +339,12 @@ pub(crate) const PEER_ANSWER_BYTES_MAX: usize = REPORT_BYTES_MAX + (4 << 10);
 /// at once, put together and as values; its state, and its share of the sum of all.
 pub(crate) const PEER_BYTES: u64 = (PEER_FIELDS_AT_ONCE as u64 + 1) * 4 * PEER_ANSWER_BYTES_MAX as u64;
 
+/// Memory of a filter of a question to peers, which this server reads and writes, and never runs.
+pub(crate) const PEER_FILTER_BYTES_MAX: u64 = 4 << 20;
+
+/// Memory of the filters of such a question: both of a comparison.
+pub(crate) const PEER_FILTERS_BYTES: u64 = 2 * PEER_FILTER_BYTES_MAX;
+
 /// Fields whose values are asked for at once.
 pub(crate) const PEER_FIELDS_AT_ONCE: usize = 3;
 
@@ -374,6 +380,9 @@ pub(crate) const PEER_PROBE_EVERY: Duration = Duration::from_millis(500);
 
 /// Time for a part of an answer, of a peer that tells its state meanwhile.
 pub(crate) const PEER_PART_TIME: Duration = Duration::from_secs(60);
+
+/// Time for all parts of an answer: one question is asked at a time, and others wait for it.
+pub(crate) const PEER_QUESTION_TIME: Duration = Duration::from_secs(150);
 
 /// Least and most time for which a peer is missing that tells its state and gave no part.
 pub(crate) const PEER_LOST_FOR: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));

@@ -1,12 +1,13 @@
 //! Two views of several stores side by side.
 
 use super::sums::{NumberPart, ViewSums};
-use super::values::{FieldValue, HashedValues, NamedValues};
+use super::values::{FieldValue, HashedValues, MergedPairs, NamedValues};
 use crate::compare::{ComparedPanel, ComparedRow, compared_measures, compared_numbers, share_difference};
 use crate::number_spread::NumberSpread;
 use crate::view::{STATUS_FIELD, STATUS_TITLE};
 use rorqual_accesslog::report::{StatusRow, shown_value};
 use rorqual_accesslog::schema::{NumberUnit, Schema};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Values of which the rows of both views are asked for by name, beside those that are listed.
@@ -19,41 +20,66 @@ pub struct HashCompare {
     count: usize,
     /// Hashes, and rows in both views.
     candidates: Vec<(u64, [u64; 2])>,
-    cut: bool,
+    /// The difference up to which values were left out that may be listed.
+    cut: Option<Difference>,
+    /// Values that differ most, with their texts.
+    named: Vec<ComparedValue>,
+}
+
+/// Difference of a value's shares, and its rows, by which values are listed.
+type Difference = (f64, u64);
+
+/// Text, rows in both views, and bytes in both.
+type ComparedValue = (Vec<u8>, [[u64; 2]; 2]);
+
+fn difference(hits: [u64; 2], rows: [u64; 2]) -> Difference {
+    (share_difference(hits, rows).abs(), hits[0].saturating_add(hits[1]))
+}
+
+/// Larger differences first.
+fn by_difference(a: &Difference, b: &Difference) -> Ordering {
+    b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1))
 }
 
 impl HashCompare {
     /// For the `count` values whose shares differ most.
     #[must_use]
     pub fn new(rows: [u64; 2], count: usize) -> Self {
-        Self { rows, count, candidates: Vec::new(), cut: false }
+        Self { rows, count, candidates: Vec::new(), cut: None, named: Vec::new() }
     }
 
     /// Adds one part of all stores, of both views.
     pub fn add(&mut self, parts: [&[HashedValues]; 2]) {
-        let mut pairs: Vec<(u64, [u64; 2])> = Vec::new();
-        for (side, part) in parts.into_iter().enumerate() {
-            let hits = |hits: u64| if side == 0 { [hits, 0] } else { [0, hits] };
-            pairs.extend(part.iter().flat_map(HashedValues::pairs).map(|(hash, rows)| (*hash, hits(*rows))));
-        }
-        pairs.sort_unstable_by_key(|(hash, _)| *hash);
-        for same in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let hits = same.iter().fold([0u64; 2], |sum, (_, hits)| [0, 1].map(|side| sum[side].saturating_add(hits[side])));
-            self.candidates.push((same[0].0, hits));
+        let stores = parts[0].len();
+        let side = |place: usize| usize::from(place >= stores);
+        let mut pairs = MergedPairs::new(parts.into_iter().flatten()).peekable();
+        while let Some((hash, place, first)) = pairs.next() {
+            let mut hits = [0u64; 2];
+            hits[side(place)] = first;
+            while let Some((_, place, more)) = pairs.next_if(|(other, ..)| *other == hash) {
+                hits[side(place)] = hits[side(place)].saturating_add(more);
+            }
+            self.candidates.push((hash, hits));
+            if self.candidates.len() > 4 * (self.count + SPARE) {
+                self.prune();
+            }
         }
         self.prune();
     }
 
     fn prune(&mut self) {
         let rows = self.rows;
-        let key = |(_, hits): &(u64, [u64; 2])| (share_difference(*hits, rows).abs(), hits[0].saturating_add(hits[1]));
-        self.candidates.sort_by(|x, y| key(y).0.total_cmp(&key(x).0).then_with(|| key(y).1.cmp(&key(x).1)));
+        let key = |(_, hits): &(u64, [u64; 2])| difference(*hits, rows);
+        self.candidates.sort_by(|x, y| by_difference(&key(x), &key(y)));
         let Some(last) = self.count.checked_sub(1).and_then(|last| self.candidates.get(last)).map(key) else {
             return self.candidates.truncate(self.count);
         };
         // Those that are equal are told apart by their texts.
         let equal = self.candidates.iter().skip(self.count).take_while(|candidate| key(candidate) == last).count();
-        self.cut |= equal > SPARE;
+        if equal > SPARE {
+            let most = self.cut.filter(|cut| by_difference(cut, &last).is_lt());
+            self.cut = Some(most.unwrap_or(last));
+        }
         self.candidates.truncate(self.count + equal.min(SPARE));
     }
 
@@ -69,12 +95,13 @@ impl HashCompare {
     /// True if no other value may be listed.
     #[must_use]
     pub fn is_sure(&self) -> bool {
-        !self.cut
+        let last = self.count.checked_sub(1).and_then(|last| self.candidates.get(last));
+        let above = |cut: &Difference| last.is_some_and(|(_, hits)| by_difference(&difference(*hits, self.rows), cut).is_lt());
+        self.cut.as_ref().is_none_or(above)
     }
 
-    /// The values whose shares differ most, of those that stores named in both views.
-    #[must_use]
-    pub fn rows(&self, named: [&[NamedValues]; 2]) -> Vec<ComparedRow> {
+    /// Adds the values of some hashes that stores named in both views; each comes once.
+    pub fn add_named(&mut self, named: [&[NamedValues]; 2]) {
         let mut values: BTreeMap<u64, (&FieldValue, [[u64; 2]; 2])> = BTreeMap::new();
         for (side, named) in named.into_iter().enumerate() {
             for (hash, value) in named.iter().flatten() {
@@ -87,17 +114,28 @@ impl HashCompare {
                 bytes[side] = bytes[side].saturating_add(value.bytes);
             }
         }
-        let texts = values.into_values().map(|(value, amounts)| (value.text.as_bytes(), amounts));
-        let rows = texts.map(|(text, amounts)| (text, shown_value(text), amounts));
-        listed(rows.collect(), self.rows, self.count)
+        self.named.extend(values.into_values().map(|(value, amounts)| (value.text.as_bytes().to_vec(), amounts)));
+        let rows = self.rows;
+        let key = |hits: [u64; 2]| difference(hits, rows);
+        self.named.sort_by(|(a, [x, _]), (b, [y, _])| by_difference(&key(*x), &key(*y)).then_with(|| a.cmp(b)));
+        self.named.truncate(self.count);
+    }
+
+    /// The values whose shares differ most, of those that were named.
+    #[must_use]
+    pub fn rows(self) -> Vec<ComparedRow> {
+        let row = |(text, amounts): ComparedValue| {
+            let shown = shown_value(&text);
+            (text, shown, amounts)
+        };
+        listed(self.named.into_iter().map(row).collect(), self.rows, self.count)
     }
 }
 
 /// The rows that differ most, ties by hits and then by name.
 fn listed<N: Ord>(mut values: Vec<(N, String, [[u64; 2]; 2])>, rows: [u64; 2], count: usize) -> Vec<ComparedRow> {
     values.sort_by(|(name_x, _, [x, _]), (name_y, _, [y, _])| {
-        let by_share = share_difference(*y, rows).abs().total_cmp(&share_difference(*x, rows).abs());
-        by_share.then_with(|| y[0].saturating_add(y[1]).cmp(&x[0].saturating_add(x[1]))).then_with(|| name_x.cmp(name_y))
+        by_difference(&difference(*x, rows), &difference(*y, rows)).then_with(|| name_x.cmp(name_y))
     });
     let row = |(_, value, [hits, bytes]): (N, String, [[u64; 2]; 2])| ComparedRow {
         value,

@@ -7,9 +7,11 @@
 //! where those of the stores are. Where a store has few values the round asks for all of them, and
 //! tells their number, too.
 
-use super::values::{FieldTop, FieldValue, HashedValues, NamedValues};
+use super::series::SeriesText;
+use super::values::{FieldTop, FieldValue, HashedValues, MergedPairs, NamedValues};
 use crate::view::PanelPage;
 use rorqual_accesslog::report::{Distinct, OtherValues, ReportRow, shown_value};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Values of a store that are all looked at by their hashes.
@@ -54,6 +56,14 @@ pub struct HashMerge {
     cut: u64,
     distinct: u64,
     sampled: Option<(u64, u64)>,
+}
+
+/// Values that were asked for by name, of all stores: as many of the first as are wanted.
+#[derive(Debug, Default)]
+pub struct NamedMerge {
+    count: usize,
+    /// Text, rows, and the hash where the text is cut.
+    values: Vec<(Vec<u8>, FleetValue, Option<u64>)>,
 }
 
 /// A value in all stores.
@@ -140,16 +150,16 @@ impl FieldMerge {
         HashMerge { stores, least: plan.least, count, candidates: Vec::new(), cut: 0, distinct: 0, sampled: None }
     }
 
-    /// The first values, of those that are listed or, after a round by hashes, of its candidates.
-    /// A text that is cut comes with its hash.
+    /// The first values, of those that are listed or, after a round by hashes, of its candidates;
+    /// as they are asked for with their hashes by this seed where their texts are long.
     #[must_use]
-    pub fn first(&self, named: Option<&[NamedValues]>, count: usize) -> Vec<(Vec<u8>, Option<u64>)> {
+    pub fn first(&self, named: Option<NamedMerge>, count: usize, seed: u64) -> Vec<SeriesText> {
         let mut values: Vec<(Vec<u8>, FleetValue, Option<u64>)> = match named {
-            Some(named) if self.plan(count).is_some() => self.values_by_hash(named),
+            Some(named) if self.plan(count).is_some() => named.values,
             _ => self.listed().into_iter().map(|(text, value)| (text.to_vec(), value, None)).collect(),
         };
-        values.sort_by(|(a, x, _), (b, y, _)| y.hits.cmp(&x.hits).then_with(|| a.cmp(b)));
-        values.into_iter().take(count).map(|(text, _, cut)| (text, cut)).collect()
+        values.sort_by(first_of_all);
+        values.into_iter().take(count).map(|(text, _, cut)| SeriesText::new(&text, cut, seed)).collect()
     }
 
     /// The page of which all values are listed, from the `offset`th on.
@@ -163,18 +173,14 @@ impl FieldMerge {
 
     /// The page after a round by hashes, with the values of its candidates in each store.
     #[must_use]
-    pub fn page_by_hash(&self, hashed: &HashMerge, named: &[NamedValues], offset: usize, limit: usize) -> PanelPage {
-        self.page_of(self.values_named(named), hashed.distinct(), hashed.unseen(), offset, limit)
+    pub fn page_by_hash(&self, hashed: &HashMerge, named: NamedMerge, offset: usize, limit: usize) -> PanelPage {
+        self.page_of(named.into_values(), hashed.distinct(), hashed.unseen(), offset, limit)
     }
 
     /// The first of some values that were asked for by name.
     #[must_use]
-    pub fn rows_named(&self, named: &[NamedValues], limit: usize) -> Vec<ReportRow> {
-        self.page_of(self.values_named(named), (0, 0.0), 0, 0, limit).rows
-    }
-
-    fn values_named(&self, named: &[NamedValues]) -> Vec<(Vec<u8>, FleetValue)> {
-        self.values_by_hash(named).into_iter().map(|(text, value, _)| (text, value)).collect()
+    pub fn rows_named(&self, named: NamedMerge, limit: usize) -> Vec<ReportRow> {
+        self.page_of(named.into_values(), (0, 0.0), 0, 0, limit).rows
     }
 
     /// Values with their texts, and the hashes of those whose text is cut.
@@ -262,16 +268,42 @@ impl FleetValue {
     }
 }
 
+/// More rows first, ties by the text.
+fn first_of_all<C>((a, x, _): &(Vec<u8>, FleetValue, C), (b, y, _): &(Vec<u8>, FleetValue, C)) -> Ordering {
+    y.hits.cmp(&x.hits).then_with(|| a.cmp(b))
+}
+
+impl NamedMerge {
+    /// For the first `count` of them.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { count, values: Vec::new() }
+    }
+
+    /// Adds the values of some hashes in all stores of a field, which come once.
+    pub fn add(&mut self, field: &FieldMerge, part: &[NamedValues]) {
+        self.values.extend(field.values_by_hash(part));
+        self.values.sort_by(first_of_all);
+        self.values.truncate(self.count);
+    }
+
+    fn into_values(self) -> Vec<(Vec<u8>, FleetValue)> {
+        self.values.into_iter().map(|(text, value, _)| (text, value)).collect()
+    }
+}
+
 impl HashMerge {
     /// Adds one part of all stores.
     pub fn add(&mut self, part: &[HashedValues]) {
-        let mut pairs: Vec<(u64, u64)> = part.iter().flat_map(HashedValues::pairs).copied().collect();
-        pairs.sort_unstable();
-        for same in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let mut pairs = MergedPairs::new(part.iter()).peekable();
+        while let Some((hash, _, mut fewest)) = pairs.next() {
+            let mut stores = 1;
+            while let Some((_, _, hits)) = pairs.next_if(|(other, ..)| *other == hash) {
+                (stores, fewest) = (stores + 1, fewest.saturating_add(hits));
+            }
             self.distinct += 1;
-            let fewest = same.iter().fold(0u64, |sum, (_, hits)| sum.saturating_add(*hits));
-            let absent = self.stores.saturating_sub(same.len() as u64).saturating_mul(self.least.saturating_sub(1));
-            self.candidates.push((fewest.saturating_add(absent), fewest, same[0].0));
+            let absent = self.stores.saturating_sub(stores).saturating_mul(self.least.saturating_sub(1));
+            self.candidates.push((fewest.saturating_add(absent), fewest, hash));
             if self.candidates.len() > 8 * CANDIDATES_MAX {
                 self.prune();
             }
@@ -281,10 +313,12 @@ impl HashMerge {
 
     /// Adds the part by which the number of values is estimated, of so many.
     pub fn sample(&mut self, part: &[HashedValues], parts: u64) {
-        let mut hashes: Vec<u64> = part.iter().flat_map(HashedValues::pairs).map(|(hash, _)| *hash).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        self.sampled = Some((hashes.len() as u64, parts));
+        let (mut found, mut last) = (0, None);
+        for (hash, ..) in MergedPairs::new(part.iter()) {
+            found += u64::from(last != Some(hash));
+            last = Some(hash);
+        }
+        self.sampled = Some((found, parts));
     }
 
     /// Leaves the values that may be among the first ones.
@@ -400,7 +434,13 @@ mod tests {
                 hashed.filter(|(hash, _)| wanted.contains(hash)).collect()
             })
             .collect();
-        merge.page_by_hash(&by_hash, &named, 0, count)
+        merge.page_by_hash(&by_hash, named_merge(&merge, &named, count), 0, count)
+    }
+
+    fn named_merge(merge: &FieldMerge, named: &[NamedValues], count: usize) -> NamedMerge {
+        let mut all = NamedMerge::new(count);
+        all.add(merge, named);
+        all
     }
 
     fn whole(stores: &[Store]) -> Vec<(String, u64)> {
@@ -457,16 +497,16 @@ mod tests {
         let long = |hits, cut| FieldValue { text: ValueBytes::Text("a".repeat(1_025)), hits, bytes: 1, cut };
         let named = [[(1, long(5, true)), (2, long(3, true))], [(1, long(4, true)), (3, long(2, false))]]
             .map(|values| values.into_iter().collect::<NamedValues>());
-        let hits: Vec<u64> = merge.rows_named(&named, 9).iter().map(|row| row.hits).collect();
+        let hits: Vec<u64> = merge.rows_named(named_merge(&merge, &named, 9), 9).iter().map(|row| row.hits).collect();
         assert_eq!(hits, [9, 3, 2]);
     }
 
     #[test]
     fn foreign_pairs_are_refused() {
         let good = HashedValues::read(&[[1, 0, 0, 0, 0, 0, 0, 0, 5], [2, 0, 0, 0, 0, 0, 0, 0, 7]].concat()).expect("sound");
-        assert_eq!(good.pairs(), [(1, 5), (2, 7)]);
+        assert_eq!(good.pairs().collect::<Vec<_>>(), [(1, 5), (2, 7)]);
         assert!(good.is_part(5, 0, 1) && !good.is_part(6, 0, 1) && !good.is_part(5, 1, 2));
-        assert_eq!(HashedValues::read(&good.to_bytes()), Some(good));
+        assert_eq!(HashedValues::read(&good.clone().into_bytes()), Some(good));
         for bad in [
             vec![1, 0, 0, 0, 0, 0, 0, 0],
             vec![1, 0, 0, 0, 0, 0, 0, 0, 0],

@@ -10,13 +10,15 @@
 mod compare;
 mod merge;
 mod rows;
+mod series;
 mod sums;
 mod values;
 
 pub use compare::HashCompare;
-pub use merge::{FieldMerge, HashMerge, HashPlan};
+pub use merge::{FieldMerge, HashMerge, HashPlan, NamedMerge};
 pub(crate) use rows::KEY_BYTES_MAX;
 pub use rows::{RowKey, RowKeys, RowMerge};
+pub use series::SeriesText;
 pub use sums::{BandsPart, NumberPart, StoreExtent, ViewSums};
 pub use values::{
     FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues, ValueBytes, probe_hash, value_hash,

@@ -8,6 +8,7 @@ use crate::view::{View, ViewError};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Bytes of a text by which rows of different stores are ordered.
 pub(crate) const KEY_BYTES_MAX: usize = 40;
@@ -87,6 +88,22 @@ impl RowKeys {
             && self.total <= super::STORE_ROWS_MAX
             && self.keys.windows(2).all(is_before)
     }
+
+    /// True if there are keys after these, of the first `end` rows.
+    #[must_use]
+    pub fn has_more(&self, end: usize) -> bool {
+        self.keys.len() < end && (self.keys.len() as u64) < self.total
+    }
+
+    /// Adds the keys of the rows after these. Where rows came meanwhile their order is not sure.
+    pub fn append(&mut self, later: Self, descending: bool) {
+        let is_before = match (self.keys.last(), later.keys.first()) {
+            (Some(last), Some(first)) => compare(last, first, descending).is_le(),
+            _ => true,
+        };
+        self.exact &= later.exact && is_before && self.total == later.total;
+        self.keys.extend(later.keys);
+    }
 }
 
 impl RowMerge {
@@ -131,12 +148,17 @@ impl RowMerge {
 }
 
 impl RowStore {
-    /// Keys of the first `end` rows of a view in an order.
+    /// Keys of rows of a view in an order.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn row_keys(&self, (view, order): (&View, RowOrder), end: usize, control: &Control) -> Result<RowKeys, ViewError> {
-        let (total, exact, keys) = self.ordered_keys((view, order), end, control)?;
+    pub fn row_keys(
+        &self,
+        (view, order): (&View, RowOrder),
+        rows: Range<usize>,
+        control: &Control,
+    ) -> Result<RowKeys, ViewError> {
+        let (total, exact, keys) = self.ordered_keys((view, order), rows, control)?;
         Ok(RowKeys { total, exact, keys })
     }
 }
@@ -165,6 +187,17 @@ mod tests {
         assert_eq!((down.before, down.stores), (vec![1, 0], vec![1, 0, 0, 1]));
         let cut = [RowKeys { total: 9, ..keys(&[1, 2], 2) }, keys(&[3], 1)];
         assert!(RowMerge::new(&cut, false, 0, 2).is_some() && RowMerge::new(&cut, false, 0, 3).is_none());
+    }
+
+    #[test]
+    fn keys_of_two_parts_are_in_sure_order_where_nothing_came_between() {
+        let part = |numbers: &[u64], total| RowKeys { total, ..keys(numbers, 0) };
+        for (later, exact) in [(part(&[4, 5], 4), true), (part(&[3, 5], 4), false), (part(&[4, 5], 5), false)] {
+            let mut all = part(&[1, 4], 4);
+            assert!(all.has_more(4) && !all.has_more(2));
+            all.append(later, false);
+            assert_eq!((all.keys.len(), all.exact, all.has_more(9)), (4, exact, false));
+        }
     }
 
     #[test]

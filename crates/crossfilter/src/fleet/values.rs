@@ -12,8 +12,11 @@ use foldhash::quality::FixedState;
 use rorqual_accesslog::report::OtherValues;
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
-use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::fmt;
 use std::hash::BuildHasher;
 
 /// Bytes of a hash and of a small number of rows.
@@ -24,16 +27,46 @@ const PAIR_BYTES_MIN: usize = size_of::<u64>() + 1;
 
 /// Bytes of a text that are shown, and of one that is named with others, but for the character
 /// after them, by which one sees that there is more.
-const NAMED_BYTES_MAX: usize = 1024;
+pub(crate) const NAMED_BYTES_MAX: usize = 1024;
 
 /// A text that is no UTF-8 where it is not: as a list of its bytes then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ValueBytes {
     /// The text itself.
     Text(String),
     /// Its bytes.
     Bytes(Vec<u8>),
+}
+
+/// Takes a text or a list of bytes as it comes. The derived way holds the list as values of any
+/// kind first, of 32 bytes each.
+struct ValueBytesVisitor;
+
+impl<'de> Visitor<'de> for ValueBytesVisitor {
+    type Value = ValueBytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of bytes")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<ValueBytes, E> {
+        Ok(ValueBytes::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ValueBytes, A::Error> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = list.next_element()? {
+            bytes.push(byte);
+        }
+        Ok(ValueBytes::Bytes(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for ValueBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueBytesVisitor)
+    }
 }
 
 impl ValueBytes {
@@ -153,9 +186,21 @@ pub struct HashesWanted {
     pub bytes_max: usize,
 }
 
-/// Hashes of values with their rows, in the order of the hashes.
+/// Hashes of values with their rows, in the order of the hashes: eight bytes of each hash, and its
+/// rows by seven bits a byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HashedValues(Vec<(u64, u64)>);
+pub struct HashedValues(Vec<u8>);
+
+/// Pairs of [`HashedValues`], one after another.
+#[derive(Debug, Clone)]
+pub(super) struct HashedPairs<'a>(&'a [u8]);
+
+/// Pairs of several [`HashedValues`] in the order of the hashes, with the place of each among them:
+/// nothing is held but the next of each.
+pub(super) struct MergedPairs<'a> {
+    rest: Vec<HashedPairs<'a>>,
+    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
+}
 
 /// Values by the hashes that were asked for, in the order of these.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,9 +244,10 @@ impl NamedValues {
         self.values.last().filter(|_| self.more).map(|(hash, _)| *hash)
     }
 
-    /// Adds the values of another part with hashes up to this one.
-    pub fn extend_up_to(&mut self, part: Self, last: u64) {
-        self.values.extend(part.values.into_iter().filter(|(hash, _)| *hash <= last));
+    /// Leaves those with hashes up to this one.
+    pub fn keep_up_to(&mut self, last: u64) {
+        let kept = self.values.partition_point(|(hash, _)| *hash <= last);
+        self.values.truncate(kept);
     }
 }
 
@@ -244,23 +290,10 @@ pub fn probe_hash(seed: u64) -> u64 {
 }
 
 impl HashedValues {
-    /// The pairs.
-    #[must_use]
-    pub fn pairs(&self) -> &[(u64, u64)] {
-        &self.0
-    }
-
-    /// True if they may be of this part of so many, with so many rows at least.
-    #[must_use]
-    pub fn is_part(&self, least: u64, part: u64, parts: u64) -> bool {
-        self.0.iter().all(|(hash, hits)| hash % parts.max(1) == part && *hits >= least)
-    }
-
-    /// Eight bytes of each hash, and its rows by seven bits a byte.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.0.len() * PAIR_BYTES);
-        for (hash, hits) in &self.0 {
+    /// Of pairs in the order of their hashes.
+    fn new(pairs: &[(u64, u64)]) -> Self {
+        let mut bytes = Vec::with_capacity(pairs.len() * PAIR_BYTES);
+        for (hash, hits) in pairs {
             bytes.extend_from_slice(&hash.to_le_bytes());
             let mut rest = *hits;
             while rest >= 0x80 {
@@ -269,25 +302,73 @@ impl HashedValues {
             }
             bytes.push(rest as u8);
         }
-        bytes
+        Self(bytes)
+    }
+
+    /// The pairs.
+    pub(super) fn pairs(&self) -> HashedPairs<'_> {
+        HashedPairs(&self.0)
+    }
+
+    /// True if they may be of this part of so many, with so many rows at least.
+    #[must_use]
+    pub fn is_part(&self, least: u64, part: u64, parts: u64) -> bool {
+        self.pairs().all(|(hash, hits)| hash % parts.max(1) == part && hits >= least)
+    }
+
+    /// The bytes, for another process.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
     }
 
     /// The inverse; `None` of other bytes, of too many rows, or where the hashes are not in order.
     #[must_use]
-    pub fn read(mut bytes: &[u8]) -> Option<Self> {
-        let mut pairs: Vec<(u64, u64)> = Vec::with_capacity(bytes.len() / PAIR_BYTES_MIN);
-        while !bytes.is_empty() {
-            let (hash, rest) = bytes.split_first_chunk()?;
-            let (hits, rest) = read_number(rest)?;
-            let hash = u64::from_le_bytes(*hash);
-            let is_after = pairs.last().is_none_or(|(last, _)| *last < hash);
-            pairs.push((hash, hits));
-            bytes = rest;
-            if !is_after || hits == 0 || hits > STORE_ROWS_MAX {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (mut pairs, mut last) = (HashedPairs(bytes), None);
+        while !pairs.0.is_empty() {
+            let (hash, hits) = pairs.next()?;
+            if last.is_some_and(|last| last >= hash) || hits == 0 || hits > STORE_ROWS_MAX {
                 return None;
             }
+            last = Some(hash);
         }
-        Some(Self(pairs))
+        Some(Self(bytes.to_vec()))
+    }
+}
+
+impl Iterator for HashedPairs<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let (hash, rest) = self.0.split_first_chunk()?;
+        let (hits, rest) = read_number(rest)?;
+        self.0 = rest;
+        Some((u64::from_le_bytes(*hash), hits))
+    }
+}
+
+impl<'a> MergedPairs<'a> {
+    pub(super) fn new(of: impl Iterator<Item = &'a HashedValues>) -> Self {
+        let mut merged = Self { rest: of.map(HashedValues::pairs).collect(), next: BinaryHeap::new() };
+        (0..merged.rest.len()).for_each(|place| merged.advance(place));
+        merged
+    }
+
+    fn advance(&mut self, place: usize) {
+        let next = self.rest[place].next();
+        self.next.extend(next.map(|(hash, hits)| Reverse((hash, place, hits))));
+    }
+}
+
+impl Iterator for MergedPairs<'_> {
+    /// Hash, place and rows.
+    type Item = (u64, usize, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Reverse(found) = self.next.pop()?;
+        self.advance(found.1);
+        Some(found)
     }
 }
 
@@ -378,11 +459,10 @@ impl RowStore {
             kept.1 += if same { later.1 } else { 0 };
             same
         });
-        Ok(Some(HashedValues(pairs)))
+        Ok(Some(HashedValues::new(&pairs)))
     }
 
-    /// The values of a field that have some hashes. Texts that are too long to show are cut, but
-    /// that of one which is asked for alone.
+    /// The values of a field that have some hashes. Texts that are too long to show are cut.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -396,13 +476,12 @@ impl RowStore {
     ) -> Result<NamedValues, ViewError> {
         let counted = self.asked(|| self.sums_at(view, generation, control))?;
         let wanted: HashSet<u64> = hashes.iter().copied().collect();
-        let is_alone = wanted.len() == 1;
         let values = FieldWanted { column, search: None };
         Ok(self.with_values(&counted, &values, |values, tables, derived| {
             let named = values.filter_map(|(code, amount)| {
                 let text = tables.text_of(derived, code);
                 let hash = value_hash(seed, text);
-                let start = if is_alone { text } else { shown_start(text) };
+                let start = shown_start(text);
                 let cut = start.len() < text.len();
                 wanted.contains(&hash).then(|| (hash, FieldValue { cut, ..value_of(start, amount) }))
             });
@@ -436,7 +515,7 @@ fn value_of(text: &[u8], RowsAndBytes { hits, bytes }: RowsAndBytes) -> FieldVal
 }
 
 /// The start of a text, from which the same is shown as from all of it; of whole characters.
-fn shown_start(text: &[u8]) -> &[u8] {
+pub(super) fn shown_start(text: &[u8]) -> &[u8] {
     let is_inside = |end: &usize| text.get(*end).is_some_and(|byte| byte & 0xc0 == 0x80);
     let (least, most) = (NAMED_BYTES_MAX + 1, NAMED_BYTES_MAX + 4);
     let end = (least..most).find(|end| !is_inside(end)).unwrap_or(most);
@@ -486,9 +565,27 @@ mod tests {
         let mut part = good.clone();
         part.truncate(1);
         assert_eq!((part.cut_after(), good.cut_after()), (Some(asked[0]), None));
-        let mut all = NamedValues::default();
-        all.extend_up_to(good, asked[0]);
+        let mut all = good;
+        all.keep_up_to(asked[0]);
         assert_eq!(all.values, part.values);
+    }
+
+    #[test]
+    fn a_value_is_a_text_or_a_list_of_bytes_and_nothing_else() {
+        for text in [&b"a\"\n"[..], "\u{e9}".as_bytes(), b"\xff\0a", b""] {
+            let json = serde_json::to_string(&ValueBytes::new(text)).expect("JSON");
+            assert_eq!(serde_json::from_str::<ValueBytes>(&json).expect(&json), ValueBytes::new(text));
+        }
+        for bad in ["[256]", "[-1]", "[[]]", "7", "null", "{}"] {
+            assert!(serde_json::from_str::<ValueBytes>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pairs_of_several_come_in_the_order_of_their_hashes() {
+        let parts = [HashedValues::new(&[(1, 5), (9, 200)]), HashedValues::new(&[]), HashedValues::new(&[(1, 7), (4, 1)])];
+        let merged: Vec<(u64, usize, u64)> = MergedPairs::new(parts.iter()).collect();
+        assert_eq!(merged, [(1, 0, 5), (1, 2, 7), (4, 2, 1), (9, 0, 200)]);
     }
 
     #[test]

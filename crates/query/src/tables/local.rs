@@ -128,7 +128,9 @@ fn paths(name: &str) -> Result<Vec<PathBuf>> {
         return plan_err!("'{name}' is no table, and no file: {cause}");
     }
     let matches = glob::glob(name).map_err(|error| plan_datafusion_err!("{name:?}: {error}"))?;
-    let mut paths = matches.collect::<Result<Vec<_>, _>>().map_err(|error| exec_datafusion_err!("{error}"))?;
+    let mut paths = matches
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| exec_datafusion_err!("{}: {}", error.path().display(), reason(error.error())))?;
     paths.retain(|path| path.is_file());
     if paths.is_empty() { plan_err!("'{name}': no file has such a name") } else { Ok(paths) }
 }

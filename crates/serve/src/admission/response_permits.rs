@@ -34,14 +34,32 @@ impl PermitOwner {
     /// Waits for an answer's ticket: until this connection's last one is back, and then for one of
     /// the server's.
     pub(crate) async fn ticket(&self) -> Ticket {
-        let own = self.own.acquire().await;
-        Ticket { own, shared: self.answers.acquire().await }
+        self.own_answer().await.ticket().await
+    }
+
+    /// Waits until this connection's last ticket is back, for who waits for more before there is an
+    /// answer: the server's tickets are not for that.
+    pub(crate) async fn own_answer(&self) -> OwnAnswer {
+        OwnAnswer { own: self.own.acquire().await, answers: self.answers.clone() }
     }
 
     /// Waits for the permit of a body that has so many bytes, where that is known; few need none.
     pub(crate) async fn body_permit(&self, bytes: Option<u64>) -> Option<PermitGuard> {
         let few = bytes.is_some_and(|bytes| bytes <= TICKET_FREE_BYTES as u64);
         if few { None } else { Some(self.bodies.acquire().await) }
+    }
+}
+
+/// A connection without an answer on its way.
+pub(crate) struct OwnAnswer {
+    own: PermitGuard,
+    answers: PermitPool,
+}
+
+impl OwnAnswer {
+    /// Waits for one of the server's tickets.
+    pub(crate) async fn ticket(self) -> Ticket {
+        Ticket { own: self.own, shared: self.answers.acquire().await }
     }
 }
 

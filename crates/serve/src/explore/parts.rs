@@ -16,7 +16,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextColumn};
-use rorqual_crossfilter::fleet::{FieldTop, FieldWanted, HashesWanted, ViewSums, probe_hash};
+use rorqual_crossfilter::fleet::{FieldTop, FieldWanted, HashedValues, HashesWanted, ViewSums, probe_hash};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
@@ -155,12 +155,12 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             let values = FieldWanted { column, search: search.clone() };
             let (seed, least, part, parts) = (*seed, *least, *part, *parts);
             let wanted = HashesWanted { values, seed, least, part, parts, bytes_max: REPORT_BYTES_MAX };
-            let bytes = store.hashed_values(&view, asked.generation, &wanted, control)?.map(|hashed| hashed.to_bytes());
+            let bytes = store.hashed_values(&view, asked.generation, &wanted, control)?.map(HashedValues::into_bytes);
             Ok(bytes.filter(|bytes| bytes.len() <= REPORT_BYTES_MAX).map(Bytes::from))
         }
-        PartAsk::Keys { sort, end } => {
+        PartAsk::Keys { sort, first, end } => {
             let order = order(&schema, sort).map_err(lost)?;
-            let mut keys = store.row_keys((&view, order), *end, control)?;
+            let mut keys = store.row_keys((&view, order), *first..*end, control)?;
             Ok(capped_json(&mut keys, SORTED_ROWS_MAX, |keys, rows| keys.keys.truncate(rows)))
         }
         PartAsk::Rows { sort, offset, limit } => {
@@ -217,8 +217,7 @@ fn sums(
 ) -> Result<ViewSums, ViewError> {
     let stack = stack_of(&store.schema(), asked.stack.as_deref()).map_err(|_| ViewError::Cancelled)?;
     let wanted = ViewParts { top: 0, buckets: asked.buckets.clamp(1, BUCKETS.1), stack, facets: false };
-    let series = asked.series.iter().map(|text| text.as_bytes().to_vec()).collect();
-    let shared = SharedAxes { times_us: asked.times_us, series };
+    let shared = SharedAxes { times_us: asked.times_us, series: asked.series.clone().into() };
     store.view_sums(view, &wanted, (&shared, generation), control)
 }
 

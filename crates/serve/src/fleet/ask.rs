@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rorqual_accesslog::report::Panel;
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use rorqual_crossfilter::fleet::{
-    BandsPart, FieldMerge, FieldTop, HashMerge, HashedValues, NamedValues, NumberPart, ValueBytes, ViewSums,
+    BandsPart, FieldMerge, FieldTop, HashMerge, HashedValues, NamedMerge, NamedValues, NumberPart, SeriesText, ViewSums,
 };
 use rorqual_crossfilter::{NumberSummary, PanelPage, PanelWanted, Stack, View};
 use std::collections::{HashMap, HashSet};
@@ -47,12 +47,14 @@ impl FleetQuestion<'_> {
 
     fn question(&self, peer: &LivePeer, generation: u64, ask: PartAsk) -> PartQuestion {
         let names_own = !self.view.filter.is_everything() && self.view.filter.names_own();
+        let filter = self.schema().written(&self.view.filter);
+        let columns = if names_own { self.roll.missing_columns(peer, &filter) } else { Vec::new() };
         PartQuestion {
             version: VERSION.to_owned(),
             from_us: self.view.from_us,
             to_us: self.view.to_us,
-            filter: self.schema().written(&self.view.filter),
-            columns: if names_own { self.roll.missing_columns(peer) } else { Vec::new() },
+            filter,
+            columns,
             generation,
             ask,
         }
@@ -125,7 +127,7 @@ impl FleetQuestion<'_> {
         &self,
         buckets: usize,
         stack: Option<String>,
-        series: &[ValueBytes],
+        series: &[SeriesText],
     ) -> Result<(ViewSums, Generations), LostPeers> {
         let (buckets, times_us) = (buckets.clamp(1, BUCKETS.1), self.times_us());
         // Where a peer has no such column, all of its rows are without a value.
@@ -142,7 +144,7 @@ impl FleetQuestion<'_> {
             if sums.is_sound() && sums.is_over(times_us, buckets) { Ok(sums) } else { Err(unsound()) }
         };
         let mut parts = self.parts(&self.all(), &[], |at| PartAsk::Sums(asked(at)), sound).await?;
-        let names: Vec<String> = series.iter().map(|text| rorqual_accesslog::report::shown_value(text.as_bytes())).collect();
+        let names: Vec<String> = series.iter().map(|text| rorqual_accesslog::report::shown_value(text.start())).collect();
         for at in &lacking {
             parts[*at].unstack(stack.as_deref().unwrap_or_default(), &names);
         }
@@ -187,7 +189,7 @@ impl FleetQuestion<'_> {
     }
 
     /// Values with a series of their own, and the generations that they are of.
-    async fn series(&self, column: TextColumn) -> Result<(Vec<ValueBytes>, Generations), LostPeers> {
+    async fn series(&self, column: TextColumn) -> Result<(Vec<SeriesText>, Generations), LostPeers> {
         // A URL stands for its path.
         let column = if column == TextColumn::URL { TextColumn::PATH } else { column };
         let field = self.schema().text_name(column).into_owned();
@@ -195,17 +197,7 @@ impl FleetQuestion<'_> {
         let mut rounds = self.tops(&of, std::slice::from_ref(&field), None, SERIES).await?;
         let Some(round) = rounds.pop() else { return Ok((Vec::new(), of)) };
         let (_, named) = self.by_hash(&round, &of, None, SERIES).await?.unzip();
-        let mut series = Vec::new();
-        for (text, cut) in round.merge.first(named.as_deref(), SERIES) {
-            // Alone a value comes with all of its text, which tells its rows at each peer.
-            let whole = match cut {
-                Some(hash) => self.named(&round.peers, &of, &field, &[hash]).await?,
-                None => Vec::new(),
-            };
-            let whole = whole.iter().flatten().next().map(|(_, value)| value.text.clone());
-            series.push(whole.unwrap_or_else(|| ValueBytes::new(&text)));
-        }
-        Ok((series, of))
+        Ok((round.merge.first(named, SERIES, self.fleet.seed), of))
     }
 
     /// True if it is exactly the name of a field that was asked for, or of any where none was.
@@ -256,7 +248,7 @@ impl FleetQuestion<'_> {
         generations: &[u64],
         search: Option<&str>,
         count: usize,
-    ) -> Result<Option<(HashMerge, Vec<NamedValues>)>, LostPeers> {
+    ) -> Result<Option<(HashMerge, NamedMerge)>, LostPeers> {
         let Some(plan) = merge.plan(count) else { return Ok(None) };
         let mut hashed = merge.by_hash(plan, count);
         let (field, seed) = (merge.names().0.to_owned(), self.fleet.seed);
@@ -276,39 +268,48 @@ impl FleetQuestion<'_> {
             hashed.sample(&hashes(1, 0, parts).await?, parts);
         }
         let wanted = hashed.candidates();
-        let named = self.named(peers, generations, &field, &wanted).await?;
+        let named = self.named((peers, merge), generations, &wanted, count).await?;
         Ok(Some((hashed, named)))
     }
 
-    /// The values of a field that have these hashes, which are in order, in each of some peers.
+    /// The first values of a field that have these hashes, which are in order, in some peers.
     pub(super) async fn named(
+        &self,
+        (peers, field): (&[usize], &FieldMerge),
+        generations: &[u64],
+        hashes: &[u64],
+        count: usize,
+    ) -> Result<NamedMerge, LostPeers> {
+        let mut named = NamedMerge::new(count);
+        let mut rest = hashes;
+        while !rest.is_empty() {
+            let (parts, last) = self.next_named(peers, generations, field.names().0, rest).await?;
+            named.add(field, &parts);
+            rest = &rest[rest.partition_point(|hash| *hash <= last)..];
+        }
+        Ok(named)
+    }
+
+    /// The values of a field with the first of these hashes, in each of some peers, and the last
+    /// hash up to which all of them had room; each tells one value at least.
+    pub(super) async fn next_named(
         &self,
         peers: &[usize],
         generations: &[u64],
         field: &str,
         hashes: &[u64],
-    ) -> Result<Vec<NamedValues>, LostPeers> {
-        let seed = self.fleet.seed;
-        let mut named: Vec<NamedValues> = peers.iter().map(|_| NamedValues::default()).collect();
-        let mut rest = hashes;
-        while !rest.is_empty() {
-            let wanted = &rest[..rest.len().min(PEER_NAMED_AT_ONCE)];
-            let ask = |_| PartAsk::Named { field: field.to_owned(), seed, hashes: wanted.to_vec() };
-            let sound = |answer: &Bytes| {
-                let part: NamedPart = read(answer)?;
-                // The text of one that is asked for alone is whole.
-                let is_whole = wanted.len() > 1 || part.is_sound(seed, wanted);
-                if is_whole && part.values.is_sound(seed, wanted) { Ok(part.values) } else { Err(unsound()) }
-            };
-            let parts = self.parts(peers, generations, ask, sound).await?;
-            // As far as all of them had room; each tells one value at least.
-            let told = parts.iter().filter_map(NamedValues::cut_after).min();
-            let (done, later) = rest.split_at(told.map_or(wanted.len(), |told| wanted.partition_point(|hash| *hash <= told)));
-            let Some(last) = done.last() else { break };
-            named.iter_mut().zip(parts).for_each(|(named, part)| named.extend_up_to(part, *last));
-            rest = later;
-        }
-        Ok(named)
+    ) -> Result<(Vec<NamedValues>, u64), LostPeers> {
+        let (seed, wanted) = (self.fleet.seed, &hashes[..hashes.len().min(PEER_NAMED_AT_ONCE)]);
+        let ask = |_| PartAsk::Named { field: field.to_owned(), seed, hashes: wanted.to_vec() };
+        let sound = |answer: &Bytes| {
+            let part: NamedPart = read(answer)?;
+            if part.values.is_sound(seed, wanted) { Ok(part.values) } else { Err(unsound()) }
+        };
+        let mut parts = self.parts(peers, generations, ask, sound).await?;
+        let told = parts.iter().filter_map(NamedValues::cut_after).min();
+        let last = told.or_else(|| wanted.last().copied()).unwrap_or(u64::MAX);
+        parts.iter_mut().for_each(|part| part.keep_up_to(last));
+        Ok((parts, last))
     }
 
     pub(super) async fn page(
@@ -320,7 +321,7 @@ impl FleetQuestion<'_> {
         let PanelWanted { search, offset, limit } = wanted;
         let count = offset.saturating_add(*limit);
         Ok(match self.by_hash(round, generations, search.as_deref(), count).await? {
-            Some((hashed, named)) => round.merge.page_by_hash(&hashed, &named, *offset, *limit),
+            Some((hashed, named)) => round.merge.page_by_hash(&hashed, named, *offset, *limit),
             None => round.merge.page(*offset, *limit),
         })
     }

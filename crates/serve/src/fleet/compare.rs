@@ -83,13 +83,20 @@ impl FleetSides<'_> {
         }
         let wanted = compare.candidates();
         let peers = rounds.map(|round| round.map_or(&[][..], |round| &round.peers));
-        let named_a = self.a.named(peers[0], generations[0], field, &wanted).await?;
-        let named_b = self.b.named(peers[1], generations[1], field, &wanted).await?;
+        let mut rest = &wanted[..];
+        while !rest.is_empty() {
+            let (mut a, last_a) = self.a.next_named(peers[0], generations[0], field, rest).await?;
+            let (mut b, last_b) = self.b.next_named(peers[1], generations[1], field, rest).await?;
+            let last = last_a.min(last_b);
+            a.iter_mut().chain(&mut b).for_each(|part| part.keep_up_to(last));
+            compare.add_named([&a, &b]);
+            rest = &rest[rest.partition_point(|hash| *hash <= last)..];
+        }
         let is_whole = plans.iter().all(|plan| plan.sampled.is_none());
         let are_exact = rounds.iter().flatten().all(|round| round.merge.is_exact());
-        let rows = compare.rows([&named_a, &named_b]);
-        let panel = ComparedPanel { field: field.to_owned().into(), title: title.to_owned().into(), rows };
-        Ok((panel, is_whole && are_exact && compare.is_sure()))
+        let is_sure = compare.is_sure();
+        let panel = ComparedPanel { field: field.to_owned().into(), title: title.to_owned().into(), rows: compare.rows() };
+        Ok((panel, is_whole && are_exact && is_sure))
     }
 
     async fn numbers(&self, generations: [&Generations; 2], rows: [u64; 2], top: usize) -> Result<Vec<ComparedPanel>, LostPeers> {

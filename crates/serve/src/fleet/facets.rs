@@ -50,8 +50,8 @@ impl FleetQuestion<'_> {
             let mut hashes: Vec<u64> = texts.iter().map(|text| value_hash(self.fleet.seed, text.as_bytes())).collect();
             hashes.sort_unstable();
             hashes.dedup();
-            let named = self.named(&round.peers, &of, &field, &hashes).await?;
-            lists.push(round.merge.rows_named(&named, top));
+            let named = self.named((&round.peers, &round.merge), &of, &hashes, top).await?;
+            lists.push(round.merge.rows_named(named, top));
         }
         let title = round.merge.names().1.to_owned();
         let (excluded, chosen) = (lists.pop().unwrap_or_default(), lists.pop().unwrap_or_default());

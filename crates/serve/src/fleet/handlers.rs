@@ -15,20 +15,20 @@ use crate::explore::sessions::Sessions;
 use crate::explore::views::{self, CompareAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
-use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
-use crate::server::api::HistogramSpan;
+use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_FILTER_BYTES_MAX, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
+use crate::server::api::{HistogramSpan, columns_of};
+use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
-use axum::{Json, Router};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn};
+use rorqual_accesslog::schema::{Schema, TextColumn};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{Amounts, PanelPage, PanelWanted, RowOrder, RowPage, Stack, View, ViewResult};
-use serde_json::json;
+use rorqual_pipe::format_size;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ const NEWS_EVERY: Duration = Duration::from_secs(1);
 pub(crate) fn router(state: FleetState) -> Router {
     let at = |verb: &str| format!("/api/sessions/{}{verb}", state.fleet.id());
     Router::new()
-        .route(&at(""), get(show).delete(refused))
+        .route(&at(""), get(show).delete(not_deleted))
         .route(&at("/live"), get(live))
         .route(&at("/columns"), get(columns))
         .route(&at("/view"), post(view))
@@ -68,9 +68,16 @@ async fn refused() -> ApiError {
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "fleet_cannot", message)
 }
 
+async fn not_deleted() -> ApiError {
+    let message = "this session shows the logs of peers, and ends with this server: it can't be deleted";
+    ApiError::new(StatusCode::NOT_IMPLEMENTED, "fleet_cannot", message)
+}
+
 async fn show(State(FleetState { fleet, sessions }): State<FleetState>, asker: Requester) -> Response {
-    let ticket = asker.holder.ticket().await;
-    views::json(ticket, fleet.live(&sessions).await)
+    let own = asker.holder.own_answer().await;
+    let report = fleet.latest_report().await;
+    let ticket = own.ticket().await;
+    views::json(ticket, fleet.live(&sessions, report.as_ref()))
 }
 
 /// Events like those of any session; they go on for as long as their client wants them, as peers
@@ -90,8 +97,10 @@ async fn live(State(state): State<FleetState>, asker: Requester) -> Response {
                 }
             }
             changes.mark_unchanged();
-            let ticket = holder.ticket().await;
-            let live = state.fleet.live(&state.sessions).await;
+            let own = holder.own_answer().await;
+            let report = state.fleet.latest_report().await;
+            let ticket = own.ticket().await;
+            let live = state.fleet.live(&state.sessions, report.as_ref());
             let event = [b"event: live\ndata: ", &live[..], b"\n\n"].concat();
             Some((Ok(ticket.on(event.into())), (state, changes, false)))
         }
@@ -100,16 +109,10 @@ async fn live(State(state): State<FleetState>, asker: Requester) -> Response {
     (headers, Body::from_stream(events)).into_response()
 }
 
-async fn columns(State(FleetState { fleet, .. }): State<FleetState>) -> Response {
-    let schema = fleet.roll().await.schema;
-    let mut texts = 0..;
-    let column = |own: &OwnColumn| {
-        let content = if own.unit.is_some() { None } else { texts.next().map(|number| schema.text_kind(number).name()) };
-        let kind = if own.unit.is_some() { "number" } else { "text" };
-        json!({"name": own.name, "kind": kind, "unit": own.unit.map(NumberUnit::name), "content": content})
-    };
-    let columns: Vec<_> = schema.own().iter().map(column).collect();
-    Json(json!({ "columns": columns })).into_response()
+async fn columns(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester) -> Result<Response, ApiError> {
+    let own = asker.holder.own_answer().await;
+    let schema = fleet.known_schema().await;
+    columns_of(own.ticket().await, &schema)
 }
 
 /// An answer as JSON, `None` where it would be too long, or a refusal; or peers that gave no part.
@@ -138,21 +141,37 @@ impl Fleet {
         }
     }
 
+    /// Its turn comes first, which others wait for as well, and a ticket of the server only where
+    /// there is an answer.
     async fn answer(&self, asker: &Requester, question: &impl FleetAsk) -> Result<Response, ApiError> {
-        let ticket = asker.holder.ticket().await;
+        let own = asker.holder.own_answer().await;
         let _turn = self.turn.acquire().await.map_err(|_| no_peer(""))?;
+        let within = self.settings.question_time;
+        let made = timeout(within, self.made(question)).await.map_err(|_| too_slow(within))??;
+        Ok(views::json(own.ticket().await, made))
+    }
+
+    async fn made(&self, question: &impl FleetAsk) -> Result<Bytes, ApiError> {
         let mut roll = self.roll().await;
         loop {
+            let missing = || self.view(&roll).incomplete();
             if roll.live.is_empty() {
-                return Err(no_peer(&self.view(&roll).incomplete().unwrap_or_default()));
+                return Err(no_peer(&missing().unwrap_or_default()));
             }
-            let read = question.read(&roll.schema)?;
+            // A column may be that of a peer that is missing.
+            let with_missing = |error: ApiError| missing().map_or(error.clone(), |missing| error.and(&format!("; {missing}")));
+            let read = question.read(&roll.schema).map_err(with_missing)?;
             match question.answer(self, &roll, &read).await {
-                Ok(made) => return made?.map(|made| views::json(ticket, made)).ok_or_else(views::too_long),
+                Ok(made) => return made?.ok_or_else(views::too_long),
                 Err(lost) => roll = self.lose(&roll, &lost),
             }
         }
     }
+}
+
+fn too_slow(within: Duration) -> ApiError {
+    let message = format!("peers have not given all parts of the answer within {} s; ask for less", within.as_secs_f64());
+    ApiError::new(StatusCode::GATEWAY_TIMEOUT, "peers_too_slow", message)
 }
 
 fn no_peer(why: &str) -> ApiError {
@@ -163,6 +182,15 @@ fn filter_of(schema: &Schema, filter: &str, from: Option<f64>, to: Option<f64>) 
     let filter = schema.filter(filter).map_err(|error| {
         ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
     })?;
+    // It is never run here.
+    if filter.bytes_of_values(0) > PEER_FILTER_BYTES_MAX {
+        let message = format!(
+            "this filter may take {} of memory, and one of the logs of peers {}: write a shorter one with fewer regular expressions",
+            format_size(filter.bytes_of_values(0)),
+            format_size(PEER_FILTER_BYTES_MAX)
+        );
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "filter_too_large", message));
+    }
     Ok(View { from_us: micros(from)?, to_us: micros(to)?, filter })
 }
 
@@ -193,7 +221,8 @@ impl FleetAsk for FleetViewAsk {
         let mut viewed = viewed(&question, (buckets, *stack), top, self.asked.facets).await?;
         let peers = fleet.view(roll);
         peers.mark(&mut viewed);
-        let incomplete = peers.incomplete().or_else(|| dropped(&viewed));
+        let reasons: Vec<String> = peers.incomplete().into_iter().chain(dropped(&viewed)).collect();
+        let incomplete = (!reasons.is_empty()).then(|| reasons.join("; "));
         let origin = ViewOrigin { stack: *stack, is_table: roll.schema.is_table(), incomplete };
         let complete = peers.complete && roll.is_ended();
         let seconds = self.begun.elapsed().as_secs_f64();
@@ -354,7 +383,7 @@ impl FleetAsk for CompareAsked {
         let FleetCompared { sums, exact, panels } = FleetSides { a, b }.compared(top).await?;
         let totals = sums.map(|sums| Amounts { hits: sums.lines().total, bytes: sums.bytes_sent() });
         let peers = fleet.view(roll);
-        let answer = CompareAnswer::new(totals, exact && peers.complete, panels);
+        let answer = CompareAnswer::new(totals, exact && peers.complete && roll.is_ended(), panels);
         let mut answer = FleetAnswer { answer: AnswerWithHint { answer, hint: None }, fleet: peers };
         let cut = |answer: &mut FleetAnswer<AnswerWithHint<CompareAnswer>>, rows| {
             answer.answer.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
@@ -388,7 +417,10 @@ impl FleetAsk for FleetHistogramAsk {
     async fn answer(&self, fleet: &Fleet, roll: &Roll, (): &()) -> Made {
         let question = FleetQuestion { fleet, roll, view: self.view.clone() };
         let (sums, _) = question.sums(self.buckets, Stack::Class).await?;
-        let Some(answer) = sums.histogram() else { return Ok(Ok(Some(Bytes::from_static(b"null")))) };
-        Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: fleet.view(roll) }, 0, |_, _| {})))
+        let (answer, peers) = (sums.histogram(), fleet.view(roll));
+        if answer.is_none() && peers.complete {
+            return Ok(Ok(Some(Bytes::from_static(b"null"))));
+        }
+        Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: peers }, 0, |_, _| {})))
     }
 }

@@ -26,7 +26,7 @@ pub(crate) mod wire;
 pub use address::PeerAddress;
 
 use crate::http::token::random_text;
-use crate::limits::{ID_BYTES, PEER_CONNECT_TIME, PEER_PART_TIME, PEER_PROBE_EVERY, PEER_PROBE_TIME};
+use crate::limits::{ID_BYTES, PEER_CONNECT_TIME, PEER_PART_TIME, PEER_PROBE_EVERY, PEER_PROBE_TIME, PEER_QUESTION_TIME};
 use peer::Peer;
 use rorqual_fetch::direct_client;
 use std::path::PathBuf;
@@ -45,6 +45,8 @@ pub struct FleetSettings {
     pub probe_time: Duration,
     /// Time for a part of an answer, of a peer that tells its state meanwhile.
     pub part_time: Duration,
+    /// Time for all parts of an answer.
+    pub question_time: Duration,
 }
 
 /// Peers whose rows are shown as one session.
@@ -66,7 +68,8 @@ impl FleetSettings {
     /// Settings for these peers.
     #[must_use]
     pub fn new(peers: Vec<PeerAddress>, ca_certs: Vec<PathBuf>) -> Self {
-        Self { peers, ca_certs, probe_time: PEER_PROBE_TIME, part_time: PEER_PART_TIME }
+        let (probe_time, part_time, question_time) = (PEER_PROBE_TIME, PEER_PART_TIME, PEER_QUESTION_TIME);
+        Self { peers, ca_certs, probe_time, part_time, question_time }
     }
 }
 

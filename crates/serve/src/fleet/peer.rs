@@ -10,7 +10,7 @@ use reqwest::{Client, StatusCode};
 use rorqual_crossfilter::fleet::probe_hash;
 use serde::Deserialize;
 use std::error::Error;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -30,7 +30,7 @@ struct PeerState {
     /// The session whose rows are shown.
     session: Option<String>,
     /// State when last known.
-    status: Option<PeerStatus>,
+    status: Option<Arc<PeerStatus>>,
     failure: Option<(String, Instant)>,
     backoff: Option<PeerBackoff>,
 }
@@ -50,6 +50,8 @@ pub(crate) enum PeerFailure {
     NoSession,
     /// It says so, or does not answer; for people, and without its token.
     Said(String),
+    /// It can't answer this question, and may others.
+    Refused(String),
 }
 
 /// The list of a peer's sessions, as far as it is looked at.
@@ -86,7 +88,7 @@ impl PeerFailure {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::NoSession => "its session is gone".to_owned(),
-            Self::Said(why) => why.clone(),
+            Self::Said(why) | Self::Refused(why) => why.clone(),
         }
     }
 }
@@ -104,7 +106,7 @@ impl Peer {
     }
 
     /// Its state when last known.
-    pub(crate) fn status(&self) -> Option<PeerStatus> {
+    pub(crate) fn status(&self) -> Option<Arc<PeerStatus>> {
         self.lock().status.clone()
     }
 
@@ -114,11 +116,11 @@ impl Peer {
     }
 
     /// Notes that it answered, or failed.
-    pub(crate) fn note(&self, found: Result<&PeerStatus, &PeerFailure>) {
+    pub(crate) fn note(&self, found: Result<&Arc<PeerStatus>, &PeerFailure>) {
         let mut state = self.lock();
         match found {
             Ok(status) => {
-                state.status = Some(status.clone());
+                state.status = Some(Arc::clone(status));
                 if let Some((why, _)) = state.failure.take() {
                     tracing::info!(peer = self.name(), why, "answers again");
                 }
@@ -154,7 +156,7 @@ impl Peer {
 
     /// Asks for its state.
     pub(crate) async fn probe(&self, seed: u64, within: Duration) -> Result<PeerStatus, PeerFailure> {
-        let late = |_elapsed| PeerFailure::said(format!("does not answer within {} ms", within.as_millis()));
+        let late = |_elapsed| PeerFailure::said(format!("no answer within {} s", within.as_secs_f64()));
         timeout(within, self.look(seed)).await.map_err(late)?
     }
 
@@ -223,13 +225,13 @@ impl Peer {
     pub(crate) async fn part(&self, question: &PartQuestion, within: Duration) -> Result<Bytes, PeerFailure> {
         let session = self.lock().session.clone().ok_or(PeerFailure::NoSession)?;
         let mut down = self.down.subscribe();
-        let late = |_elapsed| PeerFailure::said(format!("has no part of the answer within {} s", within.as_secs()));
+        let late = |_elapsed| PeerFailure::said(format!("no part of the answer within {} s", within.as_secs_f64()));
         let path = part_path(&session);
         tokio::select! {
             biased;
             answer = timeout(within, self.exchange(&path, Some(question))) => answer.map_err(late)?,
             Ok(_) = down.wait_for(|down| *down) => {
-                let why = self.failure().map_or_else(|| "does not answer".to_owned(), |(why, _)| why);
+                let why = self.failure().map_or_else(|| "no answer".to_owned(), |(why, _)| why);
                 Err(PeerFailure::Said(why))
             }
         }
@@ -246,7 +248,9 @@ impl Peer {
         };
         let sent = request.header(AUTHORIZATION, self.authorization.clone()).send().await;
         let mut response = sent.map_err(|error| failed(&error))?;
-        let mut bytes = Vec::new();
+        // Put together in their own room, not in one that is doubled again and again.
+        let length = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(length.min(PEER_ANSWER_BYTES_MAX));
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
             if bytes.len() + chunk.len() > PEER_ANSWER_BYTES_MAX {
                 return Err(PeerFailure::said(format!("answers more than {PEER_ANSWER_BYTES_MAX} bytes")));
@@ -293,9 +297,10 @@ fn refusal(status: StatusCode, body: &[u8]) -> PeerFailure {
         Some("rows_gone") => PeerFailure::said("has forgotten the rows of its log"),
         Some("other_version") => PeerFailure::said(format!("is of another version (this is {VERSION})")),
         Some("fleet_cannot") => PeerFailure::said("shows peers itself, and is none"),
-        Some("too_long") => PeerFailure::said("has a part of the answer that is too long"),
-        Some("filter_too_large") => PeerFailure::said("has too little memory for this filter"),
+        Some("too_long") => PeerFailure::Refused("has a part of the answer that is too long".to_owned()),
+        Some("filter_too_large") => PeerFailure::Refused("has too little memory for this filter".to_owned()),
         Some("spilled_rows") => PeerFailure::said("cannot read its rows"),
+        _ if status == StatusCode::BAD_REQUEST => PeerFailure::Refused("can't answer this question (status 400)".to_owned()),
         _ => PeerFailure::said(format!("answers with status {}", status.as_u16())),
     }
 }

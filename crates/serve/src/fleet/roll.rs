@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Roll {
     pub(crate) live: Vec<LivePeer>,
     pub(crate) schema: Schema,
+    /// Peers that can't answer the question, and why.
+    pub(crate) left_out: Vec<(usize, String)>,
 }
 
 /// A peer that answers.
@@ -21,7 +23,7 @@ pub(crate) struct LivePeer {
     /// Place among all peers.
     pub(crate) place: usize,
     pub(crate) peer: Arc<Peer>,
-    pub(crate) status: PeerStatus,
+    pub(crate) status: Arc<PeerStatus>,
 }
 
 impl LivePeer {
@@ -42,10 +44,14 @@ impl Roll {
         self.live.iter().all(|peer| peer.partial().is_none())
     }
 
-    /// Columns that the rows of a peer do not have, and others have.
-    pub(crate) fn missing_columns(&self, peer: &LivePeer) -> Vec<OwnColumn> {
+    /// Columns that the rows of a peer do not have, and others have, as far as a filter may name
+    /// them.
+    pub(crate) fn missing_columns(&self, peer: &LivePeer, filter: &str) -> Vec<OwnColumn> {
         let has: HashSet<&str> = peer.status.schema.own.iter().map(|own| &*own.name).collect();
-        self.schema.own().iter().filter(|column| !has.contains(&*column.name)).cloned().collect()
+        // Other names may be written with escapes.
+        let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        let may_name = |name: &str| filter.contains(name) || !is_plain(name);
+        self.schema.own().iter().filter(|column| !has.contains(&*column.name) && may_name(&column.name)).cloned().collect()
     }
 
     /// First and last time of all rows.
@@ -54,11 +60,16 @@ impl Roll {
         times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// These peers, and the columns of all.
+    pub(crate) fn new(live: Vec<LivePeer>) -> Self {
+        let schema = union(&live.iter().map(|peer| &peer.status.schema).collect::<Vec<_>>());
+        Self { live, schema, left_out: Vec::new() }
+    }
+
     /// The same without some of the peers.
     pub(crate) fn without(&self, places: &[usize]) -> Self {
-        let live: Vec<LivePeer> = self.live.iter().filter(|peer| !places.contains(&peer.place)).cloned().collect();
-        let schema = union(live.iter().map(|peer| &peer.status.schema));
-        Self { live, schema }
+        let live = self.live.iter().filter(|peer| !places.contains(&peer.place)).cloned().collect();
+        Self { left_out: self.left_out.clone(), ..Self::new(live) }
     }
 
     /// Offset of the logs' clocks, where they have the same; otherwise UTC.
@@ -96,7 +107,8 @@ impl Fleet {
         for (place, (peer, found)) in self.peers.iter().zip(found).enumerate() {
             let found = found.and_then(|status| match peer.backoff().or_else(|| conflict(&live, &status)) {
                 Some(why) => Err(PeerFailure::Said(why)),
-                None => Ok(status),
+                // One that has not changed is held once.
+                None => Ok(peer.status().filter(|known| **known == status).unwrap_or_else(|| Arc::new(status))),
             });
             let is_changed = found.as_ref().is_ok_and(|status| peer.status().as_ref() != Some(status));
             is_news |= peer.failure().is_some() != found.is_err() || is_changed;
@@ -106,8 +118,7 @@ impl Fleet {
         if is_news {
             self.changed.send_modify(|change| *change += 1);
         }
-        let schema = union(live.iter().map(|peer| &peer.status.schema));
-        Roll { live, schema }
+        Roll::new(live)
     }
 }
 
@@ -136,12 +147,43 @@ fn conflict(live: &[LivePeer], status: &PeerStatus) -> Option<String> {
     Some(format!("has another kind of values in the column '{name}' than other peers"))
 }
 
-/// The columns that some peer has.
-fn union<'a>(mut schemas: impl Iterator<Item = &'a PeerSchema>) -> Schema {
-    let Some(first) = schemas.next() else { return Schema::access_log().clone() };
-    schemas.fold(first.schema(), |all, schema| {
+/// The columns that some peer has. Hours there are where all have times, and an order of time where
+/// that is the same column.
+fn union(schemas: &[&PeerSchema]) -> Schema {
+    let Some(first) = schemas.first() else { return Schema::access_log().clone() };
+    let has_times = schemas.iter().all(|schema| schema.has_times);
+    let time = first.time.clone().filter(|_| schemas.iter().all(|schema| schema.time == first.time));
+    let first = PeerSchema { has_times, time, ..(*first).clone() };
+    schemas.iter().skip(1).fold(first.schema(), |all, schema| {
         let known: HashSet<&str> = all.own().iter().map(|own| &*own.name).collect();
         let more: Vec<OwnColumn> = schema.own.iter().filter(|own| !known.contains(&*own.name)).cloned().collect();
         if more.is_empty() { all } else { all.with_own(&more) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_and_an_order_of_time_there_are_where_all_peers_have_them() {
+        let table = |time: Option<&str>| PeerSchema {
+            is_table: true,
+            has_times: time.is_some(),
+            time: time.map(str::to_owned),
+            own: ["at", "when"].map(|name| OwnColumn { name: name.to_owned(), unit: None }).into(),
+            text_kinds: Vec::new(),
+        };
+        let (at, when, none) = (table(Some("at")), table(Some("when")), table(None));
+        for (schemas, hours, time) in [
+            (vec![&at, &at], true, Some("at")),
+            (vec![&at, &when], true, None),
+            (vec![&at, &none], false, None),
+            (vec![&none, &at], false, None),
+        ] {
+            let all = union(&schemas);
+            assert_eq!((all.number("hour").is_some(), all.time()), (hours, time));
+            assert_eq!(all.filter("hour >= 12").is_ok(), hours);
+        }
+    }
 }

@@ -26,7 +26,7 @@ impl FleetQuestion<'_> {
     pub(super) async fn rows(&self, sort: &PartSort, offset: u64, limit: usize) -> Result<Option<MergedRows>, LostPeers> {
         let sort = &self.named_sort(sort);
         let fits = |offset: u64| offset.saturating_add(limit as u64) <= SORTED_ROWS_MAX as u64;
-        if fits(offset) || sort.field != "time" {
+        if fits(offset) || !self.is_by_time(sort) {
             let found = self.first_rows(sort, offset, limit).await?;
             return Ok(self.of_one_moment(found).await);
         }
@@ -48,6 +48,12 @@ impl FleetQuestion<'_> {
         }
         let found = self.within(seek.view.clone()).first_rows(sort, seek.before, limit).await?;
         Ok(self.of_one_moment(found.map(|found| MergedRows { total, ..found })).await)
+    }
+
+    /// True of the order of time, which is that of a column where a table has one.
+    fn is_by_time(&self, sort: &PartSort) -> bool {
+        let schema = self.schema();
+        schema.time().map_or(!schema.is_table() && sort.field == "time", |time| time == sort.field)
     }
 
     /// An order by the name of its column, as the peers that have it know it.
@@ -82,11 +88,7 @@ impl FleetQuestion<'_> {
             // Rows without the column come last; nobody can say in which order beside the others.
             return Ok(None);
         }
-        let sound = |answer: &Bytes| {
-            let keys: RowKeys = read(answer)?;
-            if keys.is_sound(end, sort.descending) { Ok(keys) } else { Err(unsound()) }
-        };
-        let keys = self.parts(&peers, &[], |_| PartAsk::Keys { sort: sort.clone(), end }, sound).await?;
+        let keys = self.keys(&peers, sort, end).await?;
         let total = keys.iter().map(|keys| keys.total).sum();
         let Some(merge) = RowMerge::new(&keys, sort.descending, offset, end - offset.min(end)) else { return Ok(None) };
         drop(keys);
@@ -105,6 +107,30 @@ impl FleetQuestion<'_> {
         let exact = merge.exact && merged.len() == merge.stores.len();
         let (peers, rows) = merged.into_iter().map(|(at, row)| (at, self.named_row(at, row))).unzip();
         Ok(Some(MergedRows { total, rows, peers, exact, unkept }))
+    }
+
+    /// Keys of the first `end` rows of each of some peers, in as many parts as they need: long
+    /// texts take two.
+    async fn keys(&self, peers: &[usize], sort: &PartSort, end: usize) -> Result<Vec<RowKeys>, LostPeers> {
+        let ask = |first: usize| PartAsk::Keys { sort: sort.clone(), first, end };
+        let sound = |answer: &Bytes| {
+            let keys: RowKeys = read(answer)?;
+            if keys.is_sound(end, sort.descending) { Ok(keys) } else { Err(unsound()) }
+        };
+        let mut all = self.parts(peers, &[], |_| ask(0), sound).await?;
+        loop {
+            let short: Vec<usize> = (0..all.len()).filter(|place| all[*place].has_more(end)).collect();
+            let asked: Vec<usize> = short.iter().map(|place| peers[*place]).collect();
+            let known = |at| peers.iter().position(|other| *other == at).map_or(0, |place| all[place].keys.len());
+            let more = self.parts(&asked, &[], |at| ask(known(at)), sound).await?;
+            if more.is_empty() || more.iter().any(|keys| keys.keys.is_empty()) {
+                return Ok(all);
+            }
+            for (place, more) in short.into_iter().zip(more) {
+                all[place].append(more, sort.descending);
+                all[place].keys.truncate(end);
+            }
+        }
     }
 
     /// A row whose name is one among those of all peers.

@@ -2,7 +2,7 @@
 
 use super::Fleet;
 use super::ask::{FleetQuestion, LostPeers};
-use super::peer::Peer;
+use super::peer::{Peer, PeerFailure};
 use super::roll::{LivePeer, Roll};
 use crate::explore::live::ServerView;
 use crate::explore::reports::capped_json;
@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use tokio::time::timeout;
 
 /// The peers of an answer.
 #[derive(Debug, Clone, Serialize)]
@@ -76,16 +77,23 @@ pub(super) struct FleetAnswer<T> {
     pub(super) fleet: FleetView,
 }
 
+impl PeerView {
+    /// The end of a sentence that begins with its name, in the words of the page.
+    fn told(&self) -> Option<String> {
+        let error = self.error.as_ref()?;
+        if self.missing_seconds.is_none() {
+            return Some(error.clone());
+        }
+        let share = self.share.map(|share| format!("it had {} of all rows", percent(share)));
+        Some(format!("is missing ({}): {error}", share.as_deref().unwrap_or("its share is unknown")))
+    }
+}
+
 impl FleetView {
-    /// For people: the peers that are missing; `None` where there are none.
+    /// For people: the peers of which not all rows are there; `None` where there are none.
     pub(super) fn incomplete(&self) -> Option<String> {
-        let told = |peer: &PeerView| {
-            let error = peer.error.as_ref()?;
-            let share = peer.share.map(|share| format!(", {} of all rows", percent(share)));
-            Some(format!("{} {error}{}", peer.name, share.unwrap_or_default()))
-        };
-        let missing: Vec<String> = self.peers.iter().filter_map(told).collect();
-        (!missing.is_empty()).then(|| format!("not all peers are in these numbers: {}", missing.join("; ")))
+        let told: Vec<String> = self.peers.iter().filter_map(|peer| Some(format!("{} {}", peer.name, peer.told()?))).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// Marks what was counted without some of the peers.
@@ -113,9 +121,10 @@ pub(super) fn unsure(distinct: Distinct) -> Distinct {
     Distinct { exact: false, ..distinct }
 }
 
+/// Per cent as the page has them: 100 only of all.
 fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    let most = if share >= 1.0 { 100.0 } else { 99.0 };
+    format!("{} %", (share * 100.0).floor().min(most))
 }
 
 impl Fleet {
@@ -129,13 +138,13 @@ impl Fleet {
         let all: u64 = (0..self.peers.len()).filter_map(rows).sum();
         let view = |place: usize| {
             let (peer, rows) = (&self.peers[place], rows(place));
-            let failure = peer.failure().filter(|_| !is_live(place));
+            let missing_seconds = || peer.failure().map_or(0.0, |(_, since)| since.elapsed().as_secs_f64());
             PeerView {
                 name: peer.name().to_owned(),
                 rows,
                 share: rows.filter(|_| all > 0).map(|rows| rows as f64 / all as f64),
                 error: self.missing(roll, place),
-                missing_seconds: failure.map(|(_, since)| since.elapsed().as_secs_f64()),
+                missing_seconds: (!is_live(place)).then(missing_seconds),
             }
         };
         let missing = (0..self.peers.len()).filter(|place| !is_live(*place)).filter_map(rows).sum();
@@ -148,9 +157,12 @@ impl Fleet {
 
     /// The reason for which rows of a peer are not in an answer.
     fn missing(&self, roll: &Roll, place: usize) -> Option<String> {
+        if let Some((_, why)) = roll.left_out.iter().find(|(other, _)| *other == place) {
+            return Some(why.clone());
+        }
         match roll.live.iter().find(|live| live.place == place) {
             Some(live) => live.partial().map(str::to_owned),
-            None => Some(self.peers[place].failure().map_or_else(|| "does not answer".to_owned(), |(why, _)| why)),
+            None => Some(self.peers[place].failure().map_or_else(|| "no answer".to_owned(), |(why, _)| why)),
         }
     }
 
@@ -202,19 +214,30 @@ impl Fleet {
 
     /// The peers as they were when last known.
     fn known_view(&self) -> FleetView {
+        self.view(&Roll { live: self.known_live(), schema: Schema::access_log().clone(), left_out: Vec::new() })
+    }
+
+    /// The columns of the peers as they were when last known; asks them where nothing is known yet.
+    pub(super) async fn known_schema(&self) -> Schema {
+        if self.peers.iter().all(|peer| peer.status().is_none() && peer.failure().is_none()) {
+            let _turn = self.turn.acquire().await;
+            return self.roll().await.schema;
+        }
+        Roll::new(self.known_live()).schema
+    }
+
+    fn known_live(&self) -> Vec<LivePeer> {
         let live = |(place, peer): (usize, &Arc<Peer>)| {
             let status = peer.status().filter(|_| peer.failure().is_none())?;
             Some(LivePeer { place, peer: Arc::clone(peer), status })
         };
-        let live = self.peers.iter().enumerate().filter_map(live).collect();
-        self.view(&Roll { live, schema: Schema::access_log().clone() })
+        self.peers.iter().enumerate().filter_map(live).collect()
     }
 
-    /// Everything that the page shows of the session, as JSON.
-    pub(super) async fn live(&self, sessions: &Sessions) -> Bytes {
-        let report = self.latest_report().await;
+    /// Everything that the page shows of the session with this report, as JSON.
+    pub(super) fn live(&self, sessions: &Sessions, report: Option<&Bytes>) -> Bytes {
         let server = serde_json::to_string(&ServerView::new(sessions)).unwrap_or_else(|_| "null".to_owned());
-        let report = report.as_deref().unwrap_or(b"null");
+        let report = report.map_or(&b"null"[..], |report| report);
         let head = format!("{{\"session\":{},\"report\":", self.session());
         [head.as_bytes(), report, format!(",\"server\":{server}}}").as_bytes()].concat().into()
     }
@@ -226,20 +249,20 @@ impl Fleet {
     }
 
     /// The report of all rows; made anew where rows have come, or peers went.
-    async fn latest_report(&self) -> Option<Bytes> {
+    pub(super) async fn latest_report(&self) -> Option<Bytes> {
         let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
         let mut latest = self.report.lock().await;
         if let Some(report) = latest.as_ref().filter(|report| report.is_good(&of)) {
             return Some(report.json.clone());
         }
-        let made = self.make_report().await?;
+        let _turn = self.turn.acquire().await.ok()?;
+        let made = timeout(self.settings.question_time, self.make_report()).await.ok()??;
         let json = made.json.clone();
         *latest = Some(made);
         Some(json)
     }
 
     async fn make_report(&self) -> Option<LatestReport> {
-        let _turn = self.turn.acquire().await.ok()?;
         let begun = Instant::now();
         let mut roll = self.roll().await;
         let mut viewed = loop {
@@ -253,8 +276,11 @@ impl Fleet {
         };
         let fleet = self.view(&roll);
         fleet.mark(&mut viewed);
-        let mut report = self.empty_report(&roll, fleet.complete && roll.is_ended());
+        let mut report = self.empty_report(fleet.complete && roll.is_ended());
         viewed.put_into(&mut report, roll.zone_seconds());
+        for (source, peer) in report.sources.iter_mut().zip(&fleet.peers) {
+            source.error = peer.told();
+        }
         let cut = |report: &mut LogReport, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         let json = capped_json(&mut report, TOP_ROWS, cut)?;
         // Of the peers that are in it, and no others: one may be back by now.
@@ -271,14 +297,21 @@ impl Fleet {
         Ok(sums.into_result(String::new(), panels, Vec::new()))
     }
 
-    /// The roll without peers that gave no part, which are noted.
+    /// The roll without peers that gave no part. They are noted as missing, but for those that
+    /// can't answer this question and may others.
     pub(super) fn lose(&self, roll: &Roll, lost: &LostPeers) -> Roll {
-        lost.iter().for_each(|(place, failure)| self.peers[*place].lose(failure));
+        let mut rest = roll.without(&lost.iter().map(|(place, _)| *place).collect::<Vec<_>>());
+        for (place, failure) in lost {
+            match failure {
+                PeerFailure::Refused(why) => rest.left_out.push((*place, why.clone())),
+                failure => self.peers[*place].lose(failure),
+            }
+        }
         self.changed.send_modify(|change| *change += 1);
-        roll.without(&lost.iter().map(|(place, _)| *place).collect::<Vec<_>>())
+        rest
     }
 
-    fn empty_report(&self, roll: &Roll, complete: bool) -> LogReport {
+    fn empty_report(&self, complete: bool) -> LogReport {
         let source = |place: usize| {
             let (peer, status) = (&self.peers[place], self.peers[place].status());
             InputReport {
@@ -287,7 +320,7 @@ impl Fleet {
                 guess: None,
                 bytes: status.as_ref().map_or(0, |status| status.bytes),
                 lines: status.as_ref().map_or(0, |status| status.extent.rows.total),
-                error: self.missing(roll, place),
+                error: None,
             }
         };
         let none = || ReportSamples { count: 0, samples: Vec::new() };

@@ -5,13 +5,11 @@ use crate::limits::PEER_BUCKETS_WHOLE;
 use crate::session::SessionState;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
 use rorqual_crossfilter::PageRow;
-use rorqual_crossfilter::fleet::{
-    FieldTop, FieldValue, NamedValues, NumberPart, STORE_ROWS_MAX, StoreExtent, ValueBytes, value_hash,
-};
+use rorqual_crossfilter::fleet::{FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
 use serde::{Deserialize, Serialize};
 
 /// Version of questions and parts; it changes with any of them, and with the program.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// A question about a part of a view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,8 +44,8 @@ pub(crate) enum PartAsk {
     Tops { fields: Vec<String>, search: Option<String>, top: usize },
     /// Values of a field by their hashes.
     Hashes { field: String, search: Option<String>, seed: u64, least: u64, part: u64, parts: u64 },
-    /// Keys of the first rows of an order.
-    Keys { sort: PartSort, end: usize },
+    /// Keys of rows of an order, from one on and up to another, as many as fit.
+    Keys { sort: PartSort, first: usize, end: usize },
     /// Rows of an order.
     Rows { sort: PartSort, offset: u64, limit: usize },
     /// Values of a field that have these hashes.
@@ -61,7 +59,7 @@ pub(crate) struct SumsAsk {
     pub(crate) buckets: usize,
     pub(crate) stack: Option<String>,
     pub(crate) times_us: Option<(i64, i64)>,
-    pub(crate) series: Vec<ValueBytes>,
+    pub(crate) series: Vec<SeriesText>,
 }
 
 impl SumsAsk {
@@ -134,17 +132,6 @@ pub(crate) struct TopsPart {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NamedPart {
     pub(crate) values: NamedValues,
-}
-
-impl NamedPart {
-    /// True if the values may be those of these hashes, which are in order, by a seed.
-    pub(crate) fn is_sound(&self, seed: u64, hashes: &[u64]) -> bool {
-        let is_it = |(hash, value): &(u64, FieldValue)| {
-            let is_asked = hashes.binary_search(hash).is_ok() && *hash == value_hash(seed, value.text.as_bytes());
-            is_asked && (1..=STORE_ROWS_MAX).contains(&value.hits)
-        };
-        self.values.iter().all(is_it)
-    }
 }
 
 impl PeerSchema {

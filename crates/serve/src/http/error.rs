@@ -57,6 +57,12 @@ impl ApiError {
         self.code
     }
 
+    /// The same whose message goes on with this.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.message.push_str(more);
+        self
+    }
+
     /// The same with another status.
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;

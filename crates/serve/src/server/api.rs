@@ -1,6 +1,6 @@
 //! The handlers, as `docs/api.md` lists them.
 
-use crate::admission::response_permits::PermitOwner;
+use crate::admission::response_permits::{PermitOwner, Ticket};
 use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
@@ -26,7 +26,7 @@ use axum::extract::{DefaultBodyLimit, Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Json, Router};
-use rorqual_accesslog::schema::{NumberUnit, OwnColumn};
+use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema};
 use rorqual_crossfilter::{RowStore, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input};
 use serde::{Deserialize, Serialize};
@@ -235,7 +235,11 @@ struct ColumnAnswer {
 
 async fn columns(PathSession(session): PathSession, Extension(holder): Extension<PermitOwner>) -> Result<Response, ApiError> {
     let ticket = holder.ticket().await;
-    let schema = session.schema();
+    columns_of(ticket, &session.schema())
+}
+
+/// The own columns of a schema, as they are answered.
+pub(crate) fn columns_of(ticket: Ticket, schema: &Schema) -> Result<Response, ApiError> {
     let mut texts = 0..;
     let column = |own: &OwnColumn| ColumnAnswer {
         name: own.name.clone(),

@@ -5,8 +5,8 @@ use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
 use crate::limits::{
-    ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PROGRAM_BYTES, REPORTS_KEPT_BYTES, STORE_BYTES,
-    TABLES_READING_SHARE,
+    ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PEER_FILTERS_BYTES, PROGRAM_BYTES,
+    REPORTS_KEPT_BYTES, STORE_BYTES, TABLES_READING_SHARE,
 };
 use crate::server::config::{Config, StartError};
 use crate::session::uploaded_files_max;
@@ -109,6 +109,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("unfinished lines of files that are followed", followed_bytes(config)),
         ("index of the store, and who asks it", config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         ("parts of answers of peers", config.fleet.as_ref().map_or(0, |fleet| fleet.peers.len() as u64 * PEER_BYTES)),
+        ("filters of a question to peers", config.fleet.as_ref().map_or(0, |_| PEER_FILTERS_BYTES)),
         ("templates and their variables", config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates", config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];

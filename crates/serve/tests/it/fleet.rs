@@ -1,7 +1,8 @@
 //! Logs of several servers shown as one, beside one server that has all of them.
 
-use crate::common::{Running, ask, config, exchange};
+use crate::common::{Running, ask, config, exchange, send};
 use rorqual_serve::{Config, FleetSettings, PeerAddress};
+use rorqual_testkit::generate::Rng;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -10,24 +11,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
-/// Numbers that look random and are the same in each run.
-struct Random(u64);
+/// Small numbers more often than large ones.
+fn skewed(random: &mut Rng, limit: usize) -> usize {
+    let most = 1 + random.below(limit);
+    random.below(most)
+}
 
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    /// Small numbers more often than large ones.
-    fn skewed(&mut self, limit: u64) -> u64 {
-        let most = 1 + self.below(limit);
-        self.below(most)
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len() as u64) as usize]
-    }
+fn one_of<'a, T>(random: &mut Rng, all: &'a [T]) -> &'a T {
+    &all[random.below(all.len())]
 }
 
 const AGENTS: [&str; 4] = [
@@ -39,11 +30,11 @@ const AGENTS: [&str; 4] = [
 
 /// A log in so many parts; each line is in one of them.
 fn parts(lines: u64, count: usize, seed: u64) -> Vec<String> {
-    let mut random = Random(seed);
+    let mut random = Rng::new(seed);
     let mut parts = vec![String::new(); count];
     for line in 0..lines {
         // Peers have other values, and other parts of the day.
-        let part = (random.skewed(4) as usize + (line * count as u64 / lines) as usize) % count;
+        let part = (skewed(&mut random, 4) + (line * count as u64 / lines) as usize) % count;
         let out = &mut parts[part];
         if random.below(200) == 0 {
             writeln!(out, "no line of a log {}", random.below(3)).expect("memory");
@@ -51,13 +42,13 @@ fn parts(lines: u64, count: usize, seed: u64) -> Vec<String> {
         }
         let second = line * 80_000 / lines;
         let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-        let client = format!("198.51.{}.{}", random.skewed(20), random.below(256));
-        let path = format!("/{}/{}", ["a", "b", "static"][random.skewed(3) as usize], random.skewed(900));
+        let client = format!("198.51.{}.{}", skewed(&mut random, 20), random.below(256));
+        let path = format!("/{}/{}", ["a", "b", "static"][skewed(&mut random, 3)], skewed(&mut random, 900));
         let query = if random.below(3) == 0 { format!("?q={}", random.below(4_000)) } else { String::new() };
-        let status = random.of(&[200, 200, 200, 301, 304, 404, 404, 500, 503]);
-        let site = random.of(&["-", "https://example.org/", "https://example.com/x", "-"]);
-        let agent = random.of(&AGENTS);
-        let (method, bytes) = (random.of(&["GET", "GET", "POST"]), random.skewed(90_000));
+        let status = one_of(&mut random, &[200, 200, 200, 301, 304, 404, 404, 500, 503]);
+        let site = one_of(&mut random, &["-", "https://example.org/", "https://example.com/x", "-"]);
+        let agent = one_of(&mut random, &AGENTS);
+        let (method, bytes) = (one_of(&mut random, &["GET", "GET", "POST"]), skewed(&mut random, 90_000));
         writeln!(
             out,
             "{client} - - [02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"{method} {path}{query} HTTP/1.1\" {status} {bytes} \
@@ -177,33 +168,33 @@ const CONDITIONS: [&str; 20] = [
     "browser = Chrome",
 ];
 
-fn filter(random: &mut Random) -> String {
+fn filter(random: &mut Rng) -> String {
     let count = random.below(4);
     let conditions: Vec<String> = (0..count)
         .map(|_| {
-            let condition = random.of(&CONDITIONS);
+            let condition = one_of(random, &CONDITIONS);
             if random.below(5) == 0 { format!("not ({condition})") } else { (*condition).to_owned() }
         })
         .collect();
     conditions.join(if random.below(4) == 0 { " or " } else { " and " })
 }
 
-fn span(random: &mut Random) -> (Value, Value) {
+fn span(random: &mut Rng) -> (Value, Value) {
     const DAY: u64 = 1_735_776_000;
     if random.below(2) == 0 {
         return (Value::Null, Value::Null);
     }
-    let from = DAY + random.below(80_000);
-    (json!(from), json!(from + 60 + random.below(40_000)))
+    let from = DAY + random.below(80_000) as u64;
+    (json!(from), json!(from + 60 + random.below(40_000) as u64))
 }
 
 #[test]
 fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
     let servers = FleetAndWhole::new(&parts(20_000, 4, 1));
-    let mut random = Random(99);
+    let mut random = Rng::new(99);
     for question in 0..70 {
         let (from, to) = span(&mut random);
-        let stack = random.of(&["class", "bot", "path", "method", "site", "browser", "status_none"]);
+        let stack = one_of(&mut random, &["class", "bot", "path", "method", "site", "browser", "status_none"]);
         let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "top": 1 + random.below(60)});
         body["buckets"] = json!(1 + random.below(900));
         body["facets"] = json!(random.below(2) == 0);
@@ -216,13 +207,13 @@ fn each_view_and_panel_is_that_of_one_server_with_all_rows() {
     }
     for question in 0..60 {
         let (from, to) = span(&mut random);
-        let field = random.of(&["path", "client", "query", "agent", "status", "os", "net", "kind", "flaw"]);
+        let field = one_of(&mut random, &["path", "client", "query", "agent", "status", "os", "net", "kind", "flaw"]);
         let mut body = json!({"where": filter(&mut random), "from": from, "to": to, "field": field});
         body["limit"] = json!(random.below(100));
-        body["offset"] = json!(random.skewed(300));
+        body["offset"] = json!(skewed(&mut random, 300));
         body["facets"] = json!(random.below(2) == 0);
         if random.below(2) == 0 {
-            body["search"] = json!(random.of(&["1", "A/", "40", "Chrome", "198.51.7", "nowhere"]));
+            body["search"] = json!(one_of(&mut random, &["1", "A/", "40", "Chrome", "198.51.7", "nowhere"]));
         }
         let [fleet, whole] = servers.both("panel", &body);
         same(&format!("{question}: {body}"), fleet, whole);
@@ -250,7 +241,7 @@ fn rows_of_all_peers_come_by_time_and_by_any_column() {
     let parts = parts(24_000, 3, 7);
     let servers = FleetAndWhole::new(&parts);
     let times = times(&parts.concat());
-    let mut random = Random(4);
+    let mut random = Rng::new(4);
     for offset in [0, 1, 97, 9_950, 9_951, 15_000, times.len() as u64 - 30] {
         for from_end in [false, true] {
             let page = servers.fleet("rows", &json!({"offset": offset, "limit": 50, "from_end": from_end}));
@@ -304,7 +295,7 @@ fn rows_of_all_peers_come_by_time_and_by_any_column() {
 #[test]
 fn comparisons_and_histograms_are_those_of_one_server() {
     let servers = FleetAndWhole::new(&parts(12_000, 4, 8));
-    let (mut random, mut sure) = (Random(12), 0);
+    let (mut random, mut sure) = (Rng::new(12), 0);
     for question in 0..25 {
         let mut side = || {
             let (from, to) = span(&mut random);
@@ -379,6 +370,11 @@ fn columns_that_only_some_peers_have_are_absent_at_the_others() {
     assert_eq!(names, ["tenant", "upstream_connect_time", "zone"]);
     let sorted = servers.fleet("rows", &json!({"sort": {"field": "tenant"}}));
     assert_eq!(sorted["error"]["code"], "bad_request", "{sorted}");
+    let mut servers = servers;
+    drop(servers.peers.remove(0));
+    let said = servers.fleet("view", &json!({"where": "tenant = t1"}));
+    assert_eq!(said["error"]["code"], "bad_filter", "{said}");
+    assert!(said["error"]["message"].as_str().is_some_and(|message| message.contains("is missing (it had ")), "{said}");
 }
 
 /// A line of JSON with a column of its own.
@@ -405,6 +401,75 @@ fn values_that_are_longer_than_a_part_has_room_for_are_named_all_the_same() {
     let [fleet, whole] = servers.both("view", &json!({"stack": "note"}));
     assert_eq!(fleet["fleet"]["complete"], true, "{}", fleet["fleet"]);
     assert_eq!(fleet["histogram"], whole["histogram"]);
+}
+
+#[test]
+fn series_of_values_that_no_question_has_room_for_are_those_of_one_server() {
+    let note = |n: u64| format!("\"note\":\"{}{}\"", "x".repeat(20_000), n * n % 13);
+    let part = |from: u64| (from..from + 300).map(|n| own_line(n, &note(n))).collect::<String>();
+    let servers = FleetAndWhole::new(&[part(0), part(400)]);
+    let [fleet, whole] = servers.both("view", &json!({"stack": "note", "buckets": 7}));
+    assert_eq!(fleet["fleet"]["complete"], true, "{}", fleet["fleet"]);
+    assert_eq!(fleet["histogram"], whole["histogram"]);
+}
+
+#[test]
+fn an_order_by_long_texts_has_its_last_rows_as_well() {
+    let line = |n: u64| {
+        format!(
+            "192.0.2.1 - - [02/Jan/2025:01:02:03 +0000] \"GET /{:05}/{} HTTP/1.1\" 200 1 \"-\" \"-\"\n",
+            n * 7_919 % 12_000,
+            "p".repeat(60)
+        )
+    };
+    let servers = FleetAndWhole::new(&[(0..11_800).map(line).collect(), (11_800..12_000).map(line).collect()]);
+    for descending in [false, true] {
+        let body = json!({"sort": {"field": "path", "descending": descending}, "offset": 9_900, "limit": 100});
+        let [fleet, whole] = servers.both("rows", &body);
+        let lines = |page: &Value| -> Vec<Value> { rows(page).iter().map(|row| row["line"].clone()).collect() };
+        assert_eq!((lines(&fleet).len(), lines(&fleet)), (100, lines(&whole)));
+    }
+}
+
+#[test]
+fn a_filter_that_is_too_large_is_refused_and_no_peer_is_missing_for_it() {
+    let servers = FleetAndWhole::new(&parts(300, 2, 5));
+    let patterns = |count: usize| vec!["path ~ \"^/a\""; count].join(" and ");
+    let refused = servers.fleet("view", &json!({"where": patterns(8)}));
+    assert_eq!(refused["error"]["code"], "filter_too_large", "{refused}");
+    // The peers have less room than this server.
+    let refused = servers.fleet("view", &json!({"where": patterns(6)}));
+    let said = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("has too little memory for this filter"), "{refused}");
+    let view = servers.fleet("view", &json!({}));
+    assert_eq!(view["fleet"]["complete"], true, "{view}");
+}
+
+#[test]
+fn a_comparison_of_logs_that_grow_is_not_exact() {
+    let peer = Running::of(config(Duration::from_secs(60)));
+    let log = parts(400, 1, 4).concat();
+    let wanted = json!({"name": "access.log", "size": log.len() * 2});
+    let session = answer(&peer.url, &format!("POST /api/sessions\n{wanted}"));
+    let id = session["id"].as_str().unwrap_or_else(|| panic!("{session}"));
+    answer(&peer.url, &format!("PUT /api/sessions/{id}/data?offset=0\n{log}"));
+    let (fleet, fleet_id) = shows(fleet_of(std::slice::from_ref(&peer.url)));
+    let body = json!({"a": {"where": "status = 200"}, "b": {}});
+    let compared = answer(&fleet.url, &format!("POST /api/sessions/{fleet_id}/compare\n{body}"));
+    assert_eq!((&compared["fleet"]["complete"], &compared["exact"]), (&json!(true), &json!(false)), "{compared}");
+}
+
+#[test]
+fn a_histogram_without_rows_tells_the_peers_that_are_missing() {
+    let peer = Running::of(config(Duration::from_secs(60)));
+    upload(&peer.url, "");
+    let missing = foreign(None, Duration::ZERO);
+    let settings = FleetSettings { probe_time: Duration::from_secs(2), ..fleet_of(&[peer.url.clone(), missing]) };
+    let (fleet, id) = shows(settings);
+    let histogram = answer(&fleet.url, &format!("GET /api/sessions/{id}/histogram"));
+    assert_eq!(histogram["fleet"]["complete"], false, "{histogram}");
+    let said = answer(&fleet.url, &format!("DELETE /api/sessions/{id}"));
+    assert!(said["error"]["message"].as_str().is_some_and(|message| message.contains("can't be deleted")), "{said}");
 }
 
 #[test]
@@ -464,12 +529,15 @@ fn a_peer_that_was_killed_is_named_within_two_seconds_and_the_numbers_are_marked
     let share = (rows(&before) - rows(&after)) as f64 / rows(&before) as f64;
     assert!((missing["share"].as_f64().expect("a share") - share).abs() < 1e-9);
     let reason = after["kept"]["reason"].as_str().expect("a reason");
-    assert!(reason.contains(&name) && reason.contains('%'), "{reason}");
+    let percent = (share * 100.0).floor();
+    let told = format!("is missing (it had {percent} % of all rows): cannot be reached");
+    assert!(reason.starts_with(&format!("{name} {told}")), "{reason}");
     assert!(after["panels"].as_array().expect("panels").iter().all(|panel| panel["exact"] == false));
     // The session tells it as well, and by itself.
     let live = answer(&servers.fleet.url, &format!("GET /api/sessions/{}", servers.fleet_id));
     assert_eq!(live["session"]["fleet"]["complete"], false);
     assert_eq!(live["report"]["complete"], false);
+    assert!(live["report"]["sources"][1]["error"].as_str().is_some_and(|error| error.starts_with(&told)), "{live}");
     drop(servers.peers.drain(..));
     let none = servers.fleet("view", &json!({}));
     assert_eq!(none["error"]["code"], "no_peer", "{none}");
@@ -519,7 +587,7 @@ fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks
         (wrong, "cannot be reached"),
         (refused, "refuses the token"),
         (empty.url.clone(), "has no log"),
-        (foreign(None, Duration::ZERO), "does not answer within"),
+        (foreign(None, Duration::ZERO), "no answer within 3 s"),
         (foreign(Some(huge), Duration::ZERO), "answers more than"),
         (foreign(Some(json_answer("{\"version\":\"9.9.9\"}")), Duration::ZERO), "another version (9.9.9"),
         (foreign(Some(json_answer("[[[[")), Duration::ZERO), "no part of a view"),
@@ -541,22 +609,19 @@ fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks
     assert!(!view.to_string().contains("token="));
 }
 
-#[test]
-fn a_slow_peer_is_waited_for() {
-    // The peer is reached through something that keeps back each answer.
-    let peer = Running::of(config(Duration::from_secs(60)));
-    upload(&peer.url, &parts(400, 1, 4).concat());
-    let (to, token) =
-        peer.url.trim_start_matches("http://").split_once('/').map(|(to, rest)| (to.to_owned(), rest)).expect("one");
+/// The address of something that keeps back each answer of a peer, for as long as it says of the
+/// question.
+fn delayed(peer_url: &str, delay: fn(&[u8]) -> Duration) -> String {
+    let (_, token) = peer_url.trim_start_matches("http://").split_once('/').expect("an address");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/{token}", listener.local_addr().expect("an address"));
-    let peer_url = peer.url.clone();
+    let peer_url = peer_url.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let (Ok(mut stream), peer_url) = (stream, peer_url.clone()) else { return };
             std::thread::spawn(move || {
                 while let Some((line, body)) = request(&mut stream) {
-                    std::thread::sleep(Duration::from_millis(150));
+                    std::thread::sleep(delay(&body));
                     let (_, answer) = exchange(&peer_url, line.trim_end_matches(" HTTP/1.1"), "", &body);
                     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
                     if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer)).is_err() {
@@ -566,10 +631,40 @@ fn a_slow_peer_is_waited_for() {
             });
         }
     });
-    assert!(!to.is_empty());
-    let (fleet, id) = shows(fleet_of(&[url]));
+    url
+}
+
+#[test]
+fn a_slow_peer_is_waited_for() {
+    let peer = Running::of(config(Duration::from_secs(60)));
+    upload(&peer.url, &parts(400, 1, 4).concat());
+    let (fleet, id) = shows(fleet_of(&[delayed(&peer.url, |_| Duration::from_millis(150))]));
     let view = answer(&fleet.url, &format!("POST /api/sessions/{id}/view\n{{}}"));
     assert_eq!((&view["kept"]["rows"], &view["fleet"]["complete"]), (&json!(400), &json!(true)), "{view}");
+}
+
+#[test]
+fn many_questions_that_wait_for_a_peer_block_no_other_answer_and_have_a_deadline() {
+    let peer = Running::of(config(Duration::from_secs(60)));
+    upload(&peer.url, &parts(400, 1, 4).concat());
+    let hangs = |body: &[u8]| Duration::from_secs(if body.windows(6).any(|text| text == b"\"sums\"") { 60 } else { 0 });
+    let settings = FleetSettings { question_time: Duration::from_secs(4), ..fleet_of(&[delayed(&peer.url, hangs)]) };
+    let mut config = config(Duration::from_secs(60));
+    (config.settings.memory_bytes, config.connections_max) = (512 << 20, 80);
+    let fleet = Running::of(Config { fleet: Some(settings), ..config });
+    let listed = answer(&fleet.url, "GET /api/sessions");
+    let id = listed["sessions"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed}"));
+    let own = upload(&fleet.url, &parts(300, 1, 6).concat());
+    // More than there are tickets.
+    let waiting: Vec<_> = (0..40).map(|_| send(&fleet.url, &format!("POST /api/sessions/{id}/view\n{{}}"), "")).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let begun = Instant::now();
+    let view = answer(&fleet.url, &format!("POST /api/sessions/{own}/view\n{{}}"));
+    assert_eq!(view["kept"]["rows"], 300, "{view}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let mut late = String::new();
+    waiting.into_iter().next().expect("one").read_to_string(&mut late).expect("an answer");
+    assert!(late.starts_with("HTTP/1.1 504") && late.contains("peers_too_slow"), "{late}");
 }
 
 /// Reads one request: its first line, and its body.
