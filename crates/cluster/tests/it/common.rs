@@ -40,7 +40,8 @@ impl TestCluster {
     /// The same, with a change to each executor.
     pub(crate) fn with(folder: &TestFolder, executors: usize, change: impl Fn(ProcessRun) -> ProcessRun) -> Self {
         let (scheduler, address) = listening(program(&["scheduler", "--listen", "127.0.0.1:0"]));
-        let temp = folder.text("temp");
+        // An executor that was killed leaves its folder to the next one, which is of another cluster.
+        let temp = folder.text(&format!("temp{}", address.replace(':', "-")));
         std::fs::create_dir_all(&temp).unwrap();
         let mut cluster = Self { scheduler, executors: Vec::new(), address, temp };
         for _ in 0..executors {
@@ -71,8 +72,13 @@ impl TestCluster {
     pub(crate) fn waits_for_clean_folders(&self) {
         let begun = Instant::now();
         loop {
-            let shuffles = names_in(self.temp()).into_iter().map(|name| self.temp().join(name).join("shuffle"));
-            let left: Vec<String> = shuffles.filter(|folder| folder.is_dir()).flat_map(|folder| names_in(&folder)).collect();
+            let shuffles = names_in(self.temp()).into_iter().map(|name| format!("{name}/shuffle"));
+            let jobs = |folder: String| {
+                let path = self.temp().join(&folder);
+                let names = if path.is_dir() { names_in(&path) } else { Vec::new() };
+                names.into_iter().map(move |name| format!("{folder}/{name}"))
+            };
+            let left: Vec<String> = shuffles.flat_map(jobs).collect();
             if left.is_empty() {
                 return;
             }
