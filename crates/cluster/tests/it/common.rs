@@ -40,7 +40,7 @@ impl TestCluster {
     /// The same, with a change to each executor.
     pub(crate) fn with(folder: &TestFolder, executors: usize, change: impl Fn(ProcessRun) -> ProcessRun) -> Self {
         let (scheduler, address) = listening(program(&["scheduler", "--listen", "127.0.0.1:0"]));
-        // An executor that was killed leaves its folder to the next one, which is of another cluster.
+        // A killed executor leaves its folder to the next one, which is of another cluster.
         let temp = folder.text(&format!("temp{}", address.replace(':', "-")));
         std::fs::create_dir_all(&temp).unwrap();
         let mut cluster = Self { scheduler, executors: Vec::new(), address, temp };
