@@ -49,6 +49,15 @@ pub struct Recognised {
     pub format: RecordFormat,
     /// Guesses in it, each with the option that settles it.
     pub notes: Vec<String>,
+    /// An array or a map in the one document that there is, whose elements are better rows than the
+    /// document.
+    pub rows_within: Option<json::Layout>,
+}
+
+impl Recognised {
+    fn new(format: RecordFormat, notes: Vec<String>) -> Self {
+        Self { format, notes, rows_within: None }
+    }
 }
 
 /// Kinds of formats.
@@ -99,8 +108,8 @@ impl RecordFormat {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let is_one = is_one && head.documents != DocumentCount::Several;
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
-        let note = |rows: json::Layout| {
-            let path = json::format_rows(&rows);
+        let note = |rows: &json::Layout| {
+            let path = json::format_rows(rows);
             let each = if let json::Layout::Members(_) = rows { "member of that object" } else { "element of that array" };
             let says = match head.documents {
                 DocumentCount::OneTooLong => format!("is one document, which is longer than {RECORD_MAX};"),
@@ -112,7 +121,8 @@ impl RecordFormat {
             };
             format!("{says} {ROWS} '{path}' makes a row of each {each}")
         };
-        Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
+        let notes = rows.as_ref().map(note).into_iter().collect();
+        Recognised { format: Self::Json(layout, given.rules.clone()), notes, rows_within: rows }
     }
 
     fn guess(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
@@ -133,7 +143,7 @@ impl RecordFormat {
         let no_text = || (!is_text).then_some(ForeignContent::NO_TEXT);
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             Ok((dialect, notes)) if dialect.names.len() > 1 && is_text && !has_comma_clocks(&head.bytes) => {
-                Ok(Recognised { format: Self::Csv(dialect), notes })
+                Ok(Recognised::new(Self::Csv(dialect), notes))
             }
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(ForeignContent::of_head(&head.bytes).or_else(no_text).map_or_else(no_format, |foreign| {
@@ -147,7 +157,7 @@ impl RecordFormat {
 
     fn csv(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         let (dialect, notes) = Self::dialect(head, given).map_err(|error| error.to_string())?;
-        Ok(Recognised { format: Self::Csv(dialect), notes })
+        Ok(Recognised::new(Self::Csv(dialect), notes))
     }
 
     fn dialect(head: &ScanHead, given: &FormatHints) -> Result<(Dialect, Vec<String>), DialectError> {
@@ -158,12 +168,12 @@ impl RecordFormat {
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(format) = &given.log {
-            return Ok(Recognised { format: Self::Log(format.sampled(&head.bytes)), notes: Vec::new() });
+            return Ok(Recognised::new(Self::Log(format.sampled(&head.bytes)), Vec::new()));
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {
             let notes = detection.unread_note().into_iter().collect();
-            Recognised { format: Self::Log(detection.format), notes }
+            Recognised::new(Self::Log(detection.format), notes)
         };
         detection.map(recognised).map_err(|unknown| match unknown.foreign {
             Some(foreign) => format!("this is {foreign}, and no access log. {}", foreign.way_on("", "convert")),

@@ -13,10 +13,10 @@ test('words of a shell', () => {
 })
 
 test('a command has the view, and what the tool asks', () => {
-  const view = { ...nowhere, file: 'access.log', selection: everything }
+  const view = { ...nowhere, files: ['access.log'], format: null, selection: everything }
   expect(command(view)).toBe('rorqual logs access.log')
   const selection = { from: 1738310400, to: 1738310400.5, where: 'path = "/a b"' }
-  expect(command({ ...view, selection, file: '-my log' })).toBe(
+  expect(command({ ...view, selection, files: ['-my log'] })).toBe(
     `rorqual logs --since 2025-01-31T08:00:00Z --until 2025-01-31T08:00:00.5Z --where 'path = "/a b"' './-my log'`,
   )
   const other = { from: 1738310400, to: 1738314000 }
@@ -25,6 +25,30 @@ test('a command has the view, and what the tool asks', () => {
   )
   const metrics = { field: 'path', sort: 'p95' as const, show: null, measure: null }
   expect(command({ ...view, tool: 'metrics', metrics })).toBe('rorqual logs --by path --sort p95 access.log')
+  const shown = { ...metrics, show: ['hits' as const, 'p95' as const] }
+  expect(command({ ...view, tool: 'metrics', metrics: shown })).toBe(
+    'rorqual logs --by path --show hits,p95 --sort p95 access.log',
+  )
+  const limit = { per: 'minute' as const, requests: 30 }
+  expect(command({ ...view, tool: 'rates', rates: { by: 'net', limit } })).toBe(
+    'rorqual logs --rates --by net --limit-per-minute 30 access.log',
+  )
+  const hour = { from: other.to, to: other.to + 3600, where: 'status >= 500' }
+  expect(command({ ...view, selection: hour, tool: 'compare', other })).toBe(
+    "rorqual logs --where 'status >= 500' --compare 2025-01-31T09:00:00Z..2025-01-31T10:00:00Z" +
+      ' 2025-01-31T08:00:00Z..2025-01-31T09:00:00Z access.log',
+  )
+  const pair = { field: 'path', a: '/a', b: '/b' }
+  expect(command({ ...view, tool: 'compare', other, pair })).toBe('rorqual logs access.log')
+})
+
+test('a command names all files, and the format that was given', () => {
+  const view = { ...nowhere, selection: everything, files: ['web1/access.log', 'my log.gz'], format: null }
+  expect(command(view)).toBe("rorqual logs web1/access.log 'my log.gz'")
+  expect(command({ ...view, format: 'combined' })).toBe(
+    "rorqual logs --format combined web1/access.log 'my log.gz'",
+  )
+  expect(command({ ...view, format: 'custom' })).toContain(' --format FORMAT web1')
 })
 
 test('a request names no token', () => {

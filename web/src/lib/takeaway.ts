@@ -2,7 +2,7 @@
 
 import { boundTerms, type ValueBounds } from './box'
 import { bytes, count, share } from './format'
-import type { Metrics, Tool } from './hash'
+import type { Limit, Metrics, Pair, Tool } from './hash'
 import { moment, total, type Bins, type Span } from './histogram'
 import type { LensValues } from './lens'
 import { isSortable } from './metrics'
@@ -20,24 +20,40 @@ const instant = (seconds: number) =>
     .replace('.Z', 'Z')
 
 interface Shown {
-  file: string
+  /** Names of the files that the log is. */
+  files: string[]
+  /** The format of the log, where it was given and not found out. */
+  format: string | null
   selection: Selection
   tool: Tool | null
   /** The span that a tool sets against the view. */
   other: Span | null
   /** Bounds of a number that the span has, too: a terminal explains a span. */
   box: ValueBounds | null
+  /** The values whose lines are compared, which a terminal has no command for. */
+  pair: Pair | null
   metrics: Metrics
-  rates: { by: string }
+  rates: { by: string; limit: Limit | null }
 }
 
+/** A name that a command takes for a file: one that begins with a hyphen would be a flag. */
+const fileName = (name: string) => quoted(name.startsWith('-') && name !== '-' ? `./${name}` : name)
+
 /** The command that answers the same in a terminal; of a box that is explained, the report on its lines. */
-export function command({ file, selection, tool, other, box, metrics, rates }: Shown): string {
+export function command(shown: Shown): string {
+  const { files, format, selection, tool, other, box, pair, metrics, rates } = shown
   const { from, to, where } = selection
   const words = ['rorqual', 'logs']
   const add = (flag: string, value: string | null) =>
     value !== null && value !== '' && words.push(flag, quoted(value))
-  const span = tool === 'explain' && other && box ? other : { from, to }
+  const range = (one: Span) => quoted(`${instant(one.from)}..${instant(one.to)}`)
+  const compared =
+    tool === 'compare' && other && !pair && from !== null && to !== null ? [{ from, to }, other] : null
+  // The spans that are compared are all that is read.
+  const whole = { from: null, to: null }
+  const span = compared ? whole : tool === 'explain' && other && box ? other : { from, to }
+  // The text of a format of one's own is not told: it is to be filled in.
+  add('--format', format === 'custom' ? 'FORMAT' : format)
   add('--since', span.from === null ? null : instant(span.from))
   add('--until', span.to === null ? null : instant(span.to))
   const boxed = tool === 'explain' && other && box
@@ -48,16 +64,17 @@ export function command({ file, selection, tool, other, box, metrics, rates }: S
       ? [`(${where})`, ...bounds].join(' and ')
       : where || bounds.join(' and '),
   )
-  if (tool === 'explain' && other && !box) add('--explain', `${instant(other.from)}..${instant(other.to)}`)
+  if (tool === 'explain' && other && !box) words.push('--explain', range(other))
+  if (compared) words.push('--compare', ...compared.map(range))
   if (tool === 'rates') words.push('--rates', '--by', rates.by)
+  if (tool === 'rates' && rates.limit) add(`--limit-per-${rates.limit.per}`, String(rates.limit.requests))
   if (tool === 'metrics' && metrics.field !== null) {
     add('--by', metrics.field)
+    add('--show', metrics.show?.join(',') ?? null)
     add('--sort', metrics.sort)
     add('--measure', metrics.measure)
   }
-  // A name that begins with a hyphen would be a flag.
-  words.push(quoted(file.startsWith('-') ? `./${file}` : file))
-  return words.join(' ')
+  return [...words, ...files.map(fileName)].join(' ')
 }
 
 /** The request that gives the rows; the token is not in it. */

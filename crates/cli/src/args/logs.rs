@@ -95,6 +95,10 @@ pub(crate) struct LogsArgs {
     /// Logs, or their addresses (s3://, gs://, az://, https://); `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// The array in a JSON document whose elements are the records: `$.data.items`; or the object
+    /// whose members are: `$.users.*` [default: guessed by the start of the document]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rows: Option<String>,
     /// Read the logs on a cluster (`rorqual cluster`), each executor a part: host and port of its
     /// scheduler; the report is the same
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["interactive", "rejects", "question", "by"])]

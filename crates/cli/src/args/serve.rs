@@ -28,6 +28,10 @@ pub(crate) struct ServeArgs {
     /// applies to each log
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) sessions: u16,
+    /// The array in a FILE that is a JSON document, whose elements are the records: `$.data.items`;
+    /// or the object whose members are: `$.users.*` [default: guessed by the start of the document]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rows: Option<String>,
     #[command(flatten)]
     pub(crate) temp: TempArgs,
     /// Most connections at the same time; further ones wait

@@ -246,6 +246,52 @@ fn explain_and_compare_name_numbers_and_patterns() {
     assert_eq!(page["rows"][0]["line"], json!("{\"n\":0,\"took\":0,\"msg\":\"served peer 10.0.0.0\"}"));
 }
 
+/// The same rows inside one document, after another array of objects.
+pub(crate) fn document(rows: usize) -> String {
+    let items = lines(rows).trim_end().replace('\n', ",\n");
+    format!("{{\"page\":{{\"links\":[{{\"rel\":\"next\"}}]}},\"data\":{{\"items\":[\n{items}\n]}},\"end\":true}}\n")
+}
+
+#[test]
+fn rows_inside_one_document_are_found() {
+    let folder = TestFolder::new();
+    let (whole, id) = served(&["--no-cache", &folder.file("app.ndjson", lines(4_000))]);
+    let expected = counted(view(&whole, &id, "took >= 100"));
+    let file = folder.file("dump.json", document(4_000));
+    let ways: [&[&str]; 3] = [&[], &["--rows", "$.data.items"], &["--rows", "$.data.items[*]"]];
+    for rows in ways {
+        let (server, id) = served(&[&["--no-cache", &file], rows].concat());
+        let live = server.live(&id);
+        let format = format!("JSON, rows of {}", rows.last().unwrap_or(&"$.data.items"));
+        assert_eq!((&live["session"]["state"], &live["report"]["sources"][0]["format"]), (&json!("finished"), &json!(format)));
+        assert_eq!(counted(view(&server, &id, "took >= 100")), expected);
+    }
+    // The other array may be meant.
+    let (server, id) = served(&["--no-cache", "--rows", "$.page.links", &file]);
+    assert_eq!(panel(&view(&server, &id, ""), "rel")["rows"][0]["value"], "next");
+    // Larger than what is looked at to know the format.
+    let long = folder.file("long.json", document(60_000));
+    let (server, id) = served(&["--no-cache", &long]);
+    assert_eq!(view(&server, &id, "")["lines"]["matching"], 60_000);
+
+    for (args, rows, is_guessed) in
+        [(&[&*file][..], 4_000, true), (&["--rows", "$.page.links", &file], 1, false), (&[&*long], 60_000, true)]
+    {
+        let ran = rorqual(&[&["logs", "--json"], args].concat()).run().exits(0);
+        let report: Value = serde_json::from_str(ran.text()).expect("JSON");
+        assert_eq!(report["rows"]["total"], rows, "{args:?}");
+        assert_eq!(ran.stderr.contains("its rows are taken to be those of $.data.items"), is_guessed, "{}", ran.stderr);
+    }
+    let log = folder.file("access.log", "192.0.2.1 - - [02/Jan/2025:01:02:03 +0000] \"GET / HTTP/1.1\" 200 1\n");
+    let refused = |args: &[&str], says: &str| {
+        rorqual(args).run().exits(2).says(&[says]);
+    };
+    refused(&["serve", "--rows", "$.a", &log], "--rows: none of the files is a JSON document");
+    refused(&["logs", "--rows", "$.a", &log], "--rows: this is for one file that is a JSON document");
+    refused(&["serve", "--rows", "a", &file], "--rows: the path \"a\"");
+    refused(&["logs", "--rows", "a", &file], "--rows: the path \"a\"");
+}
+
 #[test]
 fn every_format_gives_the_same_view() {
     let folder = TestFolder::new();

@@ -2,7 +2,7 @@
 
 use crate::client::{Server, least_memory};
 use crate::common::{MIB, TestFolder, rorqual};
-use crate::served_tables::{counted, lines, served, view};
+use crate::served_tables::{counted, document, lines, served, view};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 
@@ -45,6 +45,7 @@ fn an_upload_in_any_format_gives_the_view_of_the_file() {
     let array = format!("[{}]", text.trim_end().replace('\n', ",\n "));
     let mut files = vec![("app.ndjson", text.clone().into_bytes()), ("array.json", array.into_bytes())];
     files.push(("app.ndjson.gz", gzip(text.as_bytes())));
+    files.push(("dump.json", document(20_000).into_bytes()));
     for name in ["app.parquet", "app.arrow", "app.csv"] {
         let path = folder.text(name);
         let _ = rorqual(&["convert", &plain, "-o", &path]).run().exits(0);

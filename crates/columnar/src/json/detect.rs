@@ -35,7 +35,7 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
 }
 
 /// Guesses the records inside an input that starts with an object and has no other document: the
-/// elements of the outermost array that does not end within the head, or of the first
+/// elements of the outermost array that does not end within the head, or of the longest
 /// array of objects; else the members of an object that is used as a map.
 #[must_use]
 pub fn rows_within(head: &[u8], whole: bool) -> Option<Layout> {
@@ -181,11 +181,11 @@ fn is_document(line: &str) -> bool {
 }
 
 /// The path of the outermost array that is open at the end of `text`, which starts with an object;
-/// where the object ends and `whole` is all there is, of the first array of objects. Each byte is
-/// looked at once, however deep the objects are.
+/// where the object ends and `whole` is all there is, of the longest array of objects that is in
+/// no other array. Each byte is looked at once, however deep the objects are.
 fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     let mut cursor = Cursor::new(text, false);
-    let (mut keys, mut found) = (Vec::new(), None);
+    let (mut keys, mut found, mut longest) = (Vec::new(), None, 0);
     loop {
         let goes_on = match cursor.peek().ok()? {
             b'{' if !cursor.enter(b'}').ok()? => {
@@ -195,8 +195,9 @@ fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
             b'{' => next_field(&mut cursor, &mut keys)?,
             opening => match cursor.skip() {
                 Ok(value) => {
-                    if opening == b'[' && found.is_none() && value[1..].trim_ascii_start().starts_with('{') {
-                        found = Some(keys.clone());
+                    let is_of_objects = opening == b'[' && value[1..].trim_ascii_start().starts_with('{');
+                    if is_of_objects && value.len() > longest {
+                        (found, longest) = (Some(keys.clone()), value.len());
                     }
                     next_field(&mut cursor, &mut keys)?
                 }
@@ -274,9 +275,10 @@ mod tests {
     }
 
     #[test]
-    fn the_first_array_of_objects_is_found_in_a_document_that_is_all_there_is() {
+    fn the_longest_array_of_objects_is_found_in_a_document_that_is_all_there_is() {
         let found = |text: &str| rows_within(text.as_bytes(), true).map(|rows| crate::json::format_rows(&rows));
         assert_eq!(found(r#"{"n":[1],"a":{"b":[ {"c":[{}]}]},"d":[{}]}"#), Some("$.a.b".to_owned()));
+        assert_eq!(found(r#"{"a":[{}],"b":[{},{}],"c":[{},1]}"#), Some("$.b".to_owned()));
         for none in [r#"{"a":[1]}"#, r#"{"a":[{}]} {}"#, r#"[{"a":[{}]}]"#, "{}", r#"{"a":[[{}]]}"#] {
             assert_eq!(found(none), None, "{none}");
         }

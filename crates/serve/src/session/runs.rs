@@ -129,7 +129,7 @@ impl Session {
         let format = first.as_ref().and_then(|block| self.table_format(&block.lease[block.range.clone()], turn));
         source.put_back(first);
         if format.is_some() {
-            self.lock().table = format.map(str::to_owned);
+            self.lock().table = format;
             // It has no state that the next server could go on with.
             self.forget();
             return Ok(Some(UploadRun::Table { source, spooled: self.shared.tables.spool()? }));
@@ -147,7 +147,7 @@ impl Session {
     }
 
     /// The format of an upload that begins so, where it is a table and no log.
-    fn table_format(&self, first: &[u8], turn: &ParseTurn) -> Option<&'static str> {
+    fn table_format(&self, first: &[u8], turn: &ParseTurn) -> Option<String> {
         let formats = &self.settings.formats;
         if formats.given.is_some() || detect(first, &formats.candidates).is_ok() {
             return None;

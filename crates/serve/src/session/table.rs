@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 pub trait TableOpener: Send + Sync {
     /// The format of a table with that file name that begins with these bytes, for people; `None`
     /// where they begin none, or an access log.
-    fn format(&self, name: &str, head: &[u8]) -> Option<&'static str>;
+    fn format(&self, name: &str, head: &[u8]) -> Option<String>;
 
     /// Refuses to read a table in so little memory.
     ///

@@ -84,7 +84,7 @@ impl TableResources {
     }
 
     /// The format of a table that begins so; `None` where only logs are taken.
-    pub(crate) fn format(&self, name: &str, head: &[u8]) -> Option<&'static str> {
+    pub(crate) fn format(&self, name: &str, head: &[u8]) -> Option<String> {
         self.opener.as_ref()?.format(name, head)
     }
 

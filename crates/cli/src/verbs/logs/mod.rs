@@ -17,6 +17,7 @@ use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
+use crate::verbs::serve::check_rows;
 use crate::{input, interrupt};
 use explore::{FormatRows, RowsQuestion};
 pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked, unanswerable};
@@ -58,8 +59,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if on_cluster && let Err(error) = cluster::refuse(common, args) {
         return message::error(&error);
     }
+    if let Err(error) = check_rows(args.rows.as_deref()) {
+        return message::error(&error);
+    }
     if let Some(exit) = (!on_cluster).then(|| table::answer(common, args, &settings)).flatten() {
         return exit;
+    }
+    if args.rows.is_some() {
+        return message::error(&"--rows: this is for one file that is a JSON document, and not for a log");
     }
     if args.interactive {
         return interactive::run(common, args, &settings).unwrap_or_else(|error| message::error(&error));

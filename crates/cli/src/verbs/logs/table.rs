@@ -4,7 +4,7 @@ use super::{HtmlPage, explore, refuse_lost_files};
 use crate::args::{Common, FromArgs, LogsArgs};
 use crate::exit::ExitStatus;
 use crate::message;
-use crate::verbs::serve::table_format;
+use crate::verbs::serve::{TableFormat, table_format};
 use crate::verbs::summary::{SummaryQuestion, answer as summarize};
 use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::{Control, escaped_path};
@@ -17,17 +17,17 @@ pub(super) fn answer(common: &Common, args: &LogsArgs, settings: &AnalyzeSetting
     if !file.is_file() || args.format.format_file.is_some() {
         return None;
     }
-    let format = table_format(common, file, &settings.formats)?;
-    Some(report(common, args, settings, (file, format)).unwrap_or_else(|error| message::error(&error)))
+    let format = table_format(common, file, &settings.formats, args.rows.as_deref())?;
+    Some(report(common, args, settings, (file, &format)).unwrap_or_else(|error| message::error(&error)))
 }
 
 fn report(
     common: &Common,
     args: &LogsArgs,
     settings: &AnalyzeSettings,
-    (file, format): (&Path, &str),
+    (file, format): (&Path, &TableFormat),
 ) -> Result<ExitStatus, String> {
-    let refused = |flag: &str, why: &str| Err(format!("{flag}: {} is {format}, and {why}", escaped_path(file)));
+    let refused = |flag: &str, why: &str| Err(format!("{flag}: {} is {}, and {why}", escaped_path(file), format.name));
     if args.interactive {
         return refused("--interactive", "it is for access logs; `rorqual serve` opens it in the browser");
     }
@@ -46,7 +46,11 @@ fn report(
     refuse_lost_files(args, std::slice::from_ref(&file.to_owned()))?;
     let control = Control::default();
     let page = args.html.as_deref().map(|path| HtmlPage::of_table(path, &control)).transpose()?;
-    let from = FromArgs::default();
+    if let Some(rows) = format.rows.as_ref().filter(|_| args.rows.is_none()) {
+        let name = escaped_path(file);
+        message::note(&format!("{name}: one JSON document; its rows are taken to be those of {rows} (--rows for others)"));
+    }
+    let from = FromArgs { rows: format.rows.clone(), ..FromArgs::default() };
     let question = SummaryQuestion {
         file,
         filter: args.filter.as_deref(),

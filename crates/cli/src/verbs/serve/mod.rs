@@ -6,7 +6,7 @@ mod tables;
 mod templates;
 
 pub(crate) use signals::EndSignals;
-pub(crate) use tables::table_format;
+pub(crate) use tables::{TableFormat, check_rows, table_format};
 
 use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};
 use crate::exit::ExitStatus;
@@ -19,6 +19,7 @@ use rorqual_pipe::{Input, allocator};
 use rorqual_serve::{CacheSettings, Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
 use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -68,16 +69,27 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     if args.files.iter().filter(|path| is_stdin(path)).count() > 1 {
         return message::error(&"`-` is given more than once, and there is one standard input");
     }
-    let formats = match formats(&args.format) {
+    let formats = match formats(&args.format).and_then(|formats| check_rows(args.rows.as_deref()).map(|()| formats)) {
         Ok(formats) => formats,
         Err(error) => return message::error(&error),
     };
     let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let open_file = |path: &Path| open_file(path, |path| ServedTable::of(common, path.into(), &formats, memory_bytes));
+    let has_rows = Cell::new(false);
+    let table = |path: &Path| {
+        let table = ServedTable::of(common, path.into(), (&formats, args.rows.as_deref()), memory_bytes)?;
+        has_rows.set(has_rows.get() || table.has_rows());
+        Some(table)
+    };
+    let open_file = |path: &Path| open_file(path, table);
     input::say_if_twice(&args.files);
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
+    }
+    if args.rows.is_some() && !has_rows.get() {
+        return message::error(
+            &"--rows: none of the files is a JSON document; it names the array in one whose elements are the rows",
+        );
     }
     let logs = if args.separate { logs } else { together(logs, args.follow) };
     let mut config = match config(common, args, memory_bytes, &logs) {

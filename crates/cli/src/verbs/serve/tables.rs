@@ -11,6 +11,7 @@ use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
+use rorqual_columnar::json::{format_rows, parse_rows};
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::{RowChoice, TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
@@ -38,12 +39,32 @@ pub(super) struct ServedTable {
     /// Name of an upload, which has another path.
     name: Option<String>,
     memory_bytes: u64,
-    format: &'static str,
+    format: TableFormat,
     extent: SampleExtent,
     /// The file, from [`TableSource::columns`] on.
     opened: Option<OpenedRows>,
     /// The file as it was at the first look.
     version: Option<FileVersion>,
+}
+
+/// The format of a table.
+pub(crate) struct TableFormat {
+    /// For people: `CSV`, `JSON, rows of $.data.items`.
+    pub(crate) name: String,
+    /// The rows in a JSON document that is one object, as `--rows` has them.
+    pub(crate) rows: Option<String>,
+}
+
+impl TableFormat {
+    fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), rows: None }
+    }
+
+    /// JSON, of which these rows are meant where it is one document.
+    fn json(rows: Option<String>) -> Self {
+        let within = rows.as_ref().map_or_else(String::new, |rows| format!(", rows of {rows}"));
+        Self { name: format!("JSON{within}"), rows }
+    }
 }
 
 /// Device, inode, size and time of the last change of a file: it is read more than once, which is
@@ -55,15 +76,31 @@ fn version(path: &Path) -> Option<FileVersion> {
     Some((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
 }
 
-/// The format of a file that is a table, for people; `None` where it is a log, or a format is
-/// given.
-pub(crate) fn table_format(common: &Common, path: &Path, formats: &Formats) -> Option<&'static str> {
-    ServedTable::of(common, path.into(), formats, common.process.memory_bytes()).map(|table| table.format)
+/// The format of a file that is a table; `None` where it is a log, or a format is given. `rows` are
+/// those in a JSON document, as `--rows` has them.
+pub(crate) fn table_format(common: &Common, path: &Path, formats: &Formats, rows: Option<&str>) -> Option<TableFormat> {
+    ServedTable::of(common, path.into(), (formats, rows), common.process.memory_bytes()).map(|table| table.format)
+}
+
+/// Checks the path to the rows in a JSON document.
+pub(crate) fn check_rows(rows: Option<&str>) -> Result<(), String> {
+    rows.map(parse_rows).transpose().map(drop).map_err(|error| format!("--rows: {error}"))
 }
 
 impl ServedTable {
+    /// True if its rows are those of a JSON document.
+    pub(super) fn has_rows(&self) -> bool {
+        self.format.rows.is_some()
+    }
+
     /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
-    pub(super) fn of(common: &Common, file: InputFile<'_>, formats: &Formats, memory_bytes: u64) -> Option<Self> {
+    /// `rows` are those in a JSON document; without them they are guessed.
+    pub(super) fn of(
+        common: &Common,
+        file: InputFile<'_>,
+        (formats, rows): (&Formats, Option<&str>),
+        memory_bytes: u64,
+    ) -> Option<Self> {
         if formats.given.is_some() {
             return None;
         }
@@ -73,7 +110,7 @@ impl ServedTable {
         let mut input = file.open_text().ok()?;
         let name = file.name.map_or(file.path, Path::new);
         let format = match scan.1.head(&mut input, PREFIX_BYTES) {
-            Ok(head) => Self::format_of(name, &head, formats)?,
+            Ok(head) => Self::format_of(name, &head, formats, rows)?,
             // The error is told when its turn comes.
             Err(_) => Self::format_by_name(name)?,
         };
@@ -93,30 +130,34 @@ impl ServedTable {
         InputFile { path: &self.path, name: self.name.as_deref() }
     }
 
-    fn format_of(path: &Path, head: &ScanHead, formats: &Formats) -> Option<&'static str> {
+    fn format_of(path: &Path, head: &ScanHead, formats: &Formats, rows: Option<&str>) -> Option<TableFormat> {
         if is_table(&head.bytes) {
-            return Some("Parquet or Arrow");
+            return Some(TableFormat::named("Parquet or Arrow"));
         }
         let is_binary =
             || ForeignContent::of_head(&head.bytes).is_some_and(|foreign| !matches!(foreign, ForeignContent::Text(_)));
         if detect(&head.bytes, &formats.candidates).is_ok() || is_binary() {
             return None;
         }
-        match RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?.format {
-            RecordFormat::Json(..) => Some("JSON"),
+        let recognised = RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?;
+        match recognised.format {
+            RecordFormat::Json(..) => {
+                let guessed = || recognised.rows_within.as_ref().map(format_rows);
+                Some(TableFormat::json(rows.map(str::to_owned).or_else(guessed)))
+            }
             // Told by its separators alone it may be a log in a format of its own, or an error log.
             RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
-            RecordFormat::Csv(_) => Some("CSV"),
+            RecordFormat::Csv(_) => Some(TableFormat::named("CSV")),
             RecordFormat::Log(_) => None,
         }
     }
 
     /// Of a file whose start can't be read.
-    fn format_by_name(path: &Path) -> Option<&'static str> {
+    fn format_by_name(path: &Path) -> Option<TableFormat> {
         if is_named(path, &["json", "ndjson", "jsonl"]) {
-            return Some("JSON");
+            return Some(TableFormat::json(None));
         }
-        is_named(path, &["csv", "tsv"]).then_some("CSV")
+        is_named(path, &["csv", "tsv"]).then(|| TableFormat::named("CSV"))
     }
 }
 
@@ -149,11 +190,11 @@ pub(super) struct UploadedTables {
 }
 
 impl TableOpener for UploadedTables {
-    fn format(&self, name: &str, head: &[u8]) -> Option<&'static str> {
+    fn format(&self, name: &str, head: &[u8]) -> Option<String> {
         // Whether more will come is not known.
         [false, true].into_iter().find_map(|whole| {
             let head = ScanHead { bytes: head.to_vec(), whole, ..ScanHead::default() };
-            ServedTable::format_of(Path::new(name), &head, &self.formats)
+            ServedTable::format_of(Path::new(name), &head, &self.formats, None).map(|format| format.name)
         })
     }
 
@@ -163,13 +204,9 @@ impl TableOpener for UploadedTables {
 
     fn open(&self, name: &str, path: &Path) -> Option<Box<dyn TableSource>> {
         let file = InputFile { path, name: Some(name) };
-        let table = ServedTable::of(&self.common, file, &self.formats, self.memory_bytes)?;
+        let table = ServedTable::of(&self.common, file, (&self.formats, None), self.memory_bytes)?;
         Some(Box::new(table))
     }
-}
-
-fn from() -> FromArgs {
-    FromArgs::default()
 }
 
 /// Settings for a table, where there is memory to read one.
@@ -196,7 +233,7 @@ fn settings(
 
 impl TableSource for ServedTable {
     fn format(&self) -> String {
-        self.format.to_owned()
+        self.format.name.clone()
     }
 
     fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String> {
@@ -204,7 +241,8 @@ impl TableSource for ServedTable {
         let (threads, scan) = settings(&self.common, self.file(), memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
         let memory = (memory_bytes, self.memory_bytes);
-        let opened = recognised((threads, memory), scan, &from(), &shown, self.file(), self.extent)?;
+        let from = FromArgs { rows: self.format.rows.clone(), ..FromArgs::default() };
+        let opened = recognised((threads, memory), scan, &from, &shown, self.file(), self.extent)?;
         let columns = FlatColumns::new(match &opened {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),
