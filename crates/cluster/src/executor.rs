@@ -79,7 +79,11 @@ pub(crate) async fn work(
     let flight = FlightServiceServer::new(JobResults::new(shuffle.display().to_string()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let control = ExecutorGrpcServer::new(TaskControl { executor: Arc::clone(&executor), shuffle: shuffle.clone() });
+    let control = ExecutorGrpcServer::new(TaskControl {
+        executor: Arc::clone(&executor),
+        shuffle: shuffle.clone(),
+        running: Arc::clone(&running),
+    });
     let served = server.add_service(flight).add_service(control).serve_with_incoming(TcpIncoming::from(listener));
     let context = ScanContext::of_tasks(settings.shares, PIECES_AHEAD * settings.shares.threads);
     let scans = Arc::new(ScanCodec::new(&context, settings.files.clone()));
@@ -256,6 +260,7 @@ fn folder_bytes(folder: &Path) -> u64 {
 struct TaskControl {
     executor: Arc<Executor>,
     shuffle: PathBuf,
+    running: Arc<RunningTasks>,
 }
 
 impl TaskControl {
@@ -282,6 +287,8 @@ impl ExecutorGrpc for TaskControl {
     async fn cancel_tasks(&self, request: Request<CancelTasksParams>) -> Result<Response<CancelTasksResult>, Status> {
         let mut cancelled = true;
         for task in request.into_inner().task_infos {
+            // Jobs end as a whole here: no stage of one runs again.
+            self.running.job_ended(&task.job_id);
             let ended = self.executor.cancel_task(task.job_id.into(), task.stage_id as usize, task.task_id as usize).await;
             cancelled &= ended.unwrap_or(false);
         }

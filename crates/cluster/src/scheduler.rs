@@ -262,6 +262,11 @@ impl ClusterWatch {
             if executor.tasks.len() > busy as usize { executor.missing_since.or(Some(executor.heard)) } else { None };
     }
 
+    /// True if tasks of a job are of use.
+    fn wants(&self, job: &str) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.again.is_none())
+    }
+
     /// An executor is given tasks; the jobs whose files it is to remove.
     fn given(&mut self, id: &str, tasks: impl Iterator<Item = (String, u32, u32)>) -> Vec<String> {
         let Some(executor) = self.executors.get_mut(id) else { return Vec::new() };
@@ -428,9 +433,11 @@ impl SchedulerGrpc for WatchedScheduler {
         self.end_all(again).await;
         let mut answer = self.inner.poll_work(request).await?;
         let given = answer.get_mut();
-        let tasks = given.tasks.iter().map(|task| (task.job_id.clone(), task.stage_id, task.task_id));
         let mut watch = self.watch();
         watch.heard(poll);
+        // The client of a job may have left while the engine chose.
+        given.tasks.retain(|task| watch.wants(&task.job_id));
+        let tasks = given.tasks.iter().map(|task| (task.job_id.clone(), task.stage_id, task.task_id));
         let removed =
             watch.given(&id, tasks).into_iter().map(|job_id| CleanJobDataParams { job_id, remove_stage_ids: Vec::new() });
         given.jobs_to_clean.extend(removed);

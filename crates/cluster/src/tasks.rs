@@ -1,7 +1,7 @@
 //! Tasks of an executor: each in its own share of the memory, with its notes, and its errors in
 //! words.
 
-use crate::limits::TASK_END_WITHIN;
+use crate::limits::{ENDED_JOBS_KEPT, TASK_END_WITHIN};
 use crate::report::LogPartsExec;
 use async_trait::async_trait;
 use ballista_core::JobId;
@@ -18,6 +18,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
 use rorqual_pipe::format_size;
 use rorqual_query::{OpenMode, QueryShares, QueryWatchdog, RecordSource, TempFolder};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
@@ -40,12 +41,17 @@ pub(crate) fn said(error: &str) -> Option<String> {
     Some(decoded)
 }
 
+/// Reason of a task that ends with its job; nobody waits for it any more.
+const JOB_ENDED: &str = "the query has ended";
+
 /// Tasks that run in this process, and the watchdog of its memory, which looks while one does.
 pub(crate) struct RunningTasks {
     tasks: Mutex<Vec<Weak<RunningTask>>>,
     watchdog: Mutex<Weak<QueryWatchdog>>,
     /// The time when a task was last asked to end, since the memory was short.
     asked: Mutex<Option<Instant>>,
+    /// Jobs that ended, with the time when that was said.
+    ended: Mutex<HashMap<String, Instant>>,
     shares: QueryShares,
     /// Shares of the memory, one for each thread.
     permits: Semaphore,
@@ -83,9 +89,9 @@ impl RunningTask {
 
 impl RunningTasks {
     pub(crate) fn new(shares: QueryShares, temp: &Arc<TempFolder>, name: &str) -> Self {
-        let (tasks, watchdog, asked) = Default::default();
+        let (tasks, watchdog, asked, ended) = Default::default();
         let permits = Semaphore::new(shares.threads);
-        Self { tasks, watchdog, asked, shares, permits, temp: Arc::clone(temp), name: name.to_owned() }
+        Self { tasks, watchdog, asked, ended, shares, permits, temp: Arc::clone(temp), name: name.to_owned() }
     }
 
     fn add(&self, job: &str, context: &TaskContext) -> Arc<RunningTask> {
@@ -100,6 +106,11 @@ impl RunningTasks {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|task| task.strong_count() > 0);
         tasks.push(Arc::downgrade(&task));
+        drop(tasks);
+        // The end of its job may come before the task does: by another connection, and sooner.
+        if self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(job) {
+            task.ask(JOB_ENDED);
+        }
         task
     }
 
@@ -140,6 +151,15 @@ impl RunningTasks {
     /// True if no task runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.running().is_empty()
+    }
+
+    /// A job has ended: its tasks end, those that come later as well.
+    pub(crate) fn job_ended(&self, job: &str) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|_, since| since.elapsed() < ENDED_JOBS_KEPT);
+        ended.insert(job.to_owned(), Instant::now());
+        drop(ended);
+        self.end_job(job, JOB_ENDED);
     }
 
     /// Asks the tasks of a job to end.
@@ -302,6 +322,9 @@ impl QueryStageExecutor for StageTask {
         let context = Arc::new(self.sized(&context));
         let run = async {
             let task = self.running.add(&self.job, &context);
+            if task.is_asked() {
+                return Err(exec_datafusion_err!("{}", task.asked().await));
+            }
             let stage = async {
                 // All at once, in order: so no two tasks wait for each other.
                 let permits = self.running.permits.acquire_many(self.permits).await;
@@ -339,5 +362,67 @@ impl QueryStageExecutor for StageTask {
 
     fn collect_column_stats(&self) -> Vec<TaskColumnStats> {
         self.stage.collect_column_stats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rorqual_shell::args::ProcessArgs;
+    use std::time::Duration;
+    use tokio::sync::oneshot;
+
+    /// A part of a plan that says that it has begun, and does not end.
+    #[derive(Debug)]
+    struct Endless(Mutex<Option<oneshot::Sender<()>>>);
+
+    impl fmt::Display for Endless {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("endless")
+        }
+    }
+
+    #[async_trait]
+    impl QueryStageExecutor for Endless {
+        async fn execute_query_stage(&self, _: usize, _: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
+            self.0.lock().expect("no panic").take().expect("it begins once").send(()).expect("somebody waits for it");
+            std::future::pending().await
+        }
+
+        fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
+            Vec::new()
+        }
+    }
+
+    fn task(job: &str, running: &Arc<RunningTasks>) -> (StageTask, oneshot::Receiver<()>) {
+        let (begun, begins) = oneshot::channel();
+        let stage = Arc::new(Endless(Mutex::new(Some(begun))));
+        let (job, place, running, shares) = (job.to_owned(), "here".to_owned(), Arc::clone(running), running.shares);
+        (StageTask { stage, job, place, scans: Vec::new(), permits: 1, shares, running }, begins)
+    }
+
+    /// A task ends with its job, and one that comes after the end does not begin.
+    #[tokio::test]
+    async fn tasks_end_with_their_job() {
+        let process = ProcessArgs { memory: None, threads: Some(2), stats: false };
+        let shares = QueryShares::of_process(&process, None).expect("the default memory is enough");
+        let temp = Arc::new(TempFolder::create(None).expect("a folder"));
+        let running = Arc::new(RunningTasks::new(shares, &temp, "here"));
+        let ((first, begun), (other, other_begun)) = (task("job", &running), task("other", &running));
+        let first = tokio::spawn(async move { first.execute_query_stage(0, Arc::default()).await });
+        let other = tokio::spawn(async move { other.execute_query_stage(0, Arc::default()).await });
+        for begun in [begun, other_begun] {
+            begun.await.expect("it begins");
+        }
+        running.job_ended("job");
+        let within = Duration::from_secs(20);
+        let ended = tokio::time::timeout(within, first).await.expect("it ends").expect("no panic");
+        assert!(said(&ended.expect_err("its job has ended").to_string()).expect("words").contains(JOB_ENDED));
+        let (late, mut begun) = task("job", &running);
+        let ended = tokio::time::timeout(within, late.execute_query_stage(0, Arc::default())).await.expect("it ends");
+        assert!(said(&ended.expect_err("its job has ended").to_string()).expect("words").contains(JOB_ENDED));
+        assert!(begun.try_recv().is_err(), "it did not begin");
+        assert!(!other.is_finished());
+        other.abort();
     }
 }

@@ -413,7 +413,7 @@ export function query(selection: Selection, more: Record<string, string> = {}): 
   return new URLSearchParams([...pairs, ...Object.entries(more)]).toString()
 }
 
-export type RowFormat = 'csv' | 'ndjson' | 'parquet'
+export type RowFormat = 'csv' | 'ndjson' | 'parquet' | 'lines'
 
 export const links = {
   panel: (id: string, selection: Selection, field: string, isFacet: boolean) =>

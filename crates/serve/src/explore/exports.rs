@@ -39,9 +39,13 @@ use rorqual_pipe::{Control, Error as PipeError, ErrorClass, Sink};
 use rorqual_render::RenderError;
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::future::ready;
 use std::io::Write;
 use std::sync::{Arc, Weak};
+
+/// Lines of an export after which its session is looked at again as one that is used.
+const LINES_PER_TOUCH: u64 = 10_000;
 
 /// An export that has its place, and not yet the rows.
 struct PendingExport {
@@ -65,6 +69,7 @@ enum As {
     Csv,
     Ndjson,
     Parquet,
+    Lines,
 }
 
 #[derive(Deserialize)]
@@ -91,6 +96,10 @@ pub(crate) async fn rows(
     let (is_of_files, others) = (session.has_parts(), session.formats_of_files());
     let own = session.own().unwrap_or_else(|| Arc::new(OwnColumns::new(&[], 0, 0)));
     let (target, media_type, extension) = match asked.format {
+        As::Lines => {
+            let Some(first) = format else { return Err(no_lines()) };
+            return lines((sessions, session, twin), view, ExportLines { first, others, own }).await;
+        }
         As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
         As::Ndjson => (WriteTarget::Ndjson, "application/x-ndjson", "ndjson"),
         As::Parquet => (WriteTarget::Parquet, "application/vnd.apache.parquet", "parquet"),
@@ -237,6 +246,67 @@ impl RowsJob {
         store.each(&view, control, take).map_err(failed)?;
         write(&writer, &mut rows).and_then(|()| writer.finish()).map_err(RenderError::Rows)?;
         Ok(())
+    }
+}
+
+/// Formats that the lines of a view are written in.
+struct ExportLines {
+    first: LogFormat,
+    /// By the names of files, where these have another.
+    others: Arc<HashMap<Box<str>, Arc<LogFormat>>>,
+    own: Arc<OwnColumns>,
+}
+
+/// The lines of a view as they are in its log.
+async fn lines(
+    (sessions, session, twin): (Arc<Sessions>, Arc<Session>, DisconnectWatch),
+    view: View,
+    formats: ExportLines,
+) -> Result<Response, ApiError> {
+    let asking = PendingExport::begin(sessions, session, twin)?;
+    let (session, alive) = (Arc::clone(&asking.session), Arc::downgrade(&asking.session));
+    let prepare = move |store: &RowStore| {
+        store.refresh();
+        let lent = store.try_reserve(store.each_bytes() + EXPORT_VALUES_BYTES)?;
+        Some((lent, files::name(&session, store.is_whole(), "", "log")))
+    };
+    let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
+    let body = granted.answer(move |store, control, sink| formats.write(&alive, (store, &view), control, sink)).await?;
+    Ok((files::head("text/plain; charset=utf-8", &name), body).into_response())
+}
+
+impl ExportLines {
+    fn of(&self, file: &[u8]) -> &LogFormat {
+        let other = std::str::from_utf8(file).ok().and_then(|file| self.others.get(file));
+        other.map_or(&self.first, AsRef::as_ref)
+    }
+
+    fn write(
+        &self,
+        alive: &Weak<Session>,
+        (store, view): (&RowStore, &View),
+        control: &Control,
+        mut sink: BodySink,
+    ) -> Result<(), RenderError> {
+        let cannot = |cause| PipeError::io("the export", "cannot write", cause);
+        // Without the line that says its columns, a W3C log can't be read.
+        let header = self.first.source();
+        if header.starts_with('#') {
+            sink.copy(format!("{header}\n").as_bytes())?;
+        }
+        let mut rows = 0_u64;
+        let take = |row: &ViewRow<'_>| {
+            rows += 1;
+            if rows.is_multiple_of(LINES_PER_TOUCH) {
+                alive.upgrade().inspect(|session| session.touch());
+            }
+            let mut line =
+                if row.line.is_empty() { self.of(row.file).line(&row.record, Some(&self.own)) } else { row.line.to_vec() };
+            line.push(b'\n');
+            sink.copy(&line).map_err(cannot)
+        };
+        store.each(view, control, take).map_err(failed)?;
+        Ok(Sink::flush(&mut sink)?)
     }
 }
 
@@ -454,6 +524,11 @@ fn table_page_top(schema: &Schema) -> usize {
 /// Memory of the values and numbers on the page of a table.
 fn table_values_bytes(schema: &Schema, top: usize) -> u64 {
     (schema.panels().len() * top + schema.own_numbers()) as u64 * PAGE_VALUE_BYTES
+}
+
+fn no_lines() -> ApiError {
+    let message = "the rows of a table are no lines: \"format\" is csv, ndjson or parquet";
+    ApiError::new(StatusCode::BAD_REQUEST, "no_lines", message)
 }
 
 fn nothing_read() -> ApiError {
