@@ -8,7 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { options } from './args.mjs'
 import * as chromium from './browser.mjs'
-import { at, digits, send, settled, state } from './browser.mjs'
+import { accessible, at, digits, send, settled, state } from './browser.mjs'
 import { timedText } from './log.mjs'
 import { serve } from './serve.mjs'
 import { end, picture, run, tell } from './steps.mjs'
@@ -104,11 +104,46 @@ const steps = {
     await shoot(page, 'strip')
   },
 
-  async 'an empty log is said to be empty'(page) {
+  async 'an empty log, and one of a single line: what to do is said'(page) {
     await send(page, put('empty.log', ''))
-    await at(page, 'empty-log').waitFor()
-    assert.match(await at(page, 'empty-log').textContent(), /empty\.log is empty/)
+    await at(page, 'advice').waitFor()
+    assert.match(await at(page, 'advice').textContent(), /empty\.log is empty.*no lines so far/)
+    assert.match(await at(page, 'advice').textContent(), /rorqual serve --follow empty\.log/)
+    await at(page, 'advice').getByRole('button', { name: 'Choose another file' }).waitFor()
+    await accessible(page)
     await shoot(page, 'empty-log')
+    await send(page, put('one.log', timedText(1)))
+    await page.waitForFunction(() => document.querySelector('[data-testid=advice]')?.dataset.kind === 'one')
+    assert.match(await at(page, 'advice').textContent(), /one\.log has one line/)
+    await settled(page)
+    assert.equal(digits(await at(page, 'lines-total').textContent()), 1)
+    await accessible(page)
+    await shoot(page, 'one-line')
+  },
+
+  async 'a log of rejected lines: why, and another format by a press'(page) {
+    const lines = Array.from({ length: 10 }, (_, index) => `whale${index} thing 200\n`)
+    await send(page, put('odd.log', lines.join('')))
+    await at(page, 'error').waitFor()
+    await page.fill('#format', 'common')
+    await page.getByRole('button', { name: 'Read it as this' }).click()
+    await at(page, 'advice').waitFor()
+    assert.match(
+      await at(page, 'advice').textContent(),
+      /Nothing in odd\.log could be read as common: 10 lines rejected.*Line 1: /s,
+    )
+    await accessible(page)
+    await shoot(page, 'rejected-only')
+    await at(page, 'other-format').press('Enter')
+    assert.match(await page.textContent('ol[aria-label="First lines of the log"]'), /whale0 thing 200/)
+    await page.fill('#format', '%h %l %>s')
+    await at(page, 'preview').waitFor()
+    await accessible(page)
+    await shoot(page, 'rejected-format')
+    await page.getByRole('button', { name: 'Read it as this' }).click()
+    await at(page, 'advice').waitFor({ state: 'detached' })
+    await finished(page)
+    assert.equal(await at(page, 'rejected').locator('dd.rejected').count(), 0)
   },
 
   async 'files that are dropped at once all keep their rows'(page) {
