@@ -1,12 +1,14 @@
 // Work per frame while a log arrives and views are asked, in Chromium.
 //   node test/frames.mjs --program PROGRAM --file LOG [--memory SIZE] [--chromium PROGRAM]
 // Prints JSON. Work is what the page's main thread does from one frame to the next, as Chromium's own trace has it:
-// `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile.
+// `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile. `layout_shift` is the
+// sum of all shifts that Chromium tells, until the log is whole.
 
 import { options } from './args.mjs'
 import { laptop, launch, patienceMs, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
+import { shiftsOf, watchShifts } from './shifts.mjs'
 
 const args = options('program', 'file', 'memory', 'chromium')
 const arrivalMs = 30 * 60_000
@@ -35,6 +37,7 @@ page.on('response', (response) => {
   views.push({ answer: response.json().catch(() => null), asked })
 })
 await page.addInitScript(mark, frameMark)
+await watchShifts(page)
 await page.goto(server.base)
 await page.getByTestId('sample').waitFor()
 await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] })
@@ -58,6 +61,7 @@ const traced = Date.now() - begun
 const trace = JSON.parse((await browser.stopTracing()).toString()).traceEvents
 await state(page, 'finished', arrivalMs)
 const answers = (await Promise.all(views.map(({ answer }) => answer))).filter(Boolean)
+const layoutShift = (await shiftsOf(page)).sum
 const bytes = await page.evaluate(
   async () => (await (await fetch('/api/sessions')).json()).sessions[0].offset,
 )
@@ -88,6 +92,7 @@ function perFrame(durationOf) {
   return sums
 }
 
+const rounded = (value, digits) => Number(value.toFixed(digits))
 const gaps = frames.slice(1).map((at, index) => (at - frames[index]) / 1000)
 console.log(
   JSON.stringify(
@@ -98,12 +103,14 @@ console.log(
       cpu_ms: quantiles(perFrame(({ tdur }) => tdur ?? 0)),
       gap_ms: quantiles(gaps),
       missed_frames: gaps.filter((ms) => ms > missedMs).length,
+      longest_task_ms: Math.max(0, ...tasks.map(({ dur }) => dur)) / 1000,
       long_tasks: tasks.filter(({ dur }) => dur > 50_000).length,
       press_to_answer_ms: quantiles(presses),
+      layout_shift: layoutShift,
       views: answers.length,
       server_ms: quantiles(answers.map(({ seconds }) => seconds * 1000)),
     },
-    (_, value) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value),
+    (name, value) => (typeof value === 'number' ? rounded(value, name === 'layout_shift' ? 4 : 1) : value),
     2,
   ),
 )

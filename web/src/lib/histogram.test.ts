@@ -175,6 +175,14 @@ test('words for times', () => {
   expect(h.binTitle(bins, 0, 0)).toBe('01 Jan 2025 00:00 – 00:01, 14 requests, 2xx 10, 3xx 1, 5xx 3')
 })
 
+test('a span of a log of one year is named without it', () => {
+  const span = { from: day, to: day + 90000 }
+  expect(h.shortSpanTitle(span, { from: day, to: day + 31536000 }, 0)).toBe('01 Jan 00:00 – 02 Jan 01:00')
+  const longer = { from: day - 60, to: day + 31536000 }
+  expect(h.shortSpanTitle(span, longer, 0)).toBe('01 Jan 2025 00:00 – 02 Jan 2025 01:00')
+  expect(h.shortSpanTitle(span, null, 0)).toBe('01 Jan 2025 00:00 – 02 Jan 2025 01:00')
+})
+
 test('on a logarithmic scale a bar is as high as the logarithm of all, and its parts share it as they share the hits', () => {
   const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
   const tops = h.logStack(bins)

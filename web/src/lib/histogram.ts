@@ -242,6 +242,14 @@ export function spanTitle(span: Span, zone: number, seconds: number): string {
   return `${from} – ${sameDay ? to.slice(12) : to}`
 }
 
+/** The same without the year, for a log that is of one year only. */
+export function shortSpanTitle(span: Span, whole: Span | null, zone: number): string {
+  const title = spanTitle(span, zone, 60)
+  const yearOf = (time: number) => parts(time + zone).year
+  const isOneYear = whole !== null && yearOf(whole.from) === yearOf(whole.to - 1)
+  return isOneYear ? title.replace(/(\d\d [A-Z][a-z]{2}) \d{4}/g, '$1') : title
+}
+
 /** A span with as much beside it that it can be seen for what it is, within the whole. */
 export function around(span: Span, whole: Span | null): Span {
   const beside = 3 * Math.max(span.to - span.from, 60)

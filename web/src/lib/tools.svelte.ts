@@ -134,12 +134,14 @@ class Tools {
     this.paired.ask({ session, inside, all })
   }
 
-  /** Of access logs that this server has, once there are lines. */
+  /** Of access logs that this server has. */
+  hasFindings = $derived(!store.isFleet && store.table === null && (store.session?.columns ?? null) === null)
+
+  /** Once there are lines. */
   askFindings(): void {
     const { session } = store.place
-    const isLog = !store.isFleet && store.table === null && (store.session?.columns ?? null) === null
     const hasTimes = store.whole !== null
-    this.findings.ask(session !== null && isLog && hasTimes ? { session } : null)
+    this.findings.ask(session !== null && this.hasFindings && hasTimes ? { session } : null)
   }
 
   askCompare(): void {
