@@ -14,6 +14,7 @@ import { timedText } from './log.mjs'
 import { quantiles } from './quantiles.mjs'
 import { anyRow, rowsOf, select } from './rows.mjs'
 import { serve } from './serve.mjs'
+import { shiftsOf, toldShifts, watchShifts } from './shifts.mjs'
 import { end, picture, run, tell } from './steps.mjs'
 import { Wire } from './wire.mjs'
 
@@ -160,6 +161,10 @@ const lined = async (page, name) => {
   await page.locator('[data-testid=lens-note][aria-busy=false]', { hasText: name }).waitFor()
 }
 
+/** The outline over the bars is that of the comparison. */
+const ghosted = (page) =>
+  page.locator('[data-testid=ghost-note][aria-busy=false]', { hasText: 'over this view' }).waitFor()
+
 /** What a button or link of the export menu gives. */
 async function taken(page, find) {
   await page.locator('summary', { hasText: 'Export' }).click()
@@ -211,6 +216,13 @@ const spanOf = (page) =>
   page.evaluate(() => {
     const fields = new URLSearchParams(location.hash.slice(1))
     return { from: Number(fields.get('from')), to: Number(fields.get('to')) }
+  })
+
+/** The span that a tool is asked about. */
+const selectedOf = (page) =>
+  page.evaluate(() => {
+    const fields = new URLSearchParams(location.hash.slice(1))
+    return { from: Number(fields.get('ofrom')), to: Number(fields.get('oto')) }
   })
 
 /** Where a part of the width of the heatmap and one of its steps are on the screen; steps by their least time. */
@@ -307,6 +319,35 @@ const steps = {
     await state(page, 'finished')
     await expectMatching(page, refused)
     await clearView(page)
+  },
+
+  async 'nothing jumps while a file arrives'(page) {
+    const place = page.url()
+    const jumped = []
+    for (const viewport of [laptop, telephone]) {
+      const context = await browser.newContext({ viewport })
+      const other = await context.newPage()
+      await watchShifts(other)
+      await other.goto(`${base}#new`)
+      await at(other, 'sample').waitFor()
+      wire.rate = 700_000
+      await send(other, file)
+      await state(other, 'finished')
+      wire.mend()
+      await settled(other)
+      await at(other, 'unusual').waitFor()
+      await other.waitForTimeout(500)
+      const shifts = await shiftsOf(other)
+      console.log(`      layout shift at ${viewport.width} px: ${shifts.sum.toFixed(4)}`)
+      await other.evaluate(async () => {
+        const id = new URLSearchParams(location.hash.slice(1)).get('s')
+        await fetch(`/api/sessions/${id}`, { method: 'DELETE' })
+      })
+      await context.close()
+      if (shifts.sum > 0.1) jumped.push(`${shifts.sum} at ${viewport.width} px\n${toldShifts(shifts)}`)
+    }
+    assert.equal(jumped.join('\n'), '')
+    assert.equal(page.url(), place)
   },
 
   async 'done, whole'(page) {
@@ -550,6 +591,32 @@ const steps = {
     await page.keyboard.press('Escape')
     await expectMatching(page, not(post))
     await clearView(page)
+  },
+
+  async 'what is pressed around the bars can be hit: at least 24 pixels'(page) {
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid=unusual-span]').length > 0)
+    for (const viewport of [laptop, telephone]) {
+      await page.setViewportSize(viewport)
+      await page.waitForTimeout(300)
+      const small = await page.evaluate(() =>
+        [
+          ...document.querySelectorAll(
+            '[data-testid=legend] button, [data-testid=unusual-marks] button, [data-testid=unusual] button, [data-testid=rejected] button, [data-testid=repaired] button',
+          ),
+        ].flatMap((button) => {
+          const { width, height } = button.getBoundingClientRect()
+          const said = `${button.ariaLabel ?? button.textContent.trim() ?? button.title}: ${width} × ${height}`
+          return width >= 24 && height >= 24 ? [] : [said]
+        }),
+      )
+      assert.deepEqual(small, [])
+    }
+    await page.setViewportSize(laptop)
+    assert.ok((await at(page, 'unusual-marks').locator('button').count()) > 0)
+    // Marks and legend do not lie over each other.
+    const marks = await at(page, 'unusual-marks').locator('button').first().boundingBox()
+    const legend = await at(page, 'legend').locator('button').first().boundingBox()
+    assert.ok(marks.y + marks.height <= legend.y, `${marks.y + marks.height} and ${legend.y}`)
   },
 
   async 'hover says the bucket'(page) {
@@ -1127,9 +1194,10 @@ const steps = {
     await page.waitForFunction(() => document.querySelectorAll('[data-testid=unusual-span]').length === 3)
     const spans = at(page, 'unusual-span')
     const said = (await spans.allTextContents()).sort((a, b) => a.localeCompare(b))
-    assert.match(said[0], /^08 Mar 2025 .*\/checkout: errors \(500\), \d+ of \d+$/)
-    assert.match(said[1], /^12 Mar 2025 .*203\.0\.113\.0\/24: \d+ % of requests$/)
-    assert.match(said[2], /^15 Mar 2025 .*198\.51\.100\.7: \d+ % of requests$/)
+    // The log is of one year, which need not be said.
+    assert.match(said[0], /^08 Mar \d\d:.*\/checkout: errors \(500\), \d+ of \d+$/)
+    assert.match(said[1], /^12 Mar \d\d:.*203\.0\.113\.0\/24: \d+ % of requests$/)
+    assert.match(said[2], /^15 Mar \d\d:.*198\.51\.100\.7: \d+ % of requests$/)
     const marks = at(page, 'unusual-marks').locator('button')
     assert.equal(await marks.count(), 3)
     await accessible(page)
@@ -1160,14 +1228,101 @@ const steps = {
     const first = at(page, 'findings').locator('tbody tr').first()
     assert.match(await at(page, 'findings').textContent(), /\/checkout|500/)
     assert.match(await first.textContent(), /×|only here/)
-    assert.match(await at(page, 'tool').textContent(), /Ranked by G/)
+
+    // A sentence first, with the counts; how it was tested is a press away.
+    const { from, to } = await selectedOf(page)
+    const slow = (row) => row.request_time >= 2
+    const [few, all] = [matching(slow, { from, to }), matching((row) => !row.rejected, { from, to })]
+    const lead = (await at(page, 'lead').textContent()).trim()
+    assert.match(
+      lead,
+      /^Between 08 Mar 2025 \d\d:\d\d and \d\d:\d\d, requests with a request time of at least 2/,
+    )
+    assert.ok(lead.includes(`only here: ${few} of ${all.toLocaleString('en-US')} (`), lead)
+    assert.doesNotMatch(await at(page, 'tool').textContent(), /Ranked by/)
+    const q = at(page, 'findings').getByRole('columnheader', { name: 'q', exact: true })
+    assert.equal(await q.count(), 0)
     await accessible(page)
     await shoot(page, 'explain', { about: 'tool', large: true })
+    await at(page, 'statistics').press('Enter')
+    await q.waitFor()
+    assert.match(await at(page, 'ranked-by').textContent(), /values and pairs compared in .* Ranked by G/)
+    await accessible(page)
+    await shoot(page, 'explain-statistics', { about: 'tool' })
+    await at(page, 'statistics').press('Enter')
     await first.getByRole('button', { name: 'Only' }).click()
     await page.waitForFunction(() => /f=/.test(location.hash))
     await settled(page)
     await page.keyboard.press('u')
     await expectMatching(page, anyRow)
+  },
+
+  async 'explain: what goes together with a find is pressed as any value is, by keys too'(page) {
+    await clearView(page)
+    await page.evaluate(() => scrollTo(0, 0))
+    await drag(page, 0.371, 0.407, { shift: true })
+    await at(page, 'companions').first().waitFor()
+    await answered(page)
+    const with_ = at(page, 'companions').first()
+    await with_.getByRole('button', { name: '/checkout', exact: true }).click()
+    await expectMatching(page, checkout)
+    assert.deepEqual(await terms(page), ['path = /checkout'])
+    await page.keyboard.press('u')
+    await expectMatching(page, anyRow)
+    await answered(page)
+    // One of them is in the tab order; arrow keys go from one to the next.
+    const inOrder = at(page, 'findings').locator('.companion[tabindex="0"]')
+    assert.equal(await inOrder.count(), 1)
+    await inOrder.focus()
+    await page.keyboard.press('Home')
+    for (let step = 0; step < 8; step++) {
+      if ((await page.locator(':focus').textContent()).trim() === '500') break
+      await page.keyboard.press('ArrowDown')
+    }
+    assert.equal((await page.locator(':focus').textContent()).trim(), '500')
+    await page.keyboard.press('-')
+    await expectMatching(page, not(error500))
+    assert.deepEqual(await terms(page), ['status != 500'])
+    await clearView(page)
+  },
+
+  async 'explain on a phone: every number is on the screen'(page) {
+    await page.evaluate(() => scrollTo(0, 0))
+    await drag(page, 0.371, 0.407, { shift: true })
+    await at(page, 'companions').first().waitFor()
+    await answered(page)
+    await at(page, 'statistics').click()
+    await page.setViewportSize(telephone)
+    for (const width of [telephone.width, 320]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.waitForFunction((width) => document.documentElement.scrollWidth <= width, width)
+      const cells = await at(page, 'findings')
+        .locator('tbody th, tbody td, button')
+        .evaluateAll((all) =>
+          all.map((cell) => {
+            const { left, right } = cell.getBoundingClientRect()
+            return { text: cell.textContent.trim(), left, right }
+          }),
+        )
+      assert.ok(cells.length >= 9, `${cells.length} cells`)
+      for (const { text, left, right } of cells)
+        assert.ok(
+          left >= 0 && right <= width && right > left,
+          `${text} is from ${left} to ${right} of ${width}`,
+        )
+      const isWider = await page
+        .getByRole('region', { name: 'Findings' })
+        .evaluate((region) => region.scrollWidth > region.clientWidth)
+      assert.ok(!isWider, `at ${width} px it scrolls sideways`)
+    }
+    await page.setViewportSize(telephone)
+    await accessible(page)
+    if (args.shots) {
+      await at(page, 'tool').evaluate((node) => node.scrollIntoView({ block: 'start' }))
+      await page.screenshot({ path: picture(args.shots, 'phone-explain') })
+    }
+    await page.setViewportSize(laptop)
+    await clearView(page)
   },
 
   async 'explain: nothing stands out is said; by keyboard'(page) {
@@ -1192,14 +1347,55 @@ const steps = {
     await page.keyboard.press('c')
     await at(page, 'comparison').waitFor()
     assert.match(await at(page, 'comparison').textContent(), /203\.0\.113/)
+
+    // B lies over the bars, by shares; the words and the table have its counts.
+    await ghosted(page)
+    const [a, other] = [await spanOf(page), await selectedOf(page)]
+    const seconds = Number(await at(page, 'histogram').getAttribute('data-bucket-seconds'))
+    const ofB = []
+    for (let from = other.from; from < other.to; from += seconds)
+      ofB.push(matching((row) => !row.rejected, { from, to: Math.min(from + seconds, other.to) }))
+    const [all, allB] = [a, other].map((span) => matching((row) => !row.rejected, span))
+    const said = await at(page, 'ghost-note').textContent()
+    assert.ok(said.includes(`as if it had as many requests (× ${(all / allB).toPrecision(2)})`), said)
+    await at(page, 'histogram').focus()
+    await page.keyboard.press('t')
+    const column = (name) =>
+      at(page, 'buckets')
+        .locator('table')
+        .evaluate((table, name) => {
+          const index = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === name)
+          return [...table.tBodies[0].rows].map((row) => row.cells[index].textContent)
+        }, name)
+    assert.deepEqual(
+      (await column('B')).map(digits).filter((hits) => hits > 0),
+      ofB.filter((hits) => hits > 0),
+    )
+    const most = Math.max(...ofB)
+    assert.ok((await column('share of B')).includes(`${((100 * most) / allB).toFixed(1)} %`))
+    await page.keyboard.press('t')
+    await page.keyboard.press('Home')
+    const words = `B ${ofB[0].toLocaleString('en-US')}, ${((100 * ofB[0]) / allB).toFixed(1)} % of B`
+    await page.locator('[aria-live=polite]', { hasText: words }).first().waitFor({ state: 'attached' })
+    const svg = (await taken(page, page.getByRole('button', { name: 'SVG', exact: true }))).toString()
+    assert.match(svg, />B, \d\d Mar 2025[^<]*over this view/)
     await accessible(page)
-    await shoot(page, 'compare', { about: 'tool' })
+    await shoot(page, 'compare', { about: 'histogram', large: true })
+    await shoot(page, 'compare-table', { about: 'tool' })
     const b = await at(page, 'compare-b').textContent()
     await page.getByRole('button', { name: 'a day before' }).click()
     await page.waitForFunction((b) => document.querySelector('[data-testid=compare-b]').textContent !== b, b)
+    await ghosted(page)
     await page.getByRole('button', { name: 'swap' }).click()
     await settled(page)
+    await ghosted(page)
+    await at(page, 'histogram').focus()
+    await page.keyboard.press('y')
+    await page.locator('[data-testid=log-scale][aria-pressed=true]').waitFor()
+    await ghosted(page)
+    await fitsPhone(page)
     await clearView(page)
+    await at(page, 'ghost-note').waitFor({ state: 'detached' })
   },
 
   async 'rates: what a limit would have refused'(page) {

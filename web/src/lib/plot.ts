@@ -1,6 +1,7 @@
 /** The histogram on a canvas: uPlot set up for stacked bars of time. Knows pixels and colours, no store. */
 
 import uPlot from 'uplot'
+import { skyline } from './ghost'
 import { hitTicks, timeTicks, type Bins, type Span } from './histogram'
 import { lensExtent, lensTicks, lensTitle, type LensValues } from './lens'
 import type { Look } from './series'
@@ -17,6 +18,8 @@ export interface Scene {
   lens: LensValues | null
   /** That axis has its room, also before there is an answer. */
   hasLens: boolean
+  /** Heights of an outline over the bars, on their axis; null where there is none. */
+  ghost: number[] | null
   /** The part on the baseline must not vanish, however little it is. */
   alarm: boolean
   view: Span
@@ -47,6 +50,7 @@ function colours(host: HTMLElement, looks: Look[]) {
     parts: looks.map(({ colour }) => read(`--${colour}`)),
     ink: read('--ink-3'),
     line: read('--ink'),
+    ghost: read('--accent'),
     ground: read('--ground'),
     rule: read('--rule'),
     strong: read('--rule-strong'),
@@ -126,8 +130,8 @@ export class Plot {
 
   /** As they are on the screen now. */
   colours() {
-    const { parts, ink, ground } = this.paint
-    return { colours: parts, ink, ground }
+    const { parts, ink, ground, ghost } = this.paint
+    return { colours: parts, ink, ground, outline: ghost }
   }
 
   destroy(): void {
@@ -180,7 +184,8 @@ export class Plot {
   /** The tallest stack first: the lower ones are painted over it. */
   private data(): uPlot.AlignedData {
     const top = this.scene.heights[this.scene.heights.length - 1] ?? []
-    this.highest = top.reduce((most, height) => Math.max(most, height), 0)
+    const all = [...top, ...(this.scene.ghost ?? [])]
+    this.highest = all.reduce((most, height) => Math.max(most, height), 0)
     return [this.scene.bins.at, ...[...this.scene.heights].reverse()]
   }
 
@@ -250,6 +255,7 @@ export class Plot {
         draw: [
           (u) => {
             this.drawFewErrors(u)
+            this.drawGhost(u)
             this.drawLens(u)
             this.drawAxisNames(u)
             this.drawMissingWords(u)
@@ -357,6 +363,34 @@ export class Plot {
     ctx.restore()
   }
 
+  /** The outline of other bars, on a casing that parts it from these. */
+  private drawGhost(u: uPlot): void {
+    const { ghost, bins } = this.scene
+    if (ghost === null || ghost.every((height) => height === 0)) return
+    const { ctx, bbox } = u
+    ctx.save()
+    ctx.beginPath()
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
+    ctx.clip()
+    ctx.lineJoin = 'miter'
+    ctx.beginPath()
+    for (const { at, height } of skyline(bins, ghost))
+      ctx.lineTo(u.valToPos(at, 'x', true), u.valToPos(height, 'y', true))
+    this.strokeCased(ctx, this.paint.ghost)
+    ctx.restore()
+  }
+
+  private strokeCased(ctx: CanvasRenderingContext2D, line: string): void {
+    for (const [colour, width] of [
+      [this.paint.ground, 4.5],
+      [line, 2],
+    ] as const) {
+      ctx.strokeStyle = colour
+      ctx.lineWidth = width * devicePixelRatio
+      ctx.stroke()
+    }
+  }
+
   /** A line through the middles of the bars, on a casing that parts it from them; a bar without a value breaks it. */
   private drawLens(u: uPlot): void {
     const { lens, bins } = this.scene
@@ -376,14 +410,7 @@ export class Plot {
       // A value between two gaps is a dot.
       ctx.lineTo(x, y)
     })
-    for (const [colour, width] of [
-      [this.paint.ground, 4.5],
-      [this.paint.line, 2],
-    ] as const) {
-      ctx.strokeStyle = colour
-      ctx.lineWidth = width * devicePixelRatio
-      ctx.stroke()
-    }
+    this.strokeCased(ctx, this.paint.line)
     ctx.restore()
   }
 

@@ -20,11 +20,13 @@ const drawing = {
   ],
   isLog: false,
   lens: null,
+  ghost: null,
   colours: ['rgb(1, 2, 3)', 'rgb(4, 5, 6)'],
   view: { from: 0, to: 120 },
   zone: 0,
   ink: 'black',
   ground: 'white',
+  outline: 'blue',
 }
 
 test('one shape for each part that has hits, and nothing of the log is markup', () => {
@@ -65,4 +67,13 @@ test('a logarithmic axis is named, and has the counts themselves', () => {
   const svg = histogramSvg({ ...drawing, heights: logStack(drawing.bins), isLog: true })
   expect(svg).toContain('>log</text>')
   expect(svg).toMatch(/<text [^>]*>1<\/text>/)
+})
+
+test('an outline over the bars has their scale and says what it is', () => {
+  const svg = histogramSvg({ ...drawing, ghost: { heights: [8, 0], title: 'B, <the day before>' } })
+  // Up at the first bar to the top, which is the highest of both, and down after it.
+  expect(svg).toContain('<path d="M64 370L64 60L622 60L622 370L1180 370L1180 370"')
+  expect(svg).toContain('stroke="blue" stroke-width="2"')
+  expect(svg).toContain('B, &#60;the day before&#62;')
+  expect(histogramSvg(drawing)).not.toContain('blue')
 })

@@ -1,5 +1,6 @@
 /** The histogram as SVG text: the same bars and ticks as on the screen, without a screen. */
 
+import { skyline } from './ghost'
 import { binTitle, hitTicks, nameOf, timeTicks, type Bins, type Span } from './histogram'
 import { lensExtent, lensSaid, lensTicks, type LensValues } from './lens'
 
@@ -9,12 +10,16 @@ export interface Drawing {
   heights: number[][]
   isLog: boolean
   lens: LensValues | null
+  /** Heights of an outline over the bars, and what it is. */
+  ghost: { heights: number[]; title: string } | null
   /** One colour for each part, from the baseline upwards. */
   colours: string[]
   view: Span
   zone: number
   ink: string
   ground: string
+  /** That of the ghost. */
+  outline: string
 }
 
 const width = 1200
@@ -39,6 +44,7 @@ export function histogramSvg(drawing: Drawing): string {
     ...legend(drawing),
     ...axes(drawing),
     ...bars(drawing),
+    ...outline(drawing),
     ...line(drawing),
     '</svg>',
     '',
@@ -55,7 +61,8 @@ function legend({ bins, colours }: Drawing): string[] {
   })
 }
 
-const highest = ({ heights }: Drawing) => Math.max(1, ...(heights[heights.length - 1] ?? []))
+const highest = ({ heights, ghost }: Drawing) =>
+  Math.max(1, ...(heights[heights.length - 1] ?? []), ...(ghost?.heights ?? []))
 
 function axes(drawing: Drawing): string[] {
   const { view, zone, ink, isLog } = drawing
@@ -94,6 +101,22 @@ function bars(drawing: Drawing): string[] {
       ? []
       : [`<g><title>${escaped(binTitle(bins, bin, zone) + lensSaid(lens, bin))}</title>${parts.join('')}</g>`]
   })
+}
+
+/** Other bars over these, with what they are. */
+function outline(drawing: Drawing): string[] {
+  const { bins, ghost, view, ground, outline: stroke } = drawing
+  if (ghost === null) return []
+  const x = placed(drawing)
+  const scale = (plot.bottom - plot.top) / highest(drawing)
+  const cut = (time: number) => Math.min(view.to, Math.max(view.from, time))
+  const points = skyline(bins, ghost.heights).map(
+    ({ at, height }) => `${round(x(cut(at)))} ${round(plot.bottom - height * scale)}`,
+  )
+  const path = (stroke: string, wide: number) =>
+    `<path d="M${points.join('L')}" fill="none" stroke="${stroke}" stroke-width="${wide}"/>`
+  const name = `<text x="${plot.left}" y="${height - 8}" fill="${stroke}">${escaped(ghost.title)}</text>`
+  return [path(ground, 5), path(stroke, 2), name]
 }
 
 /** The lens, with its axis; a bar without a value breaks it. */
