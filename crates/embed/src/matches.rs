@@ -38,6 +38,9 @@ pub struct LineSearch {
     pub lines_max: Option<u64>,
 }
 
+/// Memory in which patterns are looked at, however little there is: then a refusal has all terms.
+const LOOKED_AT_BYTES: u64 = 8 << 20;
+
 /// A line that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchedLine {
@@ -60,8 +63,11 @@ pub fn matches(
 ) -> Result<RunningOperation<Vec<MatchedLine>>, OperationFailure> {
     let memory_bytes = resources.memory_bytes;
     let mut pattern = pattern(search, memory_bytes);
-    resources.fitting(|budget, _| budget.reserve("looking at the patterns", pattern.parse_bytes()))?;
-    let cost = pattern.cost(memory_bytes / 2)?;
+    let looked_bytes = memory_bytes.max(LOOKED_AT_BYTES);
+    if pattern.parse_bytes() > looked_bytes / 8 {
+        resources.fitting(|budget, _| budget.reserve("looking at the patterns", pattern.parse_bytes()))?;
+    }
+    let cost = pattern.cost(looked_bytes / 2)?;
     pattern.bytes_max = cost.limit_bytes();
     let cache_bytes = pattern.cache_bytes_max;
     let threads = resources.fitting(|budget, threads| {
