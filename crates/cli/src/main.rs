@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod folder;
 mod input;
 mod json_name;
 mod manual;

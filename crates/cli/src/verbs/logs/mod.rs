@@ -13,6 +13,7 @@ pub(crate) mod words;
 
 use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::ExitStatus;
+use crate::folder::in_folders;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
@@ -49,6 +50,21 @@ const GIVE_FORMAT: &str = "Give its format: --format '$remote_addr - $remote_use
 const PREVIEW_LINES: usize = 2;
 
 pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
+    if args.cluster.is_some() {
+        return run_of_files(common, args);
+    }
+    let named = in_folders(&args.files);
+    named.errors.iter().for_each(|error| message::note(error));
+    let has_errors = !named.errors.is_empty();
+    if named.files.is_empty() && has_errors {
+        // Without names standard input would be read.
+        return ExitStatus::Bad;
+    }
+    let exit = run_of_files(common, &LogsArgs { files: named.files, ..args.clone() });
+    if has_errors { exit.max(ExitStatus::Bad) } else { exit }
+}
+
+fn run_of_files(common: &Common, args: &LogsArgs) -> ExitStatus {
     let started = Instant::now();
     let settings = match settings(common, args) {
         Ok(settings) => settings,
