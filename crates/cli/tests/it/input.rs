@@ -261,9 +261,12 @@ fn an_unknown_format_shows_its_first_lines_and_what_to_do() {
 fn a_wrong_format_string_is_refused_with_its_place() {
     let folder = TestFolder::new();
     let file = folder.file("log", log(3));
-    for (format, part) in
-        [("", "is no format"), ("combind", "combind"), ("$remote_addr $no_such_variable_$", "column"), ("%h %!", "column")]
-    {
+    for (format, part) in [
+        ("", "is not a known format"),
+        ("combind", "combind"),
+        ("$remote_addr $no_such_variable_$", "column"),
+        ("%h %!", "column"),
+    ] {
         let ran = rorqual(&["logs", "--format", format, &file]).run().exits(2);
         ran.says(&["--format", part]);
         assert!(ran.stdout.is_empty(), "{format}");
