@@ -51,20 +51,20 @@ const PREVIEW_LINES: usize = 2;
 
 pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if args.cluster.is_some() {
-        return run_of_files(common, args);
+        return run_of_files(common, args, ExitStatus::Done);
     }
     let named = in_folders(&args.files);
     named.errors.iter().for_each(|error| message::note(error));
-    let has_errors = !named.errors.is_empty();
-    if named.files.is_empty() && has_errors {
+    let found = if named.errors.is_empty() { ExitStatus::Done } else { ExitStatus::Bad };
+    if named.files.is_empty() && found != ExitStatus::Done {
         // Without names standard input would be read.
         return ExitStatus::Bad;
     }
-    let exit = run_of_files(common, &LogsArgs { files: named.files, ..args.clone() });
-    if has_errors { exit.max(ExitStatus::Bad) } else { exit }
+    run_of_files(common, &LogsArgs { files: named.files, ..args.clone() }, found).max(found)
 }
 
-fn run_of_files(common: &Common, args: &LogsArgs) -> ExitStatus {
+/// Reports on files; `found` tells of folders without files for it.
+fn run_of_files(common: &Common, args: &LogsArgs, found: ExitStatus) -> ExitStatus {
     let started = Instant::now();
     let settings = match settings(common, args) {
         Ok(settings) => settings,
@@ -118,7 +118,7 @@ fn run_of_files(common: &Common, args: &LogsArgs) -> ExitStatus {
     if let Some(rejects) = rejects {
         exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| ExitStatus::Done));
     }
-    exit = interrupt::exit_of(&control, exit);
+    exit = interrupt::exit_of(&control, exit.max(found));
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let is_one = sources.len() <= 1;
     let mut report = analyzer.report(sources, exit == ExitStatus::Done, usize::from(args.top));

@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(span("--compare", text).map(|span| (span.since_us, span.until_us)), Ok((since_us, until_us)), "{text}");
         }
         for (text, said) in [
-            ("2025-01-31", "no span FROM..TO"),
+            ("2025-01-31", "not a span FROM..TO"),
             ("2025-01-31..2025-01-31", "not before"),
             ("2025-01-31..soon", "'soon' is not a time"),
             ("a..b..c", "'a' is not a time"),
