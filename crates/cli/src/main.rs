@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod folder;
 mod input;
 mod json_name;
 mod manual;
@@ -79,7 +80,7 @@ fn refused(error: clap::Error) -> ExitStatus {
     if let Some(name) = name {
         let name = escaped_line(&name);
         return message::error(&format!(
-            "'{name}' is no verb; a file comes after one: `rorqual logs {name}` reports on a log, `rorqual serve {name}` shows it in the \
+            "'{name}' is not a verb; a file comes after one: `rorqual logs {name}` reports on a log, `rorqual serve {name}` shows it in the \
              browser, `rorqual --help` has the others"
         ));
     }
@@ -106,7 +107,7 @@ fn print_man_page(verb: Option<&str>) -> ExitStatus {
         None => manual::page(&program),
         Some(name) => match program.find_subcommand(name) {
             Some(verb) => manual::verb_page(&program, verb),
-            None => return message::error(&format!("'{}' is no verb; `rorqual --help` lists them", escaped_line(name))),
+            None => return message::error(&format!("'{}' is not a verb; `rorqual --help` lists them", escaped_line(name))),
         },
     };
     let printed = page.and_then(|page| std::io::stdout().write_all(&page));

@@ -12,7 +12,7 @@ pub fn choose_columns(schema: &Schema, columns: &[String]) -> Result<SchemaRef, 
     for column in columns {
         if below(schema.fields(), "", std::slice::from_ref(column)).is_empty() {
             let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            return Err(format!("there is no column '{}'; there is: {}", escaped_line(column), names.join(", ")));
+            return Err(format!("there is no column '{}'; the columns are: {}", escaped_line(column), names.join(", ")));
         }
     }
     Ok(Arc::new(Schema::new(below(schema.fields(), "", columns))))

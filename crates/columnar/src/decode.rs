@@ -153,7 +153,7 @@ impl fmt::Display for DecodeNote {
             Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
             Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
             Self::RepairedLine => "a line with a field that could not be read, which is null",
-            Self::NoNumber => "a part of a log with a value that is no number in a column of numbers, which is null",
+            Self::NoNumber => "a part of a log with a value that is not a number in a column of numbers, which is null",
             Self::LateKey => "a part of a log with a key that its first 200 lines do not have, which has no column",
             Self::SoFar => "a line logged before its end, whose bytes and times are those so far (+)",
         };

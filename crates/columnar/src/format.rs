@@ -262,7 +262,7 @@ fn has_comma_clocks(head: &[u8]) -> bool {
 
 fn no_format() -> String {
     format!(
-        "this is no JSON, no access log of a known format and no table with separators; \
+        "this is not JSON, an access log of a known format, or a table with separators; \
          {FROM} json|ndjson|csv|tsv|log says what it is, {FORMAT} a log's format"
     )
 }

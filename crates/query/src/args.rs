@@ -134,7 +134,7 @@ pub(crate) enum QueryConflicts {
     Error,
 }
 
-/// The fate of records that are no rows.
+/// The fate of records that are not rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BadRecordFlag {
     /// The query fails at the first.

@@ -117,7 +117,7 @@ fn plain(text: &str) -> String {
         rest = shorter;
     }
     if let Some(name) = rest.strip_prefix("table 'datafusion.public.").and_then(|rest| rest.strip_suffix("' not found")) {
-        return format!("'{name}' is no table, and no file");
+        return format!("'{name}' is neither a table nor a file");
     }
     match rest.strip_prefix("ParserError(\"").and_then(|rest| rest.strip_suffix("\")")) {
         Some(parser) => format!("the query: {parser}"),

@@ -104,7 +104,7 @@ impl Expression {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// When a pattern is no regular expression, has the end of a line, or is too large when
+    /// When a pattern is not a regular expression, has the end of a line, or is too large when
     /// compiled.
     pub fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
         let mut syntax = Syntax::new(pattern)?;
@@ -399,7 +399,7 @@ fn is_of_size(cause: &str) -> bool {
 
 fn bad_pattern(index: usize, pattern: &[u8], cause: &str) -> PatternError {
     let shown: String = String::from_utf8_lossy(pattern).chars().take(PATTERN_CHARS_SHOWN).collect();
-    let text = format!("the pattern {shown:?} is no regular expression: {}", reason(cause));
+    let text = format!("the pattern {shown:?} is not a regular expression: {}", reason(cause));
     PatternError { index: Some(index), is_too_large: false, text }
 }
 

@@ -15,7 +15,7 @@ impl Roots {
     pub fn new(flag: &str, folders: &[PathBuf]) -> Result<Self, String> {
         let resolve = |root: &PathBuf| {
             let resolved = root.canonicalize().map_err(|cause| format!("{flag} {}: {}", escaped_path(root), reason(&cause)))?;
-            if resolved.is_dir() { Ok(resolved) } else { Err(format!("{flag} {}: is no folder", escaped_path(root))) }
+            if resolved.is_dir() { Ok(resolved) } else { Err(format!("{flag} {}: is not a folder", escaped_path(root))) }
         };
         folders.iter().map(resolve).collect::<Result<_, _>>().map(Self)
     }

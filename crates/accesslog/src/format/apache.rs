@@ -190,7 +190,7 @@ impl Directive<'_> {
                 _,
             ) => (FieldPart::Skip, 0),
             (letter, _) => {
-                return Err(FormatError::new(column, format!("%{letter} is no directive of Apache's LogFormat")));
+                return Err(FormatError::new(column, format!("%{letter} is not a directive of Apache's LogFormat")));
             }
         })
     }
@@ -199,7 +199,7 @@ impl Directive<'_> {
         let name = argument.unwrap_or("s");
         match unit(name) {
             Some(unit) => Ok(FieldPart::RequestTime(unit)),
-            None => Err(FormatError::new(column, format!("%{{{name}}}T: the unit is none of s, ms, us"))),
+            None => Err(FormatError::new(column, format!("%{{{name}}}T: the unit is not s, ms or us"))),
         }
     }
 }

@@ -228,7 +228,7 @@ impl fmt::Display for ForeignContent {
             }
             ForeignContent::Binary(what) => f.write_str(what),
             ForeignContent::Text(kind) => f.write_str(match kind {
-                TextKind::Syslog => "a syslog whose messages are no requests",
+                TextKind::Syslog => "a syslog whose messages are not requests",
                 TextKind::NginxErrors => "an error log of nginx",
                 TextKind::ApacheErrors => "an error log of Apache",
                 TextKind::Logfmt => "logfmt (key=value), which is not read as a log of requests",

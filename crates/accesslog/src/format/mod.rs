@@ -147,7 +147,7 @@ impl LogFormat {
         Err(FormatError::new(
             1,
             format!(
-                "{text:?} is no format: give common, combined, vhost_combined, json, ltsv, w3c, akamai, cloudflare, {}, \
+                "{text:?} is not a known format: give common, combined, vhost_combined, json, ltsv, w3c, akamai, cloudflare, {}, \
                  one after a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)",
                 SERVERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
             ),

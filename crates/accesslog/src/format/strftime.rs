@@ -35,7 +35,7 @@ fn directive(
     }
     let item = item(letter);
     items.push(item.ok_or_else(|| {
-        FormatError::new(column, format!("%{{{format}}}t: %{} is no strftime directive known here", char::from(letter)))
+        FormatError::new(column, format!("%{{{format}}}t: %{} is not a known strftime directive", char::from(letter)))
     })?);
     Ok(())
 }

@@ -154,7 +154,7 @@ impl fmt::Display for LineFlaw {
             LineFlaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
             LineFlaw::StatusRange => f.write_str("status is not between 100 and 999"),
             LineFlaw::NotTime => f.write_str("time is not written as the format says"),
-            LineFlaw::ImpossibleTime => f.write_str("there is no such date or time"),
+            LineFlaw::ImpossibleTime => f.write_str("the date or time does not exist"),
             LineFlaw::NotRequest => f.write_str("request is not 'METHOD target PROTOCOL'"),
             LineFlaw::TextAfter => f.write_str("there is text after the last field"),
             LineFlaw::NotJson(at) => write!(f, "not a JSON object at byte {at}"),

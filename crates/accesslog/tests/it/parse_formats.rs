@@ -186,13 +186,13 @@ fn nginx_format_that_makes_json() {
 #[test]
 fn errors_name_the_column() {
     let error = |text: &str| LogFormat::parse(text).expect_err(text).to_string();
-    assert!(error("foo").starts_with("column 1: \"foo\" is no format"));
-    assert_eq!(error("%h %Q"), "column 4: %Q is no directive of Apache's LogFormat");
+    assert!(error("foo").starts_with("column 1: \"foo\" is not a known format"));
+    assert_eq!(error("%h %Q"), "column 4: %Q is not a directive of Apache's LogFormat");
     assert_eq!(error("%h %{Referer"), "column 4: no '}' after '%{'");
     assert_eq!(error("%h %"), "column 4: a '%' without a directive");
-    assert_eq!(error("%h %{%!}t"), "column 4: %{%!}t: %! is no strftime directive known here");
+    assert_eq!(error("%h %{%!}t"), "column 4: %{%!}t: %! is not a known strftime directive");
     assert_eq!(error("%h%u"), "column 3: nothing between %h and %u tells where one ends and the other begins");
-    assert_eq!(error("%{h}T %h"), "column 1: %{h}T: the unit is none of s, ms, us");
+    assert_eq!(error("%{h}T %h"), "column 1: %{h}T: the unit is not s, ms or us");
     assert_eq!(error("$status ${host"), "column 9: no '}' after '${host'");
     assert_eq!(error("$foo $bar"), "column 1: the format has no field that a report could use");
 }

@@ -113,7 +113,7 @@ pub(crate) struct GrepArgs {
     /// Print JSON, an object a line, of the types of ripgrep: begin, match, context, end, summary
     #[arg(long, overrides_with_all = ["count", "files_with_matches", "files_without_match"])]
     pub(crate) json: bool,
-    /// Print each line as soon as it is found, also where the output is no terminal
+    /// Print each line as soon as it is found, also where the output is not a terminal
     #[arg(long)]
     pub(crate) line_buffered: bool,
     /// Search the files in folders, and theirs; without a FILE, in the present one. Links in them
@@ -189,7 +189,7 @@ pub(crate) struct GrepArgs {
 fn max_count(text: &str) -> Result<u64, String> {
     let (below, digits) = text.strip_prefix('-').map_or((false, text.strip_prefix('+').unwrap_or(text)), |rest| (true, rest));
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err("it is no whole number".to_owned());
+        return Err("it is not a whole number".to_owned());
     }
     let is_zero = digits.bytes().all(|digit| digit == b'0');
     Ok(if below && !is_zero { u64::MAX } else { digits.parse().unwrap_or(u64::MAX) })

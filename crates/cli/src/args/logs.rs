@@ -92,7 +92,8 @@ pub(crate) struct LogsArgs {
     /// Overwrite existing files of --html and --rejects; a log is never overwritten
     #[arg(long)]
     pub(crate) force: bool,
-    /// Logs, or their addresses (s3://, gs://, az://, https://); `-` is standard input [default: -]
+    /// Logs, or their addresses (s3://, gs://, az://, https://); a folder stands for the files in
+    /// it and below, at most 300; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The array in a JSON document whose elements are the records: `$.data.items`; or the object

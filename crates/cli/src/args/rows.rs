@@ -99,7 +99,7 @@ pub(crate) struct SummaryArgs {
     /// Comparisons of columns joined by and, or, not and parentheses. `=` and `!=` compare, `<` and
     /// its like compare numbers and times (created >= 2026-01-27T14:10), `~` is a regular
     /// expression, `contains` a part of the text, `in (a, b)` one of several, `-` the absent value.
-    /// A name that is no word is in double quotes.
+    /// A name that is not a word is in double quotes.
     #[arg(long = "where", value_name = "FILTER")]
     pub(crate) filter: Option<String>,
     /// Number of values of each column of texts

@@ -83,7 +83,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "files")]
     pub(crate) separate: bool,
     /// Logs, and tables (JSON, CSV, Parquet, Arrow), to open at once; regular files only, except
-    /// logs with `--follow`. Several logs are one, with the file as a column, and each table is a
+    /// logs with `--follow`. A folder stands for the files in it and below, at most 300; hidden
+    /// ones are left out. Several logs are one, with the file as a column, and each table is a
     /// session. A file that can't be opened is reported, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,

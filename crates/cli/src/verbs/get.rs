@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(crate) fn run(common: &Common, args: &GetArgs) -> ExitStatus {
     let Some((column, value)) = args.condition.split_once('=') else {
-        return message::error(&format!("'{}' is no COLUMN=VALUE", args.condition));
+        return message::error(&format!("'{}' is not COLUMN=VALUE", args.condition));
     };
     let table = match open(&args.file, common.process.memory_bytes()) {
         Ok(table) => table,

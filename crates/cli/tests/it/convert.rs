@@ -470,7 +470,7 @@ fn a_table_without_quotes_has_a_row_a_line() {
     }
     let single = converted("a,b\n1,'x,y'\n", &["--from", "csv", "--quote", "'"]).exits(0);
     assert_eq!(rows(&single.stdout), [json!({"a": 1, "b": "x,y"})]);
-    converted("a,b\n1,2\n", &["--from", "csv", "--quote", "no"]).exits(2).says(&["--quote \"no\" is no quote"]);
+    converted("a,b\n1,2\n", &["--from", "csv", "--quote", "no"]).exits(2).says(&["--quote \"no\" is not a quote"]);
 }
 
 #[test]

@@ -491,7 +491,7 @@ fn what_can_not_be_asked_is_told() {
         (&["--explain", "noon.."], &["--explain noon..", "'noon' is not a time"]),
         (&["--explain", "2025-02-01.."], &["no line is in this span", "2025-01-31 05:5"]),
         (&["--explain", "2025-01-31.."], &["all lines are in this span"]),
-        (&["--explain", "..2025-01-31T03:00", "--where", "status = 999"], &["no line that is meant has a time"]),
+        (&["--explain", "..2025-01-31T03:00", "--where", "status = 999"], &["no selected line has a time"]),
         (&["--compare", "2025-01-31..2025-02-01", "2025-01-30"], &["--compare 2025-01-30", "FROM..TO"]),
         (&["--compare", "2025-01-31..2025-02-01", "2024-01-30..2024-01-31"], &["no line is in this span"]),
         (&["--compare", "2025-01-31..2025-02-01", "--json"], &["2 values required"]),
@@ -520,7 +520,7 @@ fn what_can_not_be_asked_is_told() {
     rorqual(&["logs", "--rates", "--format", "$remote_addr $status", &timeless])
         .run()
         .exits(2)
-        .says(&["--rates: no line that is meant has a time"]);
+        .says(&["--rates: no selected line has a time"]);
     // A missing file does not hold up the others.
     let missing = rorqual(&["logs", "--json", "--rates", "/nowhere/at/all.log", &file]).run().exits(2);
     assert_eq!(missing.says(&["/nowhere/at/all.log"]).json()["answer"]["rows"], lines.len());

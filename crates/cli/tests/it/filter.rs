@@ -72,5 +72,5 @@ fn what_is_no_filter_is_told_with_its_column() {
     assert_eq!(rejected.json()["lines"]["rejected"], 10);
     // A page tells the lines that were left out.
     let page = rorqual(&["logs", "--where", "status = 404", "--html", "-", &file]).run().exits(0);
-    assert!(page.text().contains("not meant by the filter"), "{}", page.text());
+    assert!(page.text().contains("left out by the filter"), "{}", page.text());
 }

@@ -44,10 +44,10 @@ fn says_what_it_can_not_find() {
     let path = folder.at("t.parquet");
     tables::write(&path, WriteTarget::Parquet, 10);
     let path = path.to_string_lossy();
-    rorqual(&["get", &path, "id=x"]).run().exits(2).says(&["'x' is no value of the column 'id'", "Int64"]);
+    rorqual(&["get", &path, "id=x"]).run().exits(2).says(&["'x' is not a value of the column 'id'", "Int64"]);
     rorqual(&["get", &path, "actor.logn=x"]).run().exits(2).says(&["no column 'actor.logn'", "actor.login"]);
     rorqual(&["get", &path, "id=1", "--columns", "txt"]).run().exits(2).says(&["no column 'txt'", "text"]);
-    rorqual(&["get", &path, "id"]).run().exits(2).says(&["'id' is no COLUMN=VALUE"]);
+    rorqual(&["get", &path, "id"]).run().exits(2).says(&["'id' is not COLUMN=VALUE"]);
     rorqual(&["get", &path, "id=1", "--memory", "1MiB"]).run().exits(2).says(&["too little", "footer"]);
     let text = folder.at("t.txt");
     std::fs::write(&text, "hello, world").expect("a file");

@@ -285,7 +285,7 @@ fn what_goes_wrong_is_said_and_the_rest_is_done() {
     let ran = rorqual(&["grep", "foo"]).arg(folder.path()).run().exits(2);
     assert!(ran.stderr.contains("is a directory; -r searches the files in it"), "{}", ran.stderr);
     let ran = rorqual(&["grep", "a(b", &file]).run().exits(2);
-    assert!(ran.stderr.contains(r#"the pattern "a(b" is no regular expression: unclosed group"#), "{}", ran.stderr);
+    assert!(ran.stderr.contains(r#"the pattern "a(b" is not a regular expression: unclosed group"#), "{}", ran.stderr);
     let ran = rorqual(&["grep", r"\pL{500}{500}", &file]).run().exits(2);
     ran.says(&["the compiled pattern takes up to", "Give --memory"]);
     let ran = rorqual(&["grep"]).run().exits(2);

@@ -47,7 +47,7 @@ fn each_pattern_is_sound_by_itself() {
     let file = folder.file("file", "a\nb\n) (\n");
     for pattern in ["a)|(b", ")(", "a)(?:b", "a\\"] {
         let said = refused(&[pattern, &file]);
-        assert!(said.contains(&format!("the pattern {pattern:?} is no regular expression")), "{said}");
+        assert!(said.contains(&format!("the pattern {pattern:?} is not a regular expression")), "{said}");
     }
     assert_eq!(printed(&["-F", ")", &file]), ") (\n");
     // A comment of one pattern does not reach into the next.
@@ -259,7 +259,7 @@ fn a_count_of_lines_is_read_as_gnu_grep_does() {
         assert_eq!(printed(&[&format!("-m{count}"), "a", &file]), expected, "{count}");
     }
     for count in ["", "x", "1k", "-", "1.5", "0x1"] {
-        assert!(refused(&["-m", count, "a", &file]).contains("no whole number"), "{count}");
+        assert!(refused(&["-m", count, "a", &file]).contains("not a whole number"), "{count}");
     }
     // With no line to select nothing is printed but the names of files without one.
     for count in ["0", "-0"] {

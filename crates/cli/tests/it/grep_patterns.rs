@@ -92,5 +92,5 @@ fn the_bad_one_of_many_patterns_is_named() {
     let list =
         folder.file("list", list(|number| if number == 12_344 { "a(b".to_owned() } else { format!("{}[0-9]+", word(number)) }));
     let ran = rorqual(&["grep", "-f", &list]).stdin("").run().exits(2);
-    ran.says(&[&format!("{list}: line 12345: "), r#"the pattern "a(b" is no regular expression"#]);
+    ran.says(&[&format!("{list}: line 12345: "), r#"the pattern "a(b" is not a regular expression"#]);
 }

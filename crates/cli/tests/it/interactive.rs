@@ -152,7 +152,9 @@ fn keys_filter_as_the_report_does_and_the_terminal_is_restored() {
     terminal.sees(&["line 1 of 575", "GET / HTTP/1.1"]);
     terminal.press("\r");
     terminal.sees(&["Googlebot", "37,932 (37.0 KiB)", "same client"]);
-    terminal.press("qq\x7f");
+    terminal.press("qs");
+    terminal.sees(&["line 1 of 575  bytes, largest first"]);
+    terminal.press("q\x7f");
     terminal.sees(&["10,000 lines", "no filter"]);
     terminal.press("q");
     assert_eq!(terminal.ended().code(), Some(0));
@@ -254,6 +256,11 @@ fn a_log_far_above_the_memory_stays_within_it() {
     terminal.sees(&["by hits", "hits▾"]);
     terminal.press("q\x1b[C\x1b[C\x1b[Cv\x1b[C\x1b[Ce");
     terminal.sees(&["What sets", "in the rest"]);
+    // Orders by numbers and by texts.
+    terminal.press("qLs");
+    terminal.sees(&["line 1 of 10,000", "bytes, largest first"]);
+    terminal.press("Sagent\rw");
+    terminal.sees(&["line 1 of 10,000", "agent, A first"]);
     let peak = terminal.peak_bytes();
     assert!(peak <= memory, "{peak} of {memory}");
     assert!(std::fs::read_dir(&temp).expect("a folder").next().is_none(), "the temporary file has no name");

@@ -1,7 +1,9 @@
 //! Tools of the Model Context Protocol, asked as a client asks them.
 
-use crate::common::{MIB, PROGRAM, TestFolder, eventually, log};
+use crate::common::{MIB, PROGRAM, TestFolder, Truth, eventually, hits_of, log, panel};
+use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -165,6 +167,76 @@ fn each_tool_answers_as_its_verb_does() {
     let values = metrics["answer"]["values"].as_array().expect("values");
     assert_eq!((&values[0]["value"], &values[0]["hits"]), (&json!("404"), &json!(missing)));
     assert_eq!(parsed(client.told("log_findings", json!({"file": "access.log"})))["schema"], "rorqual.findings/1");
+}
+
+#[test]
+fn several_files_are_answered_for_as_one_log() {
+    let folder = TestFolder::new();
+    std::fs::create_dir_all(folder.text("root/web")).expect("a folder");
+    let all = log(3_000);
+    let cut = all.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(999).expect("lines").0 + 1;
+    let one = folder.file("root/one.log", &all[..cut]);
+    let two = folder.file("root/web/two.log.gz", gzip(&all[cut..]));
+    let mut client = McpClient::start(&["--root", &folder.text("root")]);
+    let parsed = |text: String| serde_json::from_str::<Value>(&text).expect("JSON");
+    let both = json!(["one.log", "web/two.log.gz"]);
+    let expected = BTreeMap::from([(one, 1_000), (two, 2_000)]);
+    for arguments in [json!({"files": both}), json!({"file": "one.log", "files": ["web/two.log.gz"]}), json!({"files": ["."]})] {
+        let report = parsed(client.told("log_report", arguments));
+        Truth::of(&all).check(&report);
+        assert_eq!(hits_of(&panel(&report, "file")["rows"]), expected);
+    }
+    let one_of_two = parsed(client.told("log_report", json!({"files": both, "where": "file ~ \"two.log\""})));
+    assert_eq!(one_of_two["lines"]["parsed"], 2_000);
+    let metrics = parsed(client.told("log_metrics", json!({"files": both, "by": "file", "show": ["hits"]})));
+    assert_eq!(metrics["answer"]["values"].as_array().map(Vec::len), Some(2), "{metrics}");
+    let span = json!({"files": both, "from": "2025-01-02T00:00", "to": "2025-01-02T00:10"});
+    assert_eq!(parsed(client.told("log_explain", span))["schema"], "rorqual.explain/1");
+    let spans = json!({"files": both, "a": "2025-01-02T00:00..2025-01-02T00:10", "b": "2025-01-02T00:10..2025-01-02T00:20"});
+    assert_eq!(parsed(client.told("log_compare", spans))["schema"], "rorqual.compare/1");
+    assert_eq!(parsed(client.told("log_findings", json!({"files": both})))["schema"], "rorqual.findings/1");
+    // One that is not there, none at all, and a link out of the root.
+    assert!(client.refused("log_report", json!({"files": ["one.log", "missing"]})).contains("missing: No such file"));
+    assert!(client.refused("log_report", json!({})).contains("no file is named"));
+    folder.file("secret.log", log(1));
+    symlink(folder.text("secret.log"), folder.text("root/web/link.log")).expect("a link");
+    assert!(client.refused("log_report", json!({"files": ["web"]})).contains("is not below"));
+}
+
+#[test]
+fn a_query_is_answered_by_sql_over_the_files() {
+    let (folder, root) = folder();
+    let mut client = McpClient::start(&["--root", &root]);
+    let sql = "SELECT status, count(*) AS hits FROM 'access.log' WHERE status >= 400 GROUP BY status ORDER BY hits DESC, status";
+    let answer = client.told("query", json!({"sql": sql}));
+    let rows: Vec<Value> = answer.lines().map(|row| serde_json::from_str(row).expect("a row a line")).collect();
+    let sample = std::fs::read_to_string(SAMPLE).expect("the sample");
+    let hits = |status: &str| sample.lines().filter(|line| line.contains(&format!("\" {status} "))).count();
+    assert_eq!(rows[0], json!({"status": 404, "hits": hits("404")}), "{answer}");
+    // Names with signs of SQL and of a shell are names.
+    std::fs::copy(folder.text("root/access.log"), folder.text("root/o'brien $x.log")).expect("the sample");
+    let quoted = client.told("query", json!({"sql": "SELECT count(*) AS n FROM 'o''brien $x.log'"}));
+    assert_eq!(quoted, "{\"n\":10000}\n");
+    // Of many rows the first ones come, whole.
+    drop(client);
+    let mut client = McpClient::start(&["--root", &root, "--answer-max", "8KiB"]);
+    let (texts, is_error) = client.call("query", json!({"sql": "SELECT client, path FROM 'access.log'"}));
+    assert!(!is_error && texts[0].len() <= 8 << 10 && texts[0].ends_with('\n'), "{texts:?}");
+    assert!(texts[1].contains("longer than 8192 bytes (--answer-max)"), "{texts:?}");
+    // Neither other statements nor other files.
+    for sql in [
+        "SELECT * FROM '../secret.txt'",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM 'https://example.com/x.csv'",
+        "COPY (SELECT 1) TO 'out.csv'",
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+        "SELECT nothing FROM 'access.log'",
+        "--root=/",
+        "",
+    ] {
+        client.refused("query", json!({"sql": sql}));
+    }
+    assert!(!folder.at("root/out.csv").exists());
 }
 
 #[test]

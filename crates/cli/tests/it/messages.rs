@@ -86,7 +86,7 @@ fn a_file_where_a_verb_is_expected_is_told_the_verbs() {
     let log = folder.file("access", "x");
     for name in [&*log, "access.log", "logs/access"] {
         let (report, explorer) = (format!("`rorqual logs {name}`"), format!("`rorqual serve {name}`"));
-        rorqual(&[name]).run().exits(2).says(&["is no verb", &report, &explorer, "--help"]);
+        rorqual(&[name]).run().exits(2).says(&["is not a verb", &report, &explorer, "--help"]);
     }
     rorqual(&["gerp"]).run().exits(2).says(&["grep"]);
 }

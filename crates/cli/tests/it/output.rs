@@ -261,6 +261,59 @@ fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
     assert!(empty.contains("\nno lines\n") && !empty.contains("Status"), "{empty}");
 }
 
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/apache_combined.log");
+
+#[test]
+fn bars_are_parts_of_the_highest_of_their_table() {
+    let text = shown_in(100, &[SAMPLE]);
+    let bar_of = |end: &str| text.lines().find(|line| line.ends_with(end)).and_then(|line| line.split(' ').next());
+    // 807, 575 and 546 of 10,000 lines.
+    assert_eq!(bar_of("  /favicon.ico"), Some("████████████"), "{text}");
+    assert_eq!((bar_of("  /"), bar_of("  /style2.css")), (Some("████████▌"), Some("████████▏")), "{text}");
+    let metrics = shown_in(100, &["--by", "path", "--show", "hits", SAMPLE]);
+    assert!(metrics.lines().any(|line| line.starts_with("████████████") && line.ends_with("  /favicon.ico")), "{metrics}");
+    let summary = rorqual(&["summary", "--color", "never", SAMPLE]).run().exits(0);
+    assert!(
+        summary.text().lines().any(|line| line.starts_with("████████████ ") && line.ends_with("  /favicon.ico")),
+        "{}",
+        summary.text()
+    );
+}
+
+#[test]
+fn a_wide_terminal_has_two_columns_of_the_same_tables() {
+    let of = |columns| shown_in(columns, &[SAMPLE]);
+    let titles = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains(" distinct"));
+        let parts = lines.flat_map(|line| line.split("    ").filter(|part| part.contains(" distinct")));
+        parts.map(|part| part.trim().to_owned()).collect()
+    };
+    let (narrow, wide, widest) = (of(159), of(160), of(500));
+    assert!(narrow.lines().all(|line| line.matches(" distinct").count() <= 1), "{narrow}");
+    let pair = wide.lines().find(|line| line.starts_with("Status  ")).expect("statuses");
+    assert_eq!(pair.find("Paths  "), Some(81), "{wide}");
+    assert!(titles(&narrow).len() > 5, "{narrow}");
+    assert_eq!((titles(&wide), titles(&widest)), (titles(&narrow), titles(&narrow)));
+    assert!(
+        wide.contains("  9,126") && wide.lines().any(|line| line.contains("  200 ") && line.ends_with("  /favicon.ico")),
+        "{wide}"
+    );
+    assert!(widest.lines().all(|line| line.chars().count() <= 240), "{widest}");
+}
+
+#[test]
+fn classes_of_status_are_told_apart_without_colours() {
+    let plain = shown_in(100, &[SAMPLE]);
+    for sign in ["░ 2xx", "▒ 3xx", "▓ 4xx", "█ 5xx"] {
+        assert!(plain.contains(sign), "no {sign} in\n{plain}");
+    }
+    let coloured = rorqual(&["logs", "--color", "always", SAMPLE]).run().exits(0);
+    assert!(coloured.text().contains('█') && !coloured.text().contains(['░', '▒', '▓']), "{}", coloured.text());
+    // One class alone keeps its fine steps.
+    let one = shown_in(100, &["--where", "class = 2xx", SAMPLE]);
+    assert!(one.contains("█ 2xx") && !one.contains('░') && one.contains(['▁', '▂', '▃', '▄', '▅', '▆', '▇']), "{one}");
+}
+
 #[test]
 fn log_lines_can_not_steer_the_terminal() {
     let folder = TestFolder::new();

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
@@ -105,6 +106,65 @@ fn files_of_the_command_line_are_one_log() {
         let live = server.when_state(id(session), "finished");
         assert_eq!(live["session"]["files"], Value::Null);
         assert!(live["report"]["panels"].as_array().expect("panels").iter().all(|panel| panel["field"] != "file"));
+    }
+}
+
+/// The files of [`rotated`] in a folder, with what is no file of it; the folder.
+fn filled(folder: &TestFolder) -> String {
+    let logs = folder.text("logs");
+    std::fs::create_dir(&logs).expect("there is none");
+    for name in ["a", "b", "c"] {
+        std::fs::rename(folder.text(name), folder.text(&format!("logs/{name}"))).expect("it is there");
+    }
+    std::fs::create_dir(folder.text("logs/.git")).expect("there is none");
+    for hidden in ["logs/.access.log.swp", "logs/.git/access.log"] {
+        folder.file(hidden, log(10));
+    }
+    // A link to a file is read as that file; one to a folder is not followed.
+    std::fs::rename(folder.text("logs/b/access.log"), folder.text("elsewhere.log")).expect("it is there");
+    symlink(folder.text("elsewhere.log"), folder.text("logs/b/access.log")).expect("a link");
+    symlink(&logs, folder.text("logs/c/up")).expect("a link");
+    let fifo = Command::new("mkfifo").arg(folder.text("logs/c/fifo")).status().expect("mkfifo");
+    assert!(fifo.success());
+    logs
+}
+
+#[test]
+fn a_folder_is_read_as_its_files() {
+    let folder = TestFolder::new();
+    let (_, log) = rotated(&folder);
+    let logs = filled(&folder);
+    let files = ["a", "b", "c"].map(|name| format!("{logs}/{name}/access.log"));
+    let names = [&*files[0], &files[1], &files[2]];
+    let server = Server::start(&[&logs]);
+    let session = only(&server);
+    assert_eq!(session["name"], format!("{} and 2 more", files[0]));
+    check(&server, &server.when_state(id(&session), "finished"), names, &log);
+    let report = rorqual(&["logs", "--json", &logs]).run().exits(0).json();
+    Truth::of(&log).check(&report);
+    let expected = hits(&[(names[0], 1_001), (names[1], 3_000), (names[2], 2_000)]);
+    assert_eq!(hits_of(&panel(&report, "file")["rows"]), expected);
+}
+
+#[test]
+fn a_folder_that_can_not_be_read_as_its_files_is_told() {
+    let folder = TestFolder::new();
+    let (empty, many, good) = (folder.text("empty"), folder.text("many"), folder.file("good.log", log(10)));
+    std::fs::create_dir(&empty).expect("there is none");
+    std::fs::create_dir(&many).expect("there is none");
+    folder.file("empty/.hidden", log(10));
+    (0..300).for_each(|number| drop(folder.file(&format!("many/{number:03}.log"), lines(number, number + 1))));
+    let without = [&*empty, "without files", "hidden"];
+    rorqual(&["logs", &empty]).run().exits(2).says(&without);
+    rorqual(&["serve", "--port", "0", &empty]).run().exits(2).says(&without);
+    // The others are read all the same.
+    let ran = rorqual(&["logs", "--json", &good, &empty]).run().exits(2);
+    ran.says(&without);
+    assert_eq!((&ran.json()["lines"]["parsed"], &ran.json()["complete"]), (&json!(10), &json!(false)));
+    assert_eq!(rorqual(&["logs", "--json", &many]).run().exits(0).json()["lines"]["parsed"], 300);
+    folder.file("many/300.log", log(1));
+    for verb in [&["logs"][..], &["serve", "--port", "0"]] {
+        rorqual(&[verb, &[&many]].concat()).run().exits(2).says(&[&many, "at most 300"]);
     }
 }
 

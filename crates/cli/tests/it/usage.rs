@@ -93,7 +93,7 @@ fn each_verb_has_a_manual_page_of_its_own() {
         assert!(page.text().contains(part), "{part}");
     }
     assert!(!page.text().contains("RORQUAL LOGS"), "another verb's section");
-    assert!(rorqual(&["man", "none"]).run().exits(2).stderr.contains("'none' is no verb"));
+    assert!(rorqual(&["man", "none"]).run().exits(2).stderr.contains("'none' is not a verb"));
 }
 
 #[test]

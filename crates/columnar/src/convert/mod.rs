@@ -30,7 +30,7 @@ pub struct Conversion<'a> {
     pub scan: &'a ScanSettings,
     /// Worker threads.
     pub threads: usize,
-    /// Fate of records that are no rows.
+    /// Fate of records that are not rows.
     pub on_bad: OnBad,
     /// The file.
     pub writer: &'a BatchWriter,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const FEWER: &str = "a record with fewer fields than there are columns";
 const MORE: &str = "a record with more fields than there are columns";
-const NO_UTF8: &str = "a field that is no UTF-8";
+const NO_UTF8: &str = "a field that is not UTF-8";
 
 /// The records of a chunk, without the lines before the first and without empty lines: where each
 /// starts, its bytes, and how many it has with its newline.

@@ -179,7 +179,7 @@ impl Quote {
         match text.as_bytes() {
             b"none" => Ok(Self::Never),
             [byte] if byte.is_ascii_graphic() && !byte.is_ascii_alphanumeric() => Ok(Self::Mark(*byte)),
-            _ => Err(format!("{text:?} is no quote: it is one ASCII character that is no letter and no digit, or none")),
+            _ => Err(format!("{text:?} is not a quote: it is one ASCII character other than a letter or a digit, or none")),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     /// A newline is a fault: it ends the record.
     lines: bool,
-    /// The text is followed by bytes that are no UTF-8.
+    /// The text is followed by bytes that are not UTF-8.
     cut: bool,
     /// Objects and arrays that are open.
     depth: usize,
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         Self::of_records(text, lines, false)
     }
 
-    /// At the start of `text`, which is `cut` off before bytes that are no UTF-8.
+    /// At the start of `text`, which is `cut` off before bytes that are not UTF-8.
     pub(super) fn of_records(text: &'a str, lines: bool, cut: bool) -> Self {
         Self { text, at: 0, lines, cut, depth: 0, spaced: false, opened: Vec::new() }
     }
@@ -264,7 +264,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn no_value(&self) -> RecordFlaw {
         let starts = |words: &[&str]| words.iter().any(|word| self.rest().starts_with(word.as_bytes()));
         if starts(&["NaN", "nan", "Infinity", "inf"]) {
-            self.flaw("NaN and Infinity are no JSON")
+            self.flaw("NaN and Infinity are not JSON")
         } else {
             self.flaw("a value should be here")
         }

@@ -49,7 +49,7 @@ impl From<Error> for RecordStop {
     }
 }
 
-const INVALID: &str = "bytes that are no UTF-8";
+const INVALID: &str = "bytes that are not UTF-8";
 const FOLLOWED: &str = "something follows the value";
 const TOO_LONG: &str = "longer than 1 GiB, the most that a column takes at once";
 const _: () = assert!(TEXT_BYTES_MAX == 1 << 30, "the message names the limit");

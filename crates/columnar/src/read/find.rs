@@ -72,7 +72,7 @@ pub(super) fn in_arrow(
 }
 
 fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<Scalar, Error> {
-    let message = || format!("'{text}' is no value of the column '{column}', which is {data_type}");
+    let message = || format!("'{text}' is not a value of the column '{column}', which is {data_type}");
     Scalar::parse(text, data_type).ok_or_else(|| Error::new(ErrorClass::Limit, name, message()))
 }
 

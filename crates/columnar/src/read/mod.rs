@@ -293,7 +293,7 @@ impl TableFile {
 /// There is no column of that name.
 fn no_column<'a>(name: &str, wanted: &str, paths: impl Iterator<Item = &'a str>) -> Error {
     let near = crate::suggest::nearest(wanted, paths);
-    Error::new(ErrorClass::Limit, name, format!("there is no column '{wanted}'; there is: {}", near.join(", ")))
+    Error::new(ErrorClass::Limit, name, format!("there is no column '{wanted}'; its columns include: {}", near.join(", ")))
 }
 
 /// True if the column at `path` is `wanted` or below it.

@@ -305,7 +305,7 @@ fn decimals(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
         DataType::Decimal64(_, scale) => texts::<Decimal64Type>(array, *scale),
         DataType::Decimal128(_, scale) => texts::<Decimal128Type>(array, *scale),
         DataType::Decimal256(_, scale) => texts::<Decimal256Type>(array, *scale),
-        other => return Err(ArrowError::CastError(format!("{other} is no decimal"))),
+        other => return Err(ArrowError::CastError(format!("{other} is not a decimal"))),
     })
 }
 

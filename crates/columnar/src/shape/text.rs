@@ -189,7 +189,7 @@ impl SchemaParser<'_> {
         let known = scalars().into_iter().find(|(scalar, _)| *scalar == kind);
         let names = scalars().map(|(name, _)| name).join(", ");
         let (_, data_type) =
-            known.ok_or_else(|| SchemaTextError::Schema(at, format!("the type {kind:?} is none of {names}, json")))?;
+            known.ok_or_else(|| SchemaTextError::Schema(at, format!("the type {kind:?} is not one of {names}, json")))?;
         Ok(Field::new(name, data_type, true))
     }
 

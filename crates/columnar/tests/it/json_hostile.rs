@@ -39,7 +39,7 @@ fn bad(input: &[u8], layout: &Layout) -> Vec<(u64, u64, u64, &'static str)> {
 #[test]
 fn each_fault_has_its_place_and_reason() {
     let cases: [(&[u8], u64, &str); 26] = [
-        (br#"{"a":NaN}"#, 5, "NaN and Infinity are no JSON"),
+        (br#"{"a":NaN}"#, 5, "NaN and Infinity are not JSON"),
         (br#"{"a":-Infinity}"#, 6, "a digit should be here"),
         (br#"{"a":01}"#, 6, "a digit should be here"),
         (br#"{"a":1.}"#, 7, "a digit should be here"),
@@ -61,9 +61,9 @@ fn each_fault_has_its_place_and_reason() {
         (br#"{"a":"\u12g4"}"#, 6, "an escape that JSON does not have"),
         (br#"{"a":"\u12"}"#, 6, "an escape that JSON does not have"),
         (br#"{"b":{"x":"\q"}}"#, 11, "an escape that JSON does not have"),
-        (b"{\"a\":\"\xFF\"}", 6, "bytes that are no UTF-8"),
-        (b"{\"a\":\"\xED\xA0\x80\"}", 6, "bytes that are no UTF-8"),
-        (b"{\"a\":\"\xF0\x9F\"}", 6, "bytes that are no UTF-8"),
+        (b"{\"a\":\"\xFF\"}", 6, "bytes that are not UTF-8"),
+        (b"{\"a\":\"\xED\xA0\x80\"}", 6, "bytes that are not UTF-8"),
+        (b"{\"a\":\"\xF0\x9F\"}", 6, "bytes that are not UTF-8"),
         (br#"{"a":// comment"#, 5, "a value should be here"),
     ];
     for (record, at, reason) in cases {

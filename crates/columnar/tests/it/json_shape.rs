@@ -182,8 +182,8 @@ fn a_schema_is_edited_by_hand() {
     let printed = "{\n  \"id\": \"uint64\",\n  \"x\": [{\n    \"y\": \"timestamp[us]\"\n  }],\n  \"_rest\": \"json\"\n}\n";
     assert_eq!(format_schema(&schema), printed);
     for (text, message) in [
-        (r#"{"a":"decimal"}"#, "the type \"decimal\" is none of bool,"),
-        (r#"{"a":"int32"}"#, "the type \"int32\" is none of bool, int64,"),
+        (r#"{"a":"decimal"}"#, "the type \"decimal\" is not one of bool,"),
+        (r#"{"a":"int32"}"#, "the type \"int32\" is not one of bool, int64,"),
         (r#"{"a":"text","a":"text"}"#, "a second column of this name at byte 12"),
         (r#"{"a":[]}"#, "a list needs the type of its items at byte 7"),
         (r#"{"a":["text","text"]}"#, "a list has items of one type at byte 13"),

@@ -52,7 +52,7 @@ pub struct ScanContext {
     pub tallies: ScanTallies,
     /// The stop of the statement that runs, for what reads while it is planned.
     stop: Mutex<Control>,
-    /// The fate of records that are no rows, where it was said.
+    /// The fate of records that are not rows, where it was said.
     pub(crate) bad: Option<BadRecordFlag>,
     /// Pieces of objects that the scans of tasks read ahead.
     pub(crate) pieces_ahead: PiecesAhead,

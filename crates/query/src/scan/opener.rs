@@ -44,7 +44,7 @@ pub(crate) struct RecordOpener {
     pub(crate) batch_rows: usize,
     /// Threads that decode one stream.
     pub(crate) stream_threads: usize,
-    /// The fate of records that are no rows, where it was said.
+    /// The fate of records that are not rows, where it was said.
     pub(crate) bad: Option<BadRecordFlag>,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pieces_ahead: PiecesAhead,
@@ -163,7 +163,7 @@ impl RecordOpener {
         match range {
             Some(range) => match input.into_stretches(framing, &self.context.control) {
                 Ok(file) => Ok(ranges::read(self, path, (file, held), range)),
-                Err(_) => Err(internal_datafusion_err!("{}: is no plain file any more", path.display())),
+                Err(_) => Err(internal_datafusion_err!("{}: is no longer a plain file", path.display())),
             },
             None => Ok(stream::read(self, input, held)),
         }

@@ -67,7 +67,7 @@ fn of_path(name: &str) -> Result<PartedFile> {
     let failed = |cause: io::Error| exec_datafusion_err!("{name}: {}", reason(&cause));
     let path = std::path::absolute(name).map_err(failed)?;
     if !path.metadata().map_err(failed)?.is_file() {
-        return Err(exec_datafusion_err!("{name}: is no file, and so can't be read by other processes"));
+        return Err(exec_datafusion_err!("{name}: is not a file, so other processes can't read it"));
     }
     let version = FileVersion::of(&path).map_err(external)?;
     let size_bytes = version.size_bytes();
@@ -124,7 +124,7 @@ impl OpenPart {
     /// When it can't be opened, or is not in that state; it may have grown.
     pub fn of_path(name: &str, version: Option<FileVersion>, path: &Path) -> Result<(Self, PartGuard), Error> {
         let input = Input::open_stored(path)?;
-        let none = || Error::new(ErrorClass::Io, name, "is no file any more");
+        let none = || Error::new(ErrorClass::Io, name, "is no longer a file");
         let file = input.file_again()?.ok_or_else(none)?;
         let version = match version {
             Some(version) => version,

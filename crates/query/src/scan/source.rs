@@ -36,7 +36,7 @@ pub struct ScanSpec {
     pub span_us: Option<RangeInclusive<i64>>,
     /// Rows of a batch.
     pub batch_rows: usize,
-    /// The fate of records that are no rows, where it was said.
+    /// The fate of records that are not rows, where it was said.
     pub bad: Option<BadRecordFlag>,
 }
 

@@ -138,7 +138,7 @@ fn delimiter(character: char) -> Result<u8, String> {
     if character.is_ascii() && !matches!(character, '"' | '\n' | '\r') {
         return Ok(character as u8);
     }
-    Err(format!("--delimiter {character:?} is no separator: it is one ASCII character, and no quote or newline"))
+    Err(format!("--delimiter {character:?} is not a separator: it is one ASCII character other than a quote or a newline"))
 }
 
 /// Kinds of tables that can stand after FROM.

@@ -125,7 +125,7 @@ fn paths(name: &str) -> Result<Vec<PathBuf>> {
     }
     if !name.contains(['*', '?', '[']) {
         let cause = path.metadata().err().map_or_else(String::new, |cause| reason(&cause));
-        return plan_err!("'{name}' is no table, and no file: {cause}");
+        return plan_err!("'{name}' is neither a table nor a file: {cause}");
     }
     let matches = glob::glob(name).map_err(|error| plan_datafusion_err!("{name:?}: {error}"))?;
     let mut paths = matches
@@ -153,7 +153,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.retain(|path| path.is_file());
     files.sort();
-    if files.is_empty() { plan_err!("'{}': there is no file in it", folder.display()) } else { Ok(files) }
+    if files.is_empty() { plan_err!("'{}': it has no files", folder.display()) } else { Ok(files) }
 }
 
 /// Standard input that is a plain file, held to its present state: it is read more than once.

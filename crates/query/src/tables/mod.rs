@@ -106,7 +106,7 @@ impl TableFactory {
                 Some(table) if table.is_parquet() => {
                     pages.add((path, self.context.held.version(url.prefix())), &table, self.reader_bytes());
                 }
-                _ => return plan_err!("{}: is no Parquet file{}", name(url), if urls.len() > 1 { OF_SEVERAL } else { "" }),
+                _ => return plan_err!("{}: is not a Parquet file{}", name(url), if urls.len() > 1 { OF_SEVERAL } else { "" }),
             }
         }
         Ok(pages)
@@ -135,7 +135,7 @@ impl UrlTableFactory for TableFactory {
             return match scheme {
                 "file" => {
                     let url = url::Url::parse(name).map_err(|error| plan_datafusion_err!("{name}: {error}"))?;
-                    let path = url.to_file_path().map_err(|()| plan_datafusion_err!("{name}: is no path of a file"))?;
+                    let path = url.to_file_path().map_err(|()| plan_datafusion_err!("{name}: is not the path of a file"))?;
                     self.local(&path.to_string_lossy()).await.map(Some)
                 }
                 _ if self.known.roots.is_some() => plan_err!("{name}: addresses are not read (--root)"),

@@ -145,7 +145,7 @@ fn make(url: &Url) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
             )
         }
         scheme => {
-            let source = format!("{scheme}:// is none of s3://, gs://, az://, http://, https://").into();
+            let source = format!("{scheme}:// is not one of s3://, gs://, az://, http://, https://").into();
             return Err(object_store::Error::Generic { store: "address", source });
         }
     })

@@ -113,7 +113,7 @@ fn open(path: &Path, version: Option<&FileVersion>, memory_bytes: u64) -> Result
     let input = Input::open(path).map_err(external)?;
     let held = version.map(|version| input.held(version, FileGrowth::Refused)).transpose().map_err(external)?.flatten();
     let file = input.file_again().map_err(external)?;
-    let file = file.ok_or_else(|| exec_datafusion_err!("{name}: is no plain file"))?;
+    let file = file.ok_or_else(|| exec_datafusion_err!("{name}: is not a plain file"))?;
     let table = TableFile::open(file, &name, memory_bytes).map_err(external)?;
     Ok((table.ok_or_else(|| plan_datafusion_err!("{name}: is no file of columns"))?, held))
 }

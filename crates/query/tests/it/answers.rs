@@ -183,7 +183,7 @@ fn rows_of_each_table_and_a_delimiter() {
     let csv_file = folder.file("t.txt", "a|b\n1|x,y\n2|z\n");
     let sql = format!("SELECT b FROM '{csv_file}' ORDER BY a");
     assert_eq!(answer(query(&["--to", "csv", "--from", "csv", "--delimiter", "|", &sql])), "b\n\"x,y\"\nz\n");
-    query(&["--delimiter", "é", "SELECT 1"]).run().exits(2).says(&["--delimiter", "no separator"]);
+    query(&["--delimiter", "é", "SELECT 1"]).run().exits(2).says(&["--delimiter", "not a separator"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn what_is_wrong_is_named() {
     fails(&format!("SELECT staus FROM '{log}'"), &["there is no column 'staus'; is status meant?", "time, client, user"]);
     fails(&format!("SELECT * FROM '{missing}'"), &[&missing, "No such file"]);
     fails(&format!("SELECT * FROM '{missing}*'"), &["no file has such a name"]);
-    fails("SELECT * FROM nothing", &["'nothing' is no table, and no file"]);
+    fails("SELECT * FROM nothing", &["'nothing' is neither a table nor a file"]);
     fails(&format!("SELECT * FROM '{empty}'"), &["empty.log", "there is nothing in it"]);
     fails(
         &format!("SELECT * FROM '{noise}'"),
@@ -26,7 +26,7 @@ fn what_is_wrong_is_named() {
     );
     fails("SELEC 1", &["Expected"]);
     fails("", &["there is no query"]);
-    fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is none of s3://, gs://, az://, http://, https://"]);
+    fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is not one of s3://, gs://, az://, http://, https://"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files of others: paths, records that are no rows, and columns that are easily read wrong.
+//! Files of others: paths, records that are not rows, and columns that are easily read wrong.
 
 use crate::common::{TestFolder, answer, query};
 use datafusion::arrow::array::{
@@ -237,12 +237,12 @@ fn a_file_of_another_format_among_parquet_is_named() {
         let ran = query(&["--to", "csv", &format!("SELECT * FROM '{}'", folder.text(mix))]).run().exits(2);
         ran.says(&[
             &format!("{mix}/{other}"),
-            "is no Parquet file, as others of this table are: name them in tables of their own",
+            "is not a Parquet file, as others of this table are: name them in tables of their own",
         ]);
     }
     let alone = folder.file("alone.csv", "n\n2\n");
     let ran = query(&["--from", "parquet", &format!("SELECT * FROM '{alone}'")]).run().exits(2);
-    ran.says(&["alone.csv: is no Parquet file"]);
+    ran.says(&["alone.csv: is not a Parquet file"]);
 }
 
 #[test]

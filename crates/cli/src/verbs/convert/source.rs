@@ -185,7 +185,9 @@ pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
         None => None,
         Some(character) if character.is_ascii() && !matches!(character, '"' | '\n' | '\r') => Some(character as u8),
         Some(other) => {
-            return Err(format!("--delimiter {other:?} is no separator: it is one ASCII character, and no quote or newline"));
+            return Err(format!(
+                "--delimiter {other:?} is not a separator: it is one ASCII character other than a quote or a newline"
+            ));
         }
     };
     let kind = args.from.map(|from| match from {

@@ -27,7 +27,7 @@ pub(super) fn refuse(common: &Common, args: &LogsArgs) -> Result<(), String> {
         (args.country.geoip.is_some(), "--geoip (or RORQUAL_GEOIP): executors have no database of countries"),
         (
             args.format.format_file.as_ref().is_some_and(|path| !path.is_file()),
-            "a --format-file that is no file: it is read twice",
+            "a --format-file that is not a file: it is read twice",
         ),
         (common.limit_rate.is_some(), "--limit-rate: executors read as fast as they can"),
         (args.files.is_empty(), "standard input: give files that all executors have, or addresses of objects"),
@@ -71,7 +71,7 @@ pub(super) fn run_files(
 fn request(args: &LogsArgs, settings: &AnalyzeSettings, seed: u64) -> Result<Vec<u8>, String> {
     let named = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| format!("{}: a name that is no UTF-8 can't be sent to other machines", escaped_path(path)))
+        text.ok_or_else(|| format!("{}: a name that is not UTF-8 can't be sent to other machines", escaped_path(path)))
     };
     let files = args.files.iter().map(|path| named(path)).collect::<Result<Vec<String>, String>>()?;
     let config = args
@@ -192,5 +192,5 @@ impl ReportSums<'_> {
 }
 
 fn foreign() -> io::Error {
-    io::Error::other("what rorqual-cluster says is no report: is it of the same version?")
+    io::Error::other("the answer of rorqual-cluster is not a report: is it of the same version?")
 }

@@ -13,6 +13,7 @@ pub(crate) mod words;
 
 use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::ExitStatus;
+use crate::folder::in_folders;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
@@ -50,6 +51,21 @@ const GIVE_FORMAT: &str = "Give its format: --format '$remote_addr - $remote_use
 const PREVIEW_LINES: usize = 2;
 
 pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
+    if args.cluster.is_some() {
+        return run_of_files(common, args, ExitStatus::Done);
+    }
+    let named = in_folders(&args.files);
+    named.errors.iter().for_each(|error| message::note(error));
+    let found = if named.errors.is_empty() { ExitStatus::Done } else { ExitStatus::Bad };
+    if named.files.is_empty() && found != ExitStatus::Done {
+        // Without names standard input would be read.
+        return ExitStatus::Bad;
+    }
+    run_of_files(common, &LogsArgs { files: named.files, ..args.clone() }, found).max(found)
+}
+
+/// Reports on files; `found` tells of folders without files for it.
+fn run_of_files(common: &Common, args: &LogsArgs, found: ExitStatus) -> ExitStatus {
     let started = Instant::now();
     let settings = match settings(common, args) {
         Ok(settings) => settings,
@@ -109,7 +125,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     if let Some(rejects) = rejects {
         exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| ExitStatus::Done));
     }
-    exit = interrupt::exit_of(&control, exit);
+    exit = interrupt::exit_of(&control, exit.max(found));
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let is_one = sources.len() <= 1;
     let mut report = analyzer.report(sources, exit == ExitStatus::Done, usize::from(args.top));

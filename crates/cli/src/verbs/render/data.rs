@@ -43,7 +43,7 @@ pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64
 }
 
 fn not_a_map(path: &Path) -> String {
-    format!("--data {}: is no map of names and values", escaped_path(path))
+    format!("--data {}: is not a map of names and values", escaped_path(path))
 }
 
 fn defined(define: &str) -> Result<(String, Value), String> {
@@ -55,7 +55,7 @@ fn defined(define: &str) -> Result<(String, Value), String> {
         ));
     }
     let value = if is_json {
-        from_str(text).map_err(|error| format!("-D {define}: what follows := is no JSON: {error}"))?
+        from_str(text).map_err(|error| format!("-D {define}: the value after := is not JSON: {error}"))?
     } else {
         text.into()
     };
@@ -82,7 +82,7 @@ fn of_file(path: &Path, bytes_max: u64) -> Result<Value, String> {
         "yaml" | "yml" => yaml(text),
         "toml" => toml(text),
         _ if is_stdin(path) => guessed(text),
-        _ => Err("its extension is none of .json, .yaml, .yml and .toml".to_owned()),
+        _ => Err("its extension is not .json, .yaml, .yml or .toml".to_owned()),
     };
     parsed.map_err(|error| format!("{name}: {error}"))
 }

@@ -190,7 +190,7 @@ impl From<String> for RenderFailure {
 /// The template and those beside it.
 fn templates(args: &RenderArgs) -> Result<(Templates, String), String> {
     let path = &args.template;
-    let name = path.file_name().ok_or_else(|| format!("{}: is no file", escaped_path(path)))?.to_string_lossy().into_owned();
+    let name = path.file_name().ok_or_else(|| format!("{}: is not a file", escaped_path(path)))?.to_string_lossy().into_owned();
     let folder = rorqual_pipe::whole_file::folder_of(path);
     let failed = |error: RenderError| error.to_string();
     let mut templates = Templates::in_folder(folder, args.lenient).map_err(failed)?;

@@ -10,6 +10,7 @@ pub(crate) use tables::{TableFormat, check_rows, table_format};
 
 use crate::args::{Common, FormatArgs, ServeArgs, ServiceArgs, TerminalWhen};
 use crate::exit::ExitStatus;
+use crate::folder::{NamedFiles, in_folders};
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
 use crate::{input, message};
 use rorqual_accesslog::aggregate::SpanFilter;
@@ -81,8 +82,11 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         Some(table)
     };
     let open_file = |path: &Path| open_file(path, table);
-    input::say_if_twice(&args.files);
-    let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
+    let named = named_files(args);
+    named.errors.iter().for_each(|error| message::note(error));
+    input::say_if_twice(&named.files);
+    let (logs, bad) = if args.follow { open_all(&named.files, follow) } else { open_all(&named.files, open_file) };
+    let bad = bad || !named.errors.is_empty();
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
     }
@@ -282,6 +286,14 @@ fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, Str
     Ok(spill)
 }
 
+/// The files to open. What is in a folder is not followed: files come and go there.
+fn named_files(args: &ServeArgs) -> NamedFiles {
+    if args.follow {
+        return NamedFiles { files: args.files.clone(), errors: Vec::new() };
+    }
+    in_folders(&args.files)
+}
+
 /// Opened before anything else, so that a wrong name is told at once. The good ones, and whether
 /// there were others.
 fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>) -> (Vec<StartLog>, bool) {
@@ -334,9 +346,6 @@ fn open_file(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Resul
     // Looked at first: opening a FIFO waits for its writer, and nothing could end that.
     let cannot = |cause: io::Error| format!("{name}: cannot open: {cause}");
     let metadata = path.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err(format!("{name}: is a directory; give a file in it"));
-    }
     if !metadata.is_file() {
         let advice = "is not a regular file, and serve reads no others without --follow: pipe it in as `-`, give it to `rorqual logs`, or upload it";
         return Err(format!("{name}: {advice}"));

@@ -60,7 +60,7 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) ->
 fn served_rows(common: &Common, path: &Path, readers_max: u64) -> Result<Arc<dyn Source>, String> {
     if !path.is_file() {
         return Err(format!(
-            "--template-rows {}: is no regular file, and rows are read again for each rendering",
+            "--template-rows {}: is not a regular file, and rows are read again for each rendering",
             path.display()
         ));
     }

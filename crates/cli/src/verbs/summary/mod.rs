@@ -208,7 +208,7 @@ impl<'a> SummarizedFile<'a> {
         let report = SummaryReport::new(&name, &store.schema(), viewed, complete, Some(begun));
         if let Some((name, rest)) = report.rest() {
             message::note(&format!(
-                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read twice, and has no such"
+                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read twice, and has no such values"
             ));
         }
         let SummaryQuestion { question, page, json, top, .. } = asked;

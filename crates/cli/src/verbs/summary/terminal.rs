@@ -68,7 +68,7 @@ fn of_column(out: &mut impl Write, column: &SummaryColumn, rows: u64, width: usi
         ColumnSummary::Text { distinct: known, exact, .. } => {
             write!(out, "{} distinct", distinct(*known))?;
             if !exact {
-                write!(out, ", counts marked ≈ may be too low by what is given")?;
+                write!(out, ", ≈ +N: up to N more")?;
             }
         }
         ColumnSummary::Number { unit, quantiles, quantile_error, .. } => {
@@ -86,7 +86,10 @@ fn of_column(out: &mut impl Write, column: &SummaryColumn, rows: u64, width: usi
     }
     writeln!(out)?;
     match &column.values {
-        ColumnSummary::Text { top, .. } => top.iter().try_for_each(|row| text_row(out, row, rows, width)),
+        ColumnSummary::Text { top, .. } => {
+            let most = top.iter().map(|row| row.hits).max().unwrap_or(0).max(1);
+            top.iter().try_for_each(|row| text_row(out, row, (rows, most), width))
+        }
         ColumnSummary::Number { unit, min: Some(min), max: Some(max), quantiles, .. } => {
             number_row(out, unit, (min, max), quantiles.as_ref())
         }
@@ -94,12 +97,12 @@ fn of_column(out: &mut impl Write, column: &SummaryColumn, rows: u64, width: usi
     }
 }
 
-fn text_row(out: &mut impl Write, row: &TextRow, rows: u64, width: usize) -> io::Result<()> {
-    let share = row.hits as f64 / rows.max(1) as f64;
+fn text_row(out: &mut impl Write, row: &TextRow, (rows, most): (u64, u64), width: usize) -> io::Result<()> {
+    let (part, share) = (row.hits as f64 / most as f64, row.hits as f64 / rows.max(1) as f64);
     let missing = if row.hits_max > row.hits { format!(" ≈ +{}", thousands(row.hits_max - row.hits)) } else { String::new() };
     let hits = thousands(row.hits);
     let value = shown(&row.value, width.saturating_sub(36 + missing.chars().count()).max(20));
-    writeln!(out, "{} {:>5.1} % {hits:>12}{missing}  {value}", bar(share), share * 100.0)
+    writeln!(out, "{} {:>5.1} % {hits:>12}{missing}  {value}", bar(part), share * 100.0)
 }
 
 fn number_row(

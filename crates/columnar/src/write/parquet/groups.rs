@@ -277,5 +277,5 @@ fn check(name: &str, columns: &[LeafColumn], index: &[String]) -> Result<(), Err
 
 fn no_column(wanted: &str, columns: &[LeafColumn]) -> String {
     let near = crate::suggest::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
-    format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
+    format!("there is no column '{wanted}' to index; its columns include: {}", near.join(", "))
 }

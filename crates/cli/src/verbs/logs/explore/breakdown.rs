@@ -1,7 +1,7 @@
 //! Metrics of values as a table, for looking at.
 
 use super::super::shown;
-use super::super::terminal::{BOLD, DIM, EIGHTHS, bar};
+use super::super::terminal::{BOLD, DIM, EIGHTHS, bar, highest_share};
 use super::super::time::{format, show_width};
 use super::super::words::{distinct as about, seconds, size, thousands};
 use rorqual_accesslog::report::Distinct;
@@ -39,6 +39,7 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     // The bars say what the numbers say, and are the first to make room for values.
     let bar_width = if room >= BAR_WIDTH + VALUE_WIDTH_MIN { BAR_WIDTH } else { 0 };
     let value_width = (room - bar_width).max(VALUE_WIDTH_MIN);
+    let most = highest_share(values.iter().map(|value| value.share));
     write!(out, "{DIM}{:bar_width$}", "")?;
     for (column, width) in columns.iter().zip(&widths) {
         write!(out, "  {:>width$}", column.metric.name())?;
@@ -46,7 +47,7 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     writeln!(out, "{DIM:#}")?;
     for (at, value) in values.iter().enumerate() {
         if bar_width > 0 {
-            write!(out, "{:<bar_width$}", bar(value.share))?;
+            write!(out, "{:<bar_width$}", bar(value.share / most))?;
         }
         for (column, width) in columns.iter().zip(&widths) {
             write!(out, "  {:>width$}", column.cells[at])?;

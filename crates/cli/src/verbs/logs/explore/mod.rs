@@ -133,7 +133,7 @@ fn say_if_left_out(store: &RowStore) {
         message::note(&format!("these of the log's own columns had no place, and are in no answer: {}{rest}", names.join(", ")));
     }
     if own.misfits() > 0 {
-        message::note(&format!("{} values in columns of numbers are no numbers, and count as absent", own.misfits()));
+        message::note(&format!("{} values in columns of numbers are not numbers, and count as absent", own.misfits()));
     }
 }
 

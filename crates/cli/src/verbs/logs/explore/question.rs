@@ -155,7 +155,7 @@ impl Question {
                 Self::Findings => "--findings",
                 Self::Rates { .. } => "--rates",
             };
-            return Some(format!("{flag}: no line that is meant has a time"));
+            return Some(format!("{flag}: no selected line has a time"));
         };
         let all = || format!("the log is of {} to {} UTC", time::show(first as i64), time::show(last as i64));
         let empty = |flag: &str, span: &SpanFilter| format!("{flag} {}: no line is in this span; {}", show(span), all());
@@ -200,7 +200,7 @@ impl LogsAnswer {
 fn span(flag: &str, text: &str) -> Result<SpanFilter, String> {
     let Some((from, to)) = text.split_once("..") else {
         return Err(format!(
-            "{flag} {text}: is no span FROM..TO (example: 2025-01-31T08:00..2025-01-31T08:30; either may be left out)"
+            "{flag} {text}: is not a span FROM..TO (example: 2025-01-31T08:00..2025-01-31T08:30; either may be left out)"
         ));
     };
     let time = |text: &str| (!text.is_empty()).then(|| time::parse_us(text)).transpose();
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(span("--compare", text).map(|span| (span.since_us, span.until_us)), Ok((since_us, until_us)), "{text}");
         }
         for (text, said) in [
-            ("2025-01-31", "no span FROM..TO"),
+            ("2025-01-31", "not a span FROM..TO"),
             ("2025-01-31..2025-01-31", "not before"),
             ("2025-01-31..soon", "'soon' is not a time"),
             ("a..b..c", "'a' is not a time"),

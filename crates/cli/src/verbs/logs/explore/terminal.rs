@@ -1,7 +1,7 @@
 //! Answers for looking at.
 
 use super::super::shown;
-use super::super::terminal::{BOLD, DIM, bar, footer, header, width, write_out};
+use super::super::terminal::{BOLD, DIM, bar, footer, header, highest_share, width, write_out};
 use super::super::time::{format, show as show_time};
 use super::super::words::{size, thousands};
 use super::breakdown;
@@ -111,8 +111,9 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
         );
     }
     writeln!(out, "{DIM}{:<12} {:>8} {:>8} {:>9} {:>11} {:>10}{DIM:#}", "", "in span", "in rest", "times", "lines", "G")?;
+    let most = highest_share(explained.findings.iter().map(|finding| finding.share_in));
     for finding in &explained.findings {
-        explain_row(out, finding, width)?;
+        explain_row(out, finding, (width, most))?;
     }
     let q = explained.findings.iter().map(|finding| finding.q).fold(0.0, f64::max);
     let q = q.max(f64::MIN_POSITIVE);
@@ -130,10 +131,10 @@ fn untried(explained: &Explained) -> String {
     explained.unknown.iter().map(of).collect()
 }
 
-fn explain_row(out: &mut impl Write, finding: &Finding, width: usize) -> io::Result<()> {
+fn explain_row(out: &mut impl Write, finding: &Finding, (width, most): (usize, f64)) -> io::Result<()> {
     let Finding { hits_in, share_in, share_out, ratio, g, filter, companions, .. } = finding;
     let (hits, ratio) = (thousands(*hits_in), times(*ratio));
-    let (share_in, share_out, share) = (percent(*share_in), percent(*share_out), bar(*share_in));
+    let (share_in, share_out, share) = (percent(*share_in), percent(*share_out), bar(*share_in / most));
     // The filter is whole, so that it can be taken to `--where`.
     writeln!(
         out,
@@ -196,10 +197,13 @@ fn compare_panel(out: &mut impl Write, panel: &ComparedPanel, compared: &Compare
         "{DIM}{:<12} {:<12} {:>7} {:>7} {:>11} {:>10} {:>10}{DIM:#}",
         "A", "B", "A", "B", "change", "lines A", "lines B"
     )?;
-    for ComparedRow { value, hits_a, hits_b, share_difference, .. } in &panel.rows {
-        let share = |hits: u64, of: &ViewResult| hits as f64 / of.lines.total.max(1) as f64;
-        let (a, b) = (share(*hits_a, &compared.a), share(*hits_b, &compared.b));
-        let (bar_a, bar_b) = (bar(a), bar(b));
+    let share = |hits: u64, of: &ViewResult| hits as f64 / of.lines.total.max(1) as f64;
+    let shares = |row: &ComparedRow| [share(row.hits_a, &compared.a), share(row.hits_b, &compared.b)];
+    let most = highest_share(panel.rows.iter().flat_map(shares));
+    for row in &panel.rows {
+        let ComparedRow { value, hits_a, hits_b, share_difference, .. } = row;
+        let [a, b] = shares(row);
+        let (bar_a, bar_b) = (bar(a / most), bar(b / most));
         let change = format!("{:+.1} pts", share_difference * 100.0);
         let (percent_a, percent_b, hits_a, hits_b) = (percent(a), percent(b), thousands(*hits_a), thousands(*hits_b));
         let value = shown(value, width.saturating_sub(77).max(20));

@@ -1,6 +1,7 @@
 //! Keys, by the screen that has them.
 
 use super::list::{AnswerList, METRICS};
+use super::order::LineOrder;
 use super::prompt::{PromptEnd, PromptKind, PromptLine};
 use super::question::ScreenQuestion;
 use super::record::RecordScreen;
@@ -99,7 +100,7 @@ impl Explorer {
     fn turn(&mut self, by: isize) {
         let (height, values) = (self.height(), self.layout().values().cast_signed());
         match self.mode {
-            ExplorerMode::Lines => self.lines.turn(by as i64, height),
+            ExplorerMode::Lines => self.lines.turn(by as i64, (self.line_width(), height)),
             ExplorerMode::Overview => self.overview.step(by * values),
             _ => self.step(by * height.cast_signed()),
         }
@@ -201,6 +202,10 @@ impl Explorer {
             KeyCode::Char('N') => self.find(true),
             KeyCode::Char('t') => self.around(),
             KeyCode::Char('C') => self.same_client(),
+            KeyCode::Char('s') => self.next_order(),
+            KeyCode::Char('S') => self.prompt = Some(PromptLine::new(PromptKind::SortColumn, "", &self.lines.sorts)),
+            KeyCode::Char('r') => self.reverse_order(),
+            KeyCode::Char('w') => self.lines.is_wrapped = !self.lines.is_wrapped,
             KeyCode::Char('L') => self.mode = ExplorerMode::Overview,
             code => self.place_key(code),
         }
@@ -212,6 +217,37 @@ impl Explorer {
             Ok(false) => self.message = Some("/ looks for a text, and n for the next".to_owned()),
             Err(error) => self.message = Some(error),
         }
+    }
+
+    fn next_order(&mut self) {
+        let known = self.overview.counted.as_ref().map(|counted| &counted.percentiles);
+        let next = LineOrder::next(self.lines.order.as_ref(), &self.schema, known);
+        self.sort(next);
+    }
+
+    fn reverse_order(&mut self) {
+        match &self.lines.order {
+            Some(order) => self.sort(Some(order.reversed())),
+            None => self.message = Some("s sorts the lines, S by a column that you name, and r turns that round".to_owned()),
+        }
+    }
+
+    fn sort(&mut self, order: Option<LineOrder>) {
+        self.lines.sort(order);
+        self.failed_no_more();
+    }
+
+    /// Sorts by a column that was typed; without one in the order of the log.
+    fn sort_entered(&mut self, text: &str) {
+        let field = text.trim();
+        let order = LineOrder::typed(&self.schema, field);
+        if order.is_none() && !field.is_empty() {
+            let error = format!("the lines cannot be sorted by '{field}': time, status, path, client and bytes are columns");
+            return self.prompt.iter_mut().for_each(|prompt| prompt.error = Some(error.clone()));
+        }
+        self.prompt = None;
+        remember(&mut self.lines.sorts, field);
+        self.sort(order);
     }
 
     fn open_record(&mut self) {
@@ -236,7 +272,7 @@ impl Explorer {
     fn filter_field(&mut self, leaves_out: bool) {
         let field = self.record.as_ref().and_then(|record| record.fields.get(record.cursor));
         let Some((name, Some(value))) = field.map(|field| (field.name.clone(), field.value.clone())) else {
-            self.message = Some("this is no field of filters".to_owned());
+            self.message = Some("lines cannot be filtered by this field".to_owned());
             return;
         };
         let view = if leaves_out {
@@ -263,6 +299,7 @@ impl Explorer {
             return;
         };
         let view = View { from_us: Some(time - AROUND_US), to_us: Some(time + AROUND_US + 1), ..View::default() };
+        self.lines.order = None;
         self.show_lines(view.clone());
         self.lines.find_place(&view, &place);
     }
@@ -276,6 +313,7 @@ impl Explorer {
         };
         let all = super::place::value_filter(&self.schema, "client", &client);
         let view = View { filter: all.unwrap_or_default(), ..View::default() };
+        self.lines.order = None;
         self.show_lines(view.clone());
         self.lines.find_place(&view, &place);
     }
@@ -319,6 +357,7 @@ impl Explorer {
             (PromptEnd::Cancelled, _) => self.prompt = None,
             (PromptEnd::Entered(text), Some(PromptKind::Filter)) => self.filter_entered(&text),
             (PromptEnd::Entered(text), Some(PromptKind::FindText)) => self.text_entered(text),
+            (PromptEnd::Entered(text), Some(PromptKind::SortColumn)) => self.sort_entered(&text),
         }
     }
 

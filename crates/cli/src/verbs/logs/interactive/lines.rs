@@ -1,11 +1,15 @@
 //! The lines of the place, and the cursor among them.
 
 use super::layout::scrolled;
-use super::question::{FindQuestion, LineTarget, ScreenQuestion};
+use super::order::LineOrder;
+use super::question::{FindQuestion, LineTarget, LinesQuestion, ScreenQuestion};
+use crate::verbs::logs::shown;
+use ratatui_core::text::Span;
 use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
 use rorqual_accesslog::schema::NumberColumn;
 use rorqual_accesslog::suggest::in_any_case;
 use rorqual_crossfilter::{PageRow, RowPage, View};
+use std::ops::Range;
 
 /// Columns that the text is moved by.
 const SHIFT: usize = 20;
@@ -19,12 +23,20 @@ pub(super) struct LinesScreen {
     /// First line on the screen, and the line of the cursor.
     pub(super) first: u64,
     pub(super) cursor: u64,
+    /// Order of the lines; `None` is that of the log.
+    pub(super) order: Option<LineOrder>,
+    /// False where other lines may come before.
+    pub(super) is_exact: bool,
     /// Characters left of the screen.
     pub(super) shift: usize,
+    /// Long lines go on in the next rows.
+    pub(super) is_wrapped: bool,
     /// Text that is looked for.
     pub(super) text: Option<String>,
     pub(super) finding: Option<FindQuestion>,
     pub(super) history: Vec<String>,
+    /// Columns that lines were sorted by.
+    pub(super) sorts: Vec<String>,
 }
 
 impl LinesScreen {
@@ -44,12 +56,13 @@ impl LinesScreen {
         if let Some(finding) = &self.finding {
             return Some(ScreenQuestion::Find(finding.clone()));
         }
-        let wanted = ScreenQuestion::Lines(view.clone(), self.first, height, tick);
+        let (view, order) = (view.clone(), self.order.clone());
+        let wanted = ScreenQuestion::Lines(LinesQuestion { view, order, offset: self.first, limit: height, tick });
         (self.question.as_ref() != Some(&wanted)).then_some(wanted)
     }
 
-    pub(super) fn answered(&mut self, question: ScreenQuestion, page: RowPage) {
-        self.question = Some(question);
+    pub(super) fn answered(&mut self, question: ScreenQuestion, page: RowPage, is_exact: bool) {
+        (self.question, self.is_exact) = (Some(question), is_exact);
         self.cursor = self.cursor.min(page.total.saturating_sub(1));
         self.page = Some(page);
     }
@@ -74,11 +87,60 @@ impl LinesScreen {
     }
 
     /// Goes on by a screen.
-    pub(super) fn turn(&mut self, by: i64, height: usize) {
+    pub(super) fn turn(&mut self, by: i64, (width, height): (usize, usize)) {
+        if self.is_wrapped {
+            return self.turn_wrapped(by, (width, height));
+        }
         let last = self.total().saturating_sub(height as u64);
         let by = by * height.cast_signed() as i64;
         self.first = self.first.saturating_add_signed(by).min(last);
         self.step(by, height);
+    }
+
+    /// The same where lines take several rows: to the line after the last on the screen, or with
+    /// the line before the first at its end.
+    fn turn_wrapped(&mut self, by: i64, (width, height): (usize, usize)) {
+        let Some(shown) = self.shown_wrapped(width, height) else { return };
+        if by > 0 {
+            self.first = shown.end.min(self.total().saturating_sub(1));
+            self.go(self.first, height);
+        } else {
+            self.first = shown.start.saturating_sub(height as u64);
+            self.go(shown.start.saturating_sub(1), height);
+        }
+    }
+
+    /// Lines on a screen of so many rows, on which the line of the cursor is whole unless it is
+    /// higher; the last may be cut.
+    pub(super) fn shown_wrapped(&self, width: usize, height: usize) -> Option<Range<u64>> {
+        let page = self.page.as_ref()?;
+        let rows_of = |line: &u64| {
+            let row = line.checked_sub(page.offset).and_then(|place| page.rows.get(place as usize));
+            row.map_or(1, |row| wrapped_rows(&row.line, width, height).len())
+        };
+        let mut start = self.first;
+        let mut rows: usize = (start..=self.cursor).map(|line| rows_of(&line)).sum();
+        while rows > height && start < self.cursor {
+            rows -= rows_of(&start);
+            start += 1;
+        }
+        let loaded = page.offset + page.rows.len() as u64;
+        let mut end = self.cursor + 1;
+        while rows < height && end < loaded {
+            rows += rows_of(&end);
+            end += 1;
+        }
+        // One that is cut is the first of the next screen.
+        if rows > height && end > self.cursor + 1 {
+            end -= 1;
+        }
+        Some(start..end)
+    }
+
+    /// Goes to the first line of another order.
+    pub(super) fn sort(&mut self, order: Option<LineOrder>) {
+        self.order = order;
+        self.reset();
     }
 
     pub(super) fn move_text(&mut self, right: bool) {
@@ -95,15 +157,37 @@ impl LinesScreen {
     pub(super) fn find(&mut self, view: &View, backwards: bool) -> Result<bool, String> {
         let Some(text) = &self.text else { return Ok(false) };
         let target = LineTarget::Filter(text_filter(text)?);
-        self.finding = Some(FindQuestion { view: view.clone(), target, from: Some(self.cursor), backwards });
+        let (view, order) = (view.clone(), self.order.clone());
+        self.finding = Some(FindQuestion { view, order, target, from: Some(self.cursor), backwards });
         Ok(true)
     }
 
     /// Looks for a row by its name.
     pub(super) fn find_place(&mut self, view: &View, place: &str) {
         let target = LineTarget::Place(place.to_owned());
-        self.finding = Some(FindQuestion { view: view.clone(), target, from: None, backwards: false });
+        let (view, order) = (view.clone(), self.order.clone());
+        self.finding = Some(FindQuestion { view, order, target, from: None, backwards: false });
     }
+}
+
+/// The rows of a line that is wrapped, as many as a screen has.
+pub(super) fn wrapped_rows(line: &str, width: usize, height: usize) -> Vec<String> {
+    let text = shown(line, width.saturating_mul(height));
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for letter in text.chars() {
+        let wide = Span::raw(letter.encode_utf8(&mut [0; 4]) as &str).width();
+        if used + wide > width {
+            if rows.len() == height {
+                break;
+            }
+            rows.push(String::new());
+            used = 0;
+        }
+        used += wide;
+        rows.last_mut().into_iter().for_each(|row| row.push(letter));
+    }
+    rows
 }
 
 /// Lines that have a text, in any case of its letters unless one is a capital; a number may be a
@@ -139,14 +223,22 @@ mod tests {
         assert_eq!((screen.first, screen.cursor), (0, 0));
         screen.step(25, 20);
         assert_eq!((screen.first, screen.cursor), (6, 25));
-        screen.turn(1, 20);
+        screen.turn(1, (79, 20));
         assert_eq!((screen.first, screen.cursor), (26, 45));
         screen.go(u64::MAX, 20);
         assert_eq!((screen.first, screen.cursor), (80, 99));
-        screen.turn(1, 20);
+        screen.turn(1, (79, 20));
         assert_eq!((screen.first, screen.cursor), (80, 99));
-        screen.turn(-1, 20);
+        screen.turn(-1, (79, 20));
         assert_eq!((screen.first, screen.cursor), (60, 79));
+    }
+
+    #[test]
+    fn wide_letters_are_wrapped_by_their_columns() {
+        assert_eq!(wrapped_rows("abcdef", 4, 9), ["abcd", "ef"]);
+        assert_eq!(wrapped_rows("漢字漢字x", 5, 9), ["漢字", "漢字x"]);
+        assert_eq!(wrapped_rows("abcdef", 2, 2), ["ab", "c…"]);
+        assert_eq!(wrapped_rows("", 4, 9), [""]);
     }
 
     #[test]

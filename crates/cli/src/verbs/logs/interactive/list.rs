@@ -80,7 +80,7 @@ fn explanation(explained: &Explained) -> (Vec<ListEntry>, String) {
     let lines = format!("{} lines, {} in the rest", thousands(*rows_in), thousands(*rows_out));
     let note = match (rows_in, rows_out) {
         (0, _) => "No line is in this span.".to_owned(),
-        (_, 0) => "All lines are in this span: there is no rest to hold it against.".to_owned(),
+        (_, 0) => "All lines are in this span: there are no others to compare it with.".to_owned(),
         _ if findings.is_empty() => format!("{lines}. Nothing stands out, of {} values and pairs.", thousands(*tried as u64)),
         _ => format!("{lines}; {} values and pairs tried, the strongest evidence first", thousands(*tried as u64)),
     };

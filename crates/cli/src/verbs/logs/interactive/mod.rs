@@ -10,6 +10,7 @@ mod keys;
 mod layout;
 mod lines;
 mod list;
+mod order;
 mod overview;
 mod place;
 mod prompt;
@@ -110,7 +111,7 @@ pub(super) fn run(common: &Common, args: &LogsArgs, settings: &AnalyzeSettings) 
 /// Refuses a screen that nobody could see or use.
 fn check_terminal(files: &[PathBuf]) -> Result<(), String> {
     if !io::stdout().is_terminal() {
-        return Err("--interactive needs a terminal, and standard output is none; without it the report is printed".to_owned());
+        return Err("--interactive needs a terminal, and standard output is not one; without it the report is printed".to_owned());
     }
     let reads_stdin = files.iter().any(|file| file.as_os_str() == "-");
     if reads_stdin && io::stdin().is_terminal() {

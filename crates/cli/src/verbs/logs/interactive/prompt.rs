@@ -10,6 +10,7 @@ const CHARACTERS_MAX: usize = 4096;
 pub(super) enum PromptKind {
     Filter,
     FindText,
+    SortColumn,
 }
 
 /// A line that is being typed.

@@ -1,5 +1,6 @@
 //! Questions of the screen, and their answers.
 
+use super::order::{LineOrder, SORTED_LINES_MAX};
 use crate::verbs::logs::explore::FormatRows;
 use rorqual_accesslog::filter::Filter;
 use rorqual_crossfilter::{
@@ -23,8 +24,7 @@ const SUGGEST_TIME: Duration = Duration::from_secs(1);
 pub(super) enum ScreenQuestion {
     /// Panels and histogram, of at most so many buckets; the last is the state of the reading.
     Overview(View, usize, u64),
-    /// A page of the lines: offset, and rows at most.
-    Lines(View, u64, usize, u64),
+    Lines(LinesQuestion),
     Find(FindQuestion),
     /// The lines of the first view against the others of the second.
     Explain(View, View),
@@ -35,10 +35,24 @@ pub(super) enum ScreenQuestion {
     Suggest(View, String),
 }
 
+/// A page of the lines.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LinesQuestion {
+    pub(super) view: View,
+    /// `None` is the order of the log.
+    pub(super) order: Option<LineOrder>,
+    pub(super) offset: u64,
+    /// Rows at most.
+    pub(super) limit: usize,
+    /// State of the reading.
+    pub(super) tick: u64,
+}
+
 /// A search among lines.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FindQuestion {
     pub(super) view: View,
+    pub(super) order: Option<LineOrder>,
     pub(super) target: LineTarget,
     /// The line that it begins after.
     pub(super) from: Option<u64>,
@@ -57,7 +71,8 @@ pub(super) enum LineTarget {
 #[derive(Debug)]
 pub(super) enum ScreenAnswer {
     Overview(Box<ViewResult>),
-    Lines(RowPage),
+    /// Lines, and false where others may come before them.
+    Lines(RowPage, bool),
     Found(Option<u64>),
     Explained(Explained),
     Findings(UnusualSpans),
@@ -93,11 +108,7 @@ impl ScreenQuestion {
                 let wanted = ViewParts { top: PANEL_ROWS, buckets: *buckets, stack: Stack::Class, facets: true };
                 store.view(view, &wanted, control).map(Box::new).map(ScreenAnswer::Overview)
             }
-            Self::Lines(view, offset, limit, _) => {
-                let known = rows.formats();
-                let formats = LineFormats { first: known.first.as_deref(), of_files: Some(&known.of_files) };
-                store.page(view, *offset, *limit, formats, control).map(ScreenAnswer::Lines)
-            }
+            Self::Lines(lines) => lines.answer(rows, store, control),
             Self::Find(find) => find.answer(store, control),
             Self::Explain(view, against) => store.explain(view, against, control).map(ScreenAnswer::Explained),
             Self::Findings => store.unusual(control).map(ScreenAnswer::Findings),
@@ -117,13 +128,30 @@ impl ScreenQuestion {
     /// The error for a filter that there is no memory for.
     fn too_large(&self, store: &RowStore) -> Option<String> {
         let filter = match self {
-            Self::Overview(view, ..) | Self::Lines(view, ..) | Self::Metrics(view, ..) | Self::Suggest(view, _) => &view.filter,
+            Self::Overview(view, ..) | Self::Metrics(view, ..) | Self::Suggest(view, _) => &view.filter,
             Self::Explain(view, _) => &view.filter,
+            Self::Lines(lines) => &lines.view.filter,
             Self::Find(find) => &find.view.filter,
             Self::Findings => return None,
         };
         let is_too_large = filter.bytes_of_values(store.threads()) > store.filter_bytes_max();
         is_too_large.then(|| "this filter takes more memory than there is for one: give more by --memory".to_owned())
+    }
+}
+
+impl LinesQuestion {
+    fn answer(&self, rows: &FormatRows, store: &RowStore, control: &Control) -> Result<ScreenAnswer, ViewError> {
+        let known = rows.formats();
+        let formats = LineFormats { first: known.first.as_deref(), of_files: Some(&known.of_files) };
+        let (view, offset, limit) = (&self.view, self.offset, self.limit);
+        match self.order.as_ref().and_then(|order| order.of_rows(&store.schema())) {
+            Some(order) => {
+                let sorted = store.sorted_page((view, order), offset, limit, formats, control)?;
+                let total = sorted.page.total.min(SORTED_LINES_MAX);
+                Ok(ScreenAnswer::Lines(RowPage { total, ..sorted.page }, sorted.exact))
+            }
+            None => store.page(view, offset, limit, formats, control).map(|page| ScreenAnswer::Lines(page, true)),
+        }
     }
 }
 
@@ -133,7 +161,8 @@ impl FindQuestion {
             LineTarget::Filter(filter) => FindTarget::Filter(filter.clone()),
             LineTarget::Place(place) => FindTarget::Places(vec![place.clone()]),
         };
-        let wanted = FindWanted { view: &self.view, order: None, target, from: self.from, backwards: self.backwards };
+        let order = self.order.as_ref().and_then(|order| order.of_rows(&store.schema()));
+        let wanted = FindWanted { view: &self.view, order, target, from: self.from, backwards: self.backwards };
         store.find(&wanted, control).map(ScreenAnswer::Found)
     }
 }

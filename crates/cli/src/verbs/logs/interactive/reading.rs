@@ -89,7 +89,7 @@ fn read(common: &Common, files: &[PathBuf], analyzer: &Analyzer, rows: &FormatRo
         exit = exit.max(message::error(&error));
     }
     if exit == ExitStatus::Done && rows.store().is_none() && !is_left {
-        message::note(&"there is no line in it");
+        message::note(&"it has no lines");
     }
     // Memory that only the run needed is for questions now.
     analyzer.release();

@@ -2,7 +2,7 @@
 //! knows no terminal, no thread and no clock.
 
 use super::command::LogCommand;
-use super::layout::{OverviewLayout, list_height};
+use super::layout::{OverviewLayout, WIDTH_MIN, list_height};
 use super::lines::LinesScreen;
 use super::list::AnswerList;
 use super::overview::OverviewScreen;
@@ -178,7 +178,7 @@ impl Explorer {
             Ok(ScreenAnswer::Overview(counted)) => {
                 self.overview.answered(question, counted, usize::from(self.layout().plot_width));
             }
-            Ok(ScreenAnswer::Lines(page)) => self.lines.answered(question, page),
+            Ok(ScreenAnswer::Lines(page, is_exact)) => self.lines.answered(question, page, is_exact),
             Ok(ScreenAnswer::Found(row)) => self.found(row),
             Ok(answer) => {
                 if let Some(list) = self.list.as_mut().filter(|list| list.question == question) {
@@ -224,7 +224,17 @@ impl Explorer {
     fn is_elsewhere(&mut self) {
         self.overview.unmark();
         self.lines.reset();
+        self.failed_no_more();
+    }
+
+    /// Asks again what could not be answered.
+    pub(super) fn failed_no_more(&mut self) {
         self.failed = None;
+    }
+
+    /// Columns of a line, beside its sign.
+    pub(super) fn line_width(&self) -> usize {
+        usize::from(self.size.0.max(WIDTH_MIN)) - 1
     }
 
     /// Reads a filter of the log's columns.

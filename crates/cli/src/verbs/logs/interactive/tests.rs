@@ -268,6 +268,90 @@ fn lines_are_read_as_in_less() {
 }
 
 #[test]
+fn lines_are_sorted_by_a_column() {
+    let mut test = TestExplorer::sample((80, 24));
+    test.press("Lr");
+    test.shows(&["s sorts the lines"]);
+    let cell = |test: &TestExplorer| test.explorer.lines.row().expect("a row").clone();
+    let sample = std::fs::read_to_string(SAMPLE).expect("the sample");
+    let after_quotes =
+        |line: &str| line.split("\" ").nth(1).and_then(|rest| rest.split(' ').nth(1)).and_then(|size| size.parse().ok());
+    let largest: u64 = sample.lines().filter_map(after_quotes).max().expect("sizes");
+    assert_eq!(cell(test.press("s")).bytes, Some(largest));
+    test.shows(&["line 1 of 10,000  bytes, largest first"]);
+    let second = cell(test.press("j")).bytes.expect("a size");
+    assert!(second <= largest && second > 1_000_000, "{second}");
+    // A text is looked for in the order that is shown.
+    let found = cell(test.press("g/robots.txt⏎")).bytes;
+    assert!(test.explorer.lines.cursor > 0 && found <= Some(second) && cell(&test).line.contains("robots.txt"));
+    assert!(cell(test.press("n")).bytes <= found);
+    test.press("r");
+    test.shows(&["line 1 of 10,000  bytes, smallest first"]);
+    assert!(cell(&test).bytes.is_some_and(|bytes| bytes < 100));
+    test.press("s");
+    test.shows(&["time, latest first"]);
+    let last = sample.lines().filter(|line| line.contains("[20/May/2015:21:05:59 ")).count();
+    assert!(last > 0 && cell(&test).line.contains("[20/May/2015:21:05:59 "), "{}", cell(&test).line);
+    test.press("s");
+    assert_eq!((test.explorer.lines.order.as_ref(), &cell(&test).line.as_str()), (None, &sample.lines().next().expect("a line")));
+    test.press("Snothing⏎");
+    test.shows(&["the lines cannot be sorted by 'nothing'", "sort by column: nothing"]);
+    test.press("⎋SPath⏎");
+    test.shows(&["path, A first"]);
+    assert_eq!(cell(&test).path, "/");
+    // A filter keeps the order, and a look around a line is in that of the log.
+    test.press("&status = 404⏎");
+    test.shows(&["line 1 of 213  path, A first"]);
+    test.press("jjt");
+    assert_eq!(test.explorer.lines.order, None);
+}
+
+#[test]
+fn an_order_has_the_first_ten_thousand_lines() {
+    let folder = rorqual_testkit::folder::TestFolder::new();
+    let line = |number: u64| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 {number} \"-\" \"-\"\n");
+    let file = folder.file("log", (0..10_050).map(line).collect::<String>());
+    let mut test = TestExplorer::of(&[&file], (80, 24));
+    test.press("Ls");
+    test.shows(&["line 1 of 10,000  bytes, largest first", "200 10049"]);
+    test.press("G");
+    test.shows(&["line 10,000 of 10,000", "200 50 "]);
+}
+
+#[test]
+fn long_lines_are_wrapped_and_none_is_passed_over() {
+    let mut test = TestExplorer::sample((80, 24));
+    let sample = std::fs::read_to_string(SAMPLE).expect("the sample");
+    let first = sample.lines().next().expect("a line");
+    test.press("L");
+    assert!(first.len() > 160 && !test.text().contains(&first[first.len() - 20..]));
+    test.press("w");
+    let rows: Vec<String> = test.text().lines().skip(2).map(|row| row.chars().skip(1).collect()).collect();
+    let count = first.len().div_ceil(79);
+    let whole: String = rows[..count].iter().map(|row| format!("{row:<79}")).collect();
+    assert_eq!(whole.trim_end(), first, "{rows:?}");
+    let range = |test: &TestExplorer| test.explorer.lines.shown_wrapped(79, test.explorer.height()).expect("lines");
+    let mut end = range(&test).end;
+    for _ in 0..30 {
+        test.press(" ");
+        assert_eq!(range(&test).start, end, "the first of this screen is after the last of the one before");
+        end = range(&test).end;
+    }
+    let mut start = range(&test).start;
+    while start > 0 {
+        test.press("b");
+        let now = range(&test);
+        assert!(now.start < start && now.end >= start && now.contains(&test.explorer.lines.cursor), "{now:?} {start}");
+        start = now.start;
+    }
+    test.press("G");
+    test.shows(&["line 10,000 of 10,000"]);
+    assert!(range(&test).contains(&9_999));
+    test.press("w");
+    assert!(!test.explorer.lines.is_wrapped);
+}
+
+#[test]
 fn a_line_has_its_fields_and_leads_on() {
     let mut test = TestExplorer::sample((80, 24));
     test.press("Ljj⏎");
@@ -382,5 +466,5 @@ fn a_log_without_times_and_one_without_lines_are_shown() {
     test.press("qu/status = 404⏎");
     test.shows(&["0 of 30 lines"]);
     test.press("L");
-    test.shows(&["no line is meant"]);
+    test.shows(&["no line matches"]);
 }

@@ -1,6 +1,8 @@
 //! The report as text, for looking at.
 
+mod beside;
 mod plot;
+mod tables;
 
 pub(crate) use plot::{EIGHTHS, plot};
 pub(super) use plot::{SCALE, axis, filled};
@@ -11,7 +13,7 @@ use super::words::{distinct, seconds, size, thousands};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use rorqual_accesslog::report::{LogReport, NoteSample, Panel, Percentiles, ReportRow, ReportSamples, StatusRow};
+use rorqual_accesslog::report::{LogReport, NoteSample, Percentiles, ReportSamples};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::{Control, format_size};
 use std::io::{self, Write};
@@ -19,6 +21,9 @@ use std::io::{self, Write};
 const WIDTH_DEFAULT: usize = 100;
 const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 160;
+
+/// Columns of a report at most: two tables beside one another.
+const REPORT_WIDTH_MAX: usize = 240;
 
 /// Width of the share bars in the tables.
 const BAR: usize = 12;
@@ -29,21 +34,21 @@ const LEFT_EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', 
 const CLASS_COLORS: [AnsiColor; 5] =
     [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
 
+/// Blocks of classes where there are no colours, in the same order.
+pub(super) const TEXTURES: [char; 5] = ['░', '▒', '▓', '█', '╳'];
+
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Prints the whole report on stdout, with at most `top` rows in each table.
 pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Result<()> {
-    let width = width();
+    let width = width_within(REPORT_WIDTH_MAX);
     let mut text = Vec::new();
     header(&mut text, report)?;
     if let Some(histogram) = &report.histogram {
         plot(&mut text, "Requests", histogram, width)?;
     }
-    status(&mut text, report, top, width)?;
-    for table in &report.panels {
-        panel(&mut text, table, width)?;
-    }
+    tables::print(&mut text, report, top, width)?;
     percentiles(&mut text, report)?;
     flawed(&mut text, "Rejected lines", &report.rejects, width)?;
     flawed(&mut text, "Repaired lines", &report.repairs, width)?;
@@ -54,17 +59,23 @@ pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Re
 /// Prints text on stdout, with styles where they are seen.
 pub(crate) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
     let mut out = OutputFd::stdout(control)?;
-    if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
-        return out.write_all(&strip_bytes(text).into_vec());
-    }
-    out.write_all(text)
+    if has_colours() { out.write_all(text) } else { out.write_all(&strip_bytes(text).into_vec()) }
+}
+
+/// True if styles are seen on stdout: it is a terminal, and nothing says otherwise.
+fn has_colours() -> bool {
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
 }
 
 /// The terminal's width, or the one of the environment.
 pub(crate) fn width() -> usize {
+    width_within(WIDTH_MAX)
+}
+
+fn width_within(most: usize) -> usize {
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, WIDTH_MAX)
+    terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, most)
 }
 
 pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()> {
@@ -87,7 +98,7 @@ pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()>
         (lines.rejected, "rejected"),
         (lines.pieces, "of them pieces of lines that the container's runtime cut"),
         (lines.outside, "outside the time span"),
-        (lines.filtered, "not meant by --where"),
+        (lines.filtered, "left out by --where"),
         (lines.blank, "blank"),
     ] {
         if count > 0 {
@@ -109,80 +120,20 @@ pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()>
     Ok(())
 }
 
-fn status(out: &mut impl Write, report: &LogReport, top: usize, width: usize) -> io::Result<()> {
-    if report.status.is_empty() {
-        return Ok(());
-    }
-    let hits = report.status.iter().map(|row| row.hits).sum();
-    writeln!(out, "\n{BOLD}Status{BOLD:#}  {DIM}{} distinct{DIM:#}", thousands(report.status.len() as u64))?;
-    let rows: Vec<_> = report.status.iter().take(top).map(TableRow::of_status).collect();
-    table(out, hits, &rows, width)
-}
-
-fn panel(out: &mut impl Write, panel: &Panel, width: usize) -> io::Result<()> {
-    write!(out, "\n{BOLD}{}{BOLD:#}  {DIM}{} distinct", panel.title, distinct(panel.distinct))?;
-    if !panel.exact {
-        write!(out, ", counts marked ≈ may be too low by what is given")?;
-    }
-    writeln!(out, "{DIM:#}")?;
-    let rows: Vec<_> = panel.rows.iter().map(TableRow::of_panel).collect();
-    table(out, panel.hits, &rows, width)
-}
-
-struct TableRow<'a> {
-    hits: u64,
-    /// Number of further hits that there may be.
-    missing: u64,
-    bytes: u64,
-    value: &'a str,
-    style: Style,
-}
-
-impl<'a> TableRow<'a> {
-    fn of_status(row: &'a StatusRow) -> Self {
-        let class = match row.value.as_bytes().first() {
-            Some(b @ b'2'..=b'5') => usize::from(b - b'2'),
-            _ => 4,
-        };
-        let style = Style::new().fg_color(Some(CLASS_COLORS[class].into()));
-        Self { hits: row.hits, missing: 0, bytes: row.bytes, value: &row.value, style }
-    }
-
-    fn of_panel(row: &'a ReportRow) -> Self {
-        Self { hits: row.hits, missing: row.hits_max - row.hits, bytes: row.bytes, value: &row.value, style: Style::new() }
-    }
-}
-
-/// Share, hits, bytes and value, in columns as wide as they need to be.
-fn table(out: &mut impl Write, total: u64, rows: &[TableRow<'_>], width: usize) -> io::Result<()> {
-    let missing = |row: &TableRow<'_>| if row.missing > 0 { format!(" ≈ +{}", thousands(row.missing)) } else { String::new() };
-    let widest = |text: &dyn Fn(&TableRow<'_>) -> String| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
-    let hits_width = widest(&|row| thousands(row.hits)).max(11);
-    let missing_width = widest(&missing);
-    let bytes_width = widest(&|row| size(row.bytes)).max(9);
-    let value_width = width.saturating_sub(BAR + 13 + hits_width + missing_width + bytes_width).max(20);
-    for row in rows {
-        let share = row.hits as f64 / total.max(1) as f64;
-        let (hits, missing, bytes) = (thousands(row.hits), missing(row), size(row.bytes));
-        let value = shown(row.value, value_width);
-        let style = row.style;
-        writeln!(
-            out,
-            "{style}{:<BAR$} {:>5.1} % {hits:>hits_width$}{missing:<missing_width$} {bytes:>bytes_width$}  {value}{style:#}",
-            bar(share),
-            share * 100.0
-        )?;
-    }
-    Ok(())
-}
-
-pub(crate) fn bar(share: f64) -> String {
-    let eighths = (share * BAR as f64 * 8.0).round() as usize;
+/// A bar of so much of its whole width, which the highest of a table fills.
+pub(crate) fn bar(part: f64) -> String {
+    let eighths = (part * BAR as f64 * 8.0).round() as usize;
     let mut bar: String = std::iter::repeat_n('█', (eighths / 8).min(BAR)).collect();
     if eighths / 8 < BAR {
         bar.push(LEFT_EIGHTHS[eighths % 8]);
     }
     bar
+}
+
+/// The highest share of a table, for bars that are parts of it.
+pub(crate) fn highest_share(shares: impl Iterator<Item = f64>) -> f64 {
+    let highest = shares.fold(0.0, f64::max);
+    if highest > 0.0 { highest } else { 1.0 }
 }
 
 fn percentiles(out: &mut impl Write, report: &LogReport) -> io::Result<()> {

@@ -2,7 +2,7 @@
 // Columns and buckets are far below 2^63.
 #![allow(clippy::cast_possible_wrap)]
 
-use super::{BOLD, CLASS_COLORS, DIM, thousands};
+use super::{BOLD, CLASS_COLORS, DIM, TEXTURES, has_colours, thousands};
 use crate::verbs::logs::columns::{TimeColumns, columns};
 use crate::verbs::logs::time::{format, show_width};
 use anstyle::Style;
@@ -21,6 +21,9 @@ const LABEL_EVERY: usize = 22;
 /// Blocks by their height, in eighths.
 pub(crate) const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
+/// Half of a row, in eighths.
+const HALF: usize = 4;
+
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 
@@ -28,23 +31,23 @@ const DAY: i64 = 86_400;
 pub(crate) fn plot(out: &mut impl Write, title: &str, histogram: &TimeHistogram, width: usize) -> io::Result<()> {
     let Some(columns) = columns(histogram, width.saturating_sub(SCALE).max(10)) else { return Ok(()) };
     let highest = columns.hits.iter().map(|column| column.iter().sum::<u64>()).max().unwrap_or(0).max(1);
-    let legend: Vec<String> = histogram
-        .series
-        .iter()
-        .zip(CLASS_COLORS)
-        .filter(|(series, _)| series.hits.iter().any(|hits| *hits > 0))
-        .map(|(series, color)| {
-            let style = Style::new().fg_color(Some(color.into()));
-            format!("{style}█{style:#} {}", series.class)
-        })
-        .collect();
+    let counted = histogram.series.iter().enumerate().filter(|(_, series)| series.hits.iter().any(|hits| *hits > 0));
+    let counted: Vec<_> = counted.collect();
+    // One class needs no sign of its own, and keeps its finer steps.
+    let has_textures = !has_colours() && counted.len() > 1;
+    let sign = |class: usize| if has_textures { TEXTURES[class] } else { '█' };
+    let legend = counted.iter().map(|(class, series)| {
+        let style = style_of(*class);
+        format!("{style}{}{style:#} {}", sign(*class), series.class)
+    });
+    let legend: Vec<String> = legend.collect();
     writeln!(out, "\n{BOLD}{title} per {}{BOLD:#}   {}", show_width(columns.span), legend.join("  "))?;
     for row in (0..HEIGHT).rev() {
         let label = if row == HEIGHT - 1 { thousands(highest) } else { String::new() };
         write!(out, "{DIM}{label:>width$}{DIM:#} ", width = SCALE - 1)?;
         let mut line = String::new();
         for column in &columns.hits {
-            cell(&mut line, column, row, highest);
+            cell(&mut line, column, (row, has_textures), highest);
         }
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -52,15 +55,20 @@ pub(crate) fn plot(out: &mut impl Write, title: &str, histogram: &TimeHistogram,
     writeln!(out, "{DIM}{axis}{DIM:#}")
 }
 
+fn style_of(class: usize) -> Style {
+    Style::new().fg_color(Some(CLASS_COLORS[class].into()))
+}
+
 /// One character: how much of this row the column fills, in the colour of the class that fills most
-/// of it.
-fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
+/// of it. Without colours it is that class's block, where at least half of the row is filled.
+fn cell(line: &mut String, column: &[u64], (row, has_textures): (usize, bool), highest: u64) {
     match filled(column, (row, HEIGHT), highest) {
-        Some((eighths, class)) => {
-            let style = Style::new().fg_color(Some(CLASS_COLORS[class].into()));
+        Some((eighths, class)) if !has_textures => {
+            let style = style_of(class);
             line.push_str(&format!("{style}{}{style:#}", EIGHTHS[eighths]));
         }
-        None => line.push(' '),
+        Some((eighths, class)) if row == 0 || eighths >= HALF => line.push(TEXTURES[class]),
+        _ => line.push(' '),
     }
 }
 
@@ -134,11 +142,22 @@ mod tests {
         let column = |hits| vec![hits, 0, 0, 0, 0];
         let drawn = |hits, row| {
             let mut line = String::new();
-            cell(&mut line, &column(hits), row, 8_000);
+            cell(&mut line, &column(hits), (row, false), 8_000);
             anstream::adapter::strip_str(&line).to_string()
         };
         assert_eq!((drawn(8_000, 7), drawn(8_000, 0)), ("█".to_owned(), "█".to_owned()));
         assert_eq!((drawn(1, 0), drawn(1, 1), drawn(0, 0)), ("▁".to_owned(), " ".to_owned(), " ".to_owned()));
+    }
+
+    #[test]
+    fn without_colours_a_cell_is_the_block_of_its_class() {
+        let drawn = |column: &[u64], row| {
+            let mut line = String::new();
+            cell(&mut line, column, (row, true), 8_000);
+            line
+        };
+        assert_eq!((drawn(&[6_000, 0, 0, 2_000, 0], 0), drawn(&[6_000, 0, 0, 2_000, 0], 7)), ("░".to_owned(), "█".to_owned()));
+        assert_eq!((drawn(&[0, 0, 1, 0, 0], 0), drawn(&[0, 0, 1_300, 0, 0], 1)), ("▓".to_owned(), " ".to_owned()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{BOLD, DIM, PLAIN, ScreenCells};
 
 /// Keys and their uses, for each screen; a key of nothing is a heading.
-const KEYS: [(&str, &str); 21] = [
+const KEYS: [(&str, &str); 22] = [
     ("", "Everywhere"),
     ("/  c  u", "filter or search text; clear all; undo (Backspace, too)"),
     ("L  e  f", "lines; explain the span; findings of the whole log"),
@@ -19,7 +19,8 @@ const KEYS: [(&str, &str); 21] = [
     ("/  n  N", "find a text (capitals count if there are any); next; previous"),
     ("Enter o", "all fields of the line"),
     ("t  C", "all lines within 30 s of it; all of the same client"),
-    ("&  ← →", "filter; move the text"),
+    ("&  ← →  w", "filter; move the text; wrap long lines"),
+    ("s  S  r", "sort: slowest first, largest first …; by a column; turn it round"),
     ("", "Fields of a line"),
     ("Enter  x", "only lines with this value; leave them out"),
     ("t  C  q", "as above; back to the lines"),

@@ -11,6 +11,7 @@ use super::layout::{FOOT_ROWS, HEIGHT_MIN, WIDTH_MIN, fits};
 use super::prompt::{PromptKind, PromptLine};
 use super::state::{Explorer, ExplorerMode};
 use crate::verbs::logs::shown;
+use crate::verbs::logs::terminal::TEXTURES;
 use crate::verbs::logs::time::show;
 use crate::verbs::logs::words::thousands;
 use ratatui_core::buffer::Buffer;
@@ -26,9 +27,6 @@ pub(super) struct ScreenPalette {
 
 /// Colours of classes of status, in the order of the histogram's series.
 const CLASSES: [Color; 5] = [Color::Cyan, Color::Blue, Color::Yellow, Color::Red, Color::DarkGray];
-
-/// Blocks of classes where there are no colours.
-const TEXTURES: [char; 5] = ['░', '▒', '▓', '█', '╳'];
 
 pub(super) const PLAIN: Style = Style::new();
 pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -191,7 +189,7 @@ fn span_text(view: &View, explorer: &Explorer) -> String {
 
 /// Keys of the screens, by their use.
 const OVERVIEW_KEYS: &str = "/ filter  Tab panels  ⏎ choose  x leave out  ←→ v span  e explain  L lines  ? q";
-const LINES_KEYS: &str = "⏎ fields  / n N find  & filter  t ±30 s  C client  ←→ move  u undo  q back  ?";
+const LINES_KEYS: &str = "⏎ fields  / n N find  & filter  s sort  w wrap  t ±30 s  C client  q back  ?";
 const RECORD_KEYS: &str = "⏎ filter by the field  x leave out  t ±30 s  C same client  q back";
 const LIST_KEYS: &str = "⏎ takes the filter  j k move  q back";
 const METRICS_KEYS: &str = "⏎ takes the filter  s next metric  j k move  q back";
@@ -253,10 +251,12 @@ fn wrapped(text: &str, width: usize, rows: usize) -> Vec<String> {
 
 /// Keys of a line that is typed.
 const PROMPT_KEYS: &str = "⏎ takes it  Esc cancels  ↑↓ earlier ones  examples: status >= 500, checkout";
+const SORT_KEYS: &str = "⏎ sorts, by nothing in the log's order  Esc cancels  ↑↓ earlier ones";
 
 /// The line that is typed, scrolled to its cursor, with its fault or its keys below.
 fn prompt_line(prompt: &PromptLine, cells: &mut ScreenCells<'_>) -> (u16, u16) {
-    let below = wrapped(prompt.error.as_deref().unwrap_or(PROMPT_KEYS), usize::from(cells.width()), FAULT_ROWS);
+    let keys = if prompt.kind == PromptKind::SortColumn { SORT_KEYS } else { PROMPT_KEYS };
+    let below = wrapped(prompt.error.as_deref().unwrap_or(keys), usize::from(cells.width()), FAULT_ROWS);
     let style = if prompt.error.is_some() { cells.palette.fault() } else { DIM };
     let y = cells.height() - 1 - below.len() as u16;
     cells.clear(y);
@@ -267,6 +267,7 @@ fn prompt_line(prompt: &PromptLine, cells: &mut ScreenCells<'_>) -> (u16, u16) {
     let label = match prompt.kind {
         PromptKind::Filter => "filter or text: ",
         PromptKind::FindText => "find: ",
+        PromptKind::SortColumn => "sort by column: ",
     };
     let x = cells.rest((0, y), label, BOLD);
     let room = usize::from(cells.width() - x - 1);
