@@ -124,7 +124,11 @@ async function shoot(page, name, { about, large = false, full = false } = {}) {
     if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
     const file = picture(args.shots, `${name}-${viewport.width}-${colorScheme}`)
     const whole = full && viewport !== wall
-    if (whole) await drawAll(page, 'visible')
+    if (whole) {
+      await drawAll(page, 'visible')
+      // Else the header that stays is in the middle of it.
+      await page.evaluate(() => scrollTo(0, 0))
+    }
     await page.screenshot({ path: file, fullPage: whole })
     if (whole) await drawAll(page, '')
   }
