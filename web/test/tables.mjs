@@ -41,9 +41,24 @@ execFileSync(args.program, ['convert', path.join(folder, 'good.ndjson'), '-o', p
 // Without a time.
 writeFileSync(csv, `name,amount\n${rows.map((_, n) => `n${n % 5},${n}`).join('\n')}\n`)
 
+// A log with a number that no field of the page is.
+const lengths = Array.from({ length: 900 }, (_, n) => 100 + (n % 300))
+const own = path.join(folder, 'own.log')
+const request = (n) => ({
+  time: new Date(first + n * 1000).toISOString(),
+  remote_addr: `192.0.2.${n % 9}`,
+  request: `GET /p${n % 4} HTTP/1.1`,
+  status: 200,
+  request_length: lengths[n],
+})
+writeFileSync(own, lengths.map((_, n) => `${JSON.stringify(request(n))}\n`).join(''))
+// The rows inside one document.
+const dump = path.join(folder, 'dump.json')
+writeFileSync(dump, JSON.stringify({ page: 1, data: { items: rows.slice(0, 500) } }))
+
 writeFileSync(path.join(folder, 'words.txt'), 'some words\nof a text\n'.repeat(50))
 
-const server = await serve(args.program, json, parquet, csv)
+const server = await serve(args.program, json, parquet, csv, own, dump)
 const browser = await chromium.launch(args.chromium)
 const broken = []
 let page
@@ -396,6 +411,35 @@ const steps = [
       await expectMatching(meant)
       // The bars said so before.
       assert.equal(digits(said.split(':')[1]), meant, said)
+    },
+  ],
+  [
+    "numbers of a log's own columns have bars and filters",
+    async () => {
+      await show('own.log')
+      const number = at(page, 'number-request_length')
+      await number.scrollIntoViewIfNeeded()
+      assert.ok((await at(page, 'bars-request_length').locator('.bar').count()) > 3)
+      const max = number.getByRole('button').last()
+      assert.equal(await max.textContent(), '399 B')
+      await max.click()
+      await expectMatching(lengths.filter((length) => length >= 399).length)
+      await accessible(page)
+      await shoot(page, args.shots, 'own-number')
+      // It stays where a filter leaves no line.
+      await filter('status = 500')
+      await expectMatching(0)
+      await number.waitFor()
+    },
+  ],
+  [
+    'the rows inside a JSON document are shown, and the header names them',
+    async () => {
+      await show('dump.json')
+      await panel('level').waitFor()
+      await expectMatching(500)
+      assert.match(await page.locator('header').first().textContent(), /JSON, rows of \$\.data\.items/)
+      await shoot(page, args.shots, 'document')
     },
   ],
   [
