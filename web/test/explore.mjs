@@ -920,6 +920,7 @@ const steps = {
     await page.keyboard.press('Space')
     await at(page, 'line-detail').waitFor()
     assert.ok((await at(page, 'line-detail').textContent()).includes(last.line))
+    assert.match(await at(page, 'rebuilt').textContent(), /^Rebuilt from its fields/)
     await accessible(page)
     await shoot(page, 'line', { about: 'line-detail' })
     await grid.focus()

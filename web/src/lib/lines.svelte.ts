@@ -15,6 +15,8 @@ class Lines {
   fromEnd = $state(false)
   /** Other lines may come before. */
   isInexact = $state(false)
+  /** Variables of the format that no rebuilt line has. */
+  unkept = $state<string[]>([])
 
   private held = new Blocks<Row>()
   /** The peers that the blocks held are of; null while there are none. */
@@ -120,6 +122,7 @@ class Lines {
       this.held.put(block, answer.rows)
       if (isOfOthers) this.fetchMissing()
       this.isInexact = answer.sort?.exact === false
+      this.unkept = answer.lines.unkept
       this.trouble = null
       this.arrived++
     } catch (error) {

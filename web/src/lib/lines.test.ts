@@ -42,7 +42,15 @@ beforeEach(() => {
   vi.spyOn(viewApi, 'rows').mockImplementation((_id, { offset, limit }) => {
     asked.push(offset)
     const rows = Array.from({ length: limit }, (_, at) => ({ row: offset + at }) as Row)
-    const answer: Rows = { matching: 0, offset, sort: null, rows, ...(answered && { fleet: answered }) }
+    const lines = { format: 'combined', unkept: [] }
+    const answer: Rows = {
+      matching: 0,
+      offset,
+      lines,
+      sort: null,
+      rows,
+      ...(answered && { fleet: answered }),
+    }
     return Promise.resolve(answer)
   })
 })

@@ -9,7 +9,7 @@ test('the numbers of a column are filters, with bars by doublings', () => {
   expect(spread.rows.map(({ name }) => name)).toEqual(['min', 'p50', 'p90', 'p95', 'p99', 'max'])
   expect(spread.rows.map(({ bar }) => bar)).toEqual([0, 0.5, 0.75, 0.75, 1, 1])
   expect(spread.rows[1]).toMatchObject({ said: '3', filter: 'took >= 3' })
-  expect(spread).toMatchObject({ id: 'number-took', count: '5 rows', precision: '≈ within 1.6 %' })
+  expect(spread).toMatchObject({ id: 'number-took', count: '5 lines', precision: '≈ within 1.6 %' })
 })
 
 test('numbers below zero have no bars, and times no quantiles and no filter', () => {

@@ -2,6 +2,7 @@
 
 import type { Percentiles } from './api'
 import { numberText } from './columns'
+import { recordWord } from './fields'
 import { writtenField } from './filter'
 import { plural } from './format'
 import type { NumberBuckets, NumberSummary } from './viewapi'
@@ -98,7 +99,7 @@ export function numberSpread(of: NumberSummary, zone: number, beside: NumberBuck
   return {
     id: `number-${of.field}`,
     title: of.field,
-    count: plural(of.hits, 'row'),
+    count: plural(of.hits, recordWord()),
     precision: of.quantiles ? precision : '',
     rows: Object.entries(values).map(row),
     column: { field: of.field, unit: of.unit, buckets: of.buckets ?? null, beside },

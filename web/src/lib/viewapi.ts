@@ -139,6 +139,8 @@ export const sortedRowsMax = 10_000
 export interface Rows {
   matching: number
   offset: number
+  /** The format that lines are rebuilt in, and its variables that are `-` in each; no format of a table. */
+  lines: { format: string | null; unkept: string[] }
   /** `exact` is false where others may come before. */
   sort: (RowOrder & { exact: boolean; rows_max: number }) | null
   rows: Row[]
