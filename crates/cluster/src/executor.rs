@@ -287,7 +287,8 @@ impl ExecutorGrpc for TaskControl {
     async fn cancel_tasks(&self, request: Request<CancelTasksParams>) -> Result<Response<CancelTasksResult>, Status> {
         let mut cancelled = true;
         for task in request.into_inner().task_infos {
-            // Jobs end as a whole here: no stage of one runs again.
+            // Jobs end as a whole here. The engine's scheduler would end tasks of a job that goes
+            // on where a stage runs again; ours ends such a job before it hears of that.
             self.running.job_ended(&task.job_id);
             let ended = self.executor.cancel_task(task.job_id.into(), task.stage_id as usize, task.task_id as usize).await;
             cancelled &= ended.unwrap_or(false);

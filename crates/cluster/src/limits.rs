@@ -83,8 +83,7 @@ pub(crate) const SHUFFLE_LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A task that was asked to end has so long before another one is.
 pub(crate) const TASK_END_WITHIN: Duration = Duration::from_millis(200);
 
-/// An executor knows for so long that a job has ended: a task of it that was on its way does not
-/// begin.
+/// Time for which an executor remembers a job that has ended, and refuses its late tasks.
 pub(crate) const ENDED_JOBS_KEPT: Duration = Duration::from_secs(60);
 
 /// Least bytes of a task of a report on logs: each gives all values that it has met.

@@ -51,7 +51,7 @@ pub struct Recognised {
     pub notes: Vec<String>,
     /// An array or a map in the one document that there is, whose elements are better rows than the
     /// document.
-    pub rows_within: Option<json::Layout>,
+    pub rows_within: Option<json::RowsWithin>,
 }
 
 impl Recognised {
@@ -108,9 +108,9 @@ impl RecordFormat {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let is_one = is_one && head.documents != DocumentCount::Several;
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
-        let note = |rows: &json::Layout| {
-            let path = json::format_rows(rows);
-            let each = if let json::Layout::Members(_) = rows { "member of that object" } else { "element of that array" };
+        let note = |rows: &json::RowsWithin| {
+            let path = json::format_rows(&rows.layout);
+            let each = if let json::Layout::Members(_) = rows.layout { "member of that object" } else { "element of that array" };
             let says = match head.documents {
                 DocumentCount::OneTooLong => format!("is one document, which is longer than {RECORD_MAX};"),
                 DocumentCount::Unknown if !head.whole => {

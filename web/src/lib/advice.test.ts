@@ -17,7 +17,7 @@ test('an empty log: follow it, or choose another file', () => {
   expect(advice?.text).toMatch(/no lines so far/)
   expect(advice?.command).toBe("rorqual serve --follow 'my access.log'")
   expect(adviceOf(session(), report(0, 0), false)?.text).toMatch(/only blank lines/)
-  expect(adviceOf(session(), report(0, 0), true)?.text).toMatch(/no row so far/)
+  expect(adviceOf(session(), report(0, 0), true)?.text).toBe('It has no row.')
 })
 
 test('a log of one line: follow it', () => {
@@ -34,7 +34,8 @@ test('a log of rejected lines: why, and where to give the format', () => {
   expect(advice?.title).toBe('Nothing in my access.log could be read as common: 12 lines rejected.')
   expect(advice?.text).toMatch(/^Line 1: no time in brackets\. /)
   expect(advice?.command).toBe("rorqual serve --format FORMAT 'my access.log'")
-  expect(adviceOf(session(), report(0, 12), true)?.action).toBe('pick')
+  expect(adviceOf(session(), report(0, 12), true)).toMatchObject({ action: 'pick', command: null })
+  expect(adviceOf(session({ fleet: {} as NonNullable<Session['fleet']> }), report(0, 12), false)).toBeNull()
 })
 
 test('nothing is said of other logs, nor while lines may come', () => {

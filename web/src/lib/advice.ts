@@ -16,7 +16,7 @@ export interface Advice {
 
 /** Null where there is enough to look at, or lines may come. */
 export function adviceOf(session: Session | null, report: Report | null, isTable: boolean): Advice | null {
-  if (session?.state !== 'finished') return null
+  if (session?.state !== 'finished' || session.fleet) return null
   const { parsed, rejected, outside } = report?.lines ?? { parsed: 0, rejected: 0, outside: 0 }
   if (parsed + rejected + outside === 0) return emptyAdvice(session, isTable)
   if (parsed === 0 && rejected > 0) return rejectedAdvice(session, report, isTable)
@@ -26,15 +26,19 @@ export function adviceOf(session: Session | null, report: Report | null, isTable
 /** A name that begins with a hyphen would be a flag. */
 const files = ({ name, files }: Session) =>
   files ? 'FILE…' : quoted(name.startsWith('-') ? `./${name}` : name)
-const follow = (session: Session) => `rorqual serve --follow ${files(session)}`
+/** Tables are not followed. */
+const follow = (session: Session, isTable: boolean) =>
+  isTable ? null : `rorqual serve --follow ${files(session)}`
 
 function emptyAdvice(session: Session, isTable: boolean): Advice {
   const has = isTable ? 'no row' : session.offset === 0 ? 'no lines' : 'only blank lines'
   return {
     kind: 'empty',
     title: `${session.name} is empty.`,
-    text: `It has ${has} so far. If it is still being written, open it so that new lines are shown as they come:`,
-    command: follow(session),
+    text: isTable
+      ? `It has ${has}.`
+      : `It has ${has} so far. If it is still being written, open it so that new lines are shown as they come:`,
+    command: follow(session, isTable),
     action: 'pick',
   }
 }
@@ -44,8 +48,10 @@ function oneAdvice(session: Session, isTable: boolean): Advice {
   return {
     kind: 'one',
     title: `${session.name} has one ${record}.`,
-    text: `It is in the table at the bottom. If the file is still being written, open it so that new ${record}s are shown as they come:`,
-    command: follow(session),
+    text: isTable
+      ? 'It is in the table at the bottom.'
+      : 'It is in the table at the bottom. If the file is still being written, open it so that new lines are shown as they come:',
+    command: follow(session, isTable),
     action: null,
   }
 }
@@ -60,8 +66,10 @@ function rejectedAdvice(session: Session, report: Report | null, isTable: boolea
   return {
     kind: 'rejected',
     title: `Nothing in ${session.name} could be read${as}: ${all} rejected.`,
-    text: `${reason}If it has another format, give its name, or the LogFormat or log_format of the server that wrote it. In a shell:`,
-    command: `rorqual serve --format FORMAT ${files(session)}`,
+    text: isTable
+      ? reason.trim()
+      : `${reason}If it has another format, give its name, or the LogFormat or log_format of the server that wrote it. In a shell:`,
+    command: isTable ? null : `rorqual serve --format FORMAT ${files(session)}`,
     action: isTable ? 'pick' : 'format',
   }
 }

@@ -37,6 +37,7 @@ test('lines of B that begin later stay as much later', () => {
 test('spans that differ by a part of a bar lie on the nearest one', () => {
   expect(ghostOf(series([7], 60), a, { from: 80, to: 240 }, bins)?.hits).toEqual([7, 0, 0])
   expect(ghostOf(series([1, 2, 3], 60), a, { from: 20, to: 240 }, bins)?.hits).toEqual([0, 1, 2])
+  expect(ghostOf(series([1, 2, 3], 60), a, { from: 100, to: 240 }, bins)?.hits).toEqual([3, 3, 0])
 })
 
 test('a longer B is cut, and said to be', () => {

@@ -28,8 +28,8 @@ export function ghostOf(
   const moved = (from ?? 0) + a.from - b.from - (bins.at[0] ?? 0)
   found.forEach((of, index) => {
     // Spans that do not differ by whole bars: half a bar at most is the difference.
-    const bin = Math.round(moved / bins.seconds) + index
-    if (bin >= 0 && bin < hits.length) hits[bin] = (hits[bin] ?? 0) + of
+    const bin = Math.max(0, Math.round(moved / bins.seconds) + index)
+    if (bin < hits.length) hits[bin] = (hits[bin] ?? 0) + of
   })
   const shown = hits.reduce((sum, hits) => sum + hits, 0)
   const totalA = bins.at.reduce((sum, _, bin) => sum + total(bins, bin), 0)

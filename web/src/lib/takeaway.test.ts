@@ -13,7 +13,7 @@ test('words of a shell', () => {
 })
 
 test('a command has the view, and what the tool asks', () => {
-  const view = { ...nowhere, files: ['access.log'], format: null, selection: everything }
+  const view = { ...nowhere, files: ['access.log'], format: null, rows: null, selection: everything }
   expect(command(view)).toBe('rorqual logs access.log')
   const selection = { from: 1738310400, to: 1738310400.5, where: 'path = "/a b"' }
   expect(command({ ...view, selection, files: ['-my log'] })).toBe(
@@ -43,11 +43,18 @@ test('a command has the view, and what the tool asks', () => {
 })
 
 test('a command names all files, and the format that was given', () => {
-  const view = { ...nowhere, selection: everything, files: ['web1/access.log', 'my log.gz'], format: null }
+  const view = {
+    ...nowhere,
+    selection: everything,
+    files: ['web1/access.log', 'my log.gz'],
+    format: null,
+    rows: null,
+  }
   expect(command(view)).toBe("rorqual logs web1/access.log 'my log.gz'")
   expect(command({ ...view, format: 'combined' })).toBe(
     "rorqual logs --format combined web1/access.log 'my log.gz'",
   )
+  expect(command({ ...view, rows: '$.data.items' })).toContain(" --rows '$.data.items' web1")
   expect(command({ ...view, format: 'custom' })).toContain(' --format FORMAT web1')
 })
 

@@ -24,6 +24,8 @@ interface Shown {
   files: string[]
   /** The format of the log, where it was given and not found out. */
   format: string | null
+  /** The path to the rows in a JSON document. */
+  rows: string | null
   selection: Selection
   tool: Tool | null
   /** The span that a tool sets against the view. */
@@ -41,7 +43,7 @@ const fileName = (name: string) => quoted(name.startsWith('-') && name !== '-' ?
 
 /** The command that answers the same in a terminal; of a box that is explained, the report on its lines. */
 export function command(shown: Shown): string {
-  const { files, format, selection, tool, other, box, pair, metrics, rates } = shown
+  const { files, format, rows, selection, tool, other, box, pair, metrics, rates } = shown
   const { from, to, where } = selection
   const words = ['rorqual', 'logs']
   const add = (flag: string, value: string | null) =>
@@ -54,6 +56,7 @@ export function command(shown: Shown): string {
   const span = compared ? whole : tool === 'explain' && other && box ? other : { from, to }
   // The text of a format of one's own is not told: it is to be filled in.
   add('--format', format === 'custom' ? 'FORMAT' : format)
+  add('--rows', rows)
   add('--since', span.from === null ? null : instant(span.from))
   add('--until', span.to === null ? null : instant(span.to))
   const boxed = tool === 'explain' && other && box

@@ -282,12 +282,29 @@ fn rows_inside_one_document_are_found() {
         assert_eq!(report["rows"]["total"], rows, "{args:?}");
         assert_eq!(ran.stderr.contains("its rows are taken to be those of $.data.items"), is_guessed, "{}", ran.stderr);
     }
+    // A list of numbers is no list of rows, and a file of records may have one so far.
+    let rest = "1.5,".repeat(100_000);
+    let numbers = folder.file("numbers.json", format!("{{\"embedding\":[{rest}1],\"name\":\"a\"}}"));
+    let record = "{\"time\":\"2026-01-27T00:00:00Z\",\"level\":\"info\",\"items\":[{\"a\":1},{\"a\":2}]}\n";
+    let (one, compact) = (folder.file("one.ndjson", record), folder.file("compact.json", record));
+    let users: String = (0..50).map(|n| format!("\"u{n}\":{{\"age\":{n}}},")).collect();
+    let users = folder.file("users.json", format!("{{\"users\":{{{users}\"last\":{{\"age\":1}}}}}}"));
+    for (file, rows) in [(&numbers, 1), (&one, 1), (&compact, 2), (&users, 51)] {
+        let ran = rorqual(&["logs", "--json", file]).run().exits(0);
+        let report: Value = serde_json::from_str(ran.text()).expect("JSON");
+        assert_eq!(report["rows"]["total"], rows, "{file}: {}", ran.stderr);
+    }
+    // Other files keep their layout.
+    let (server, id) = served(&["--no-cache", "--rows", "$.data.items", &one, &file]);
+    assert_eq!(panel(&view(&server, &id, ""), "level")["rows"][0]["value"], "info");
     let log = folder.file("access.log", "192.0.2.1 - - [02/Jan/2025:01:02:03 +0000] \"GET / HTTP/1.1\" 200 1\n");
     let refused = |args: &[&str], says: &str| {
         rorqual(args).run().exits(2).says(&[says]);
     };
     refused(&["serve", "--rows", "$.a", &log], "--rows: none of the files is a JSON document");
     refused(&["logs", "--rows", "$.a", &log], "--rows: this is for one file that is a JSON document");
+    let csv = folder.file("t.csv", "a,b\n1,2\n");
+    refused(&["logs", "--rows", "$.a", &csv], "is not one JSON document with rows inside, but CSV");
     refused(&["serve", "--rows", "a", &file], "--rows: the path \"a\"");
     refused(&["logs", "--rows", "a", &file], "--rows: the path \"a\"");
 }

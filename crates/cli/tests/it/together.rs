@@ -144,6 +144,22 @@ fn a_folder_is_read_as_its_files() {
     Truth::of(&log).check(&report);
     let expected = hits(&[(names[0], 1_001), (names[1], 3_000), (names[2], 2_000)]);
     assert_eq!(hits_of(&panel(&report, "file")["rows"]), expected);
+    // Links to folders and FIFOs are no files, which is said; one that is called `-` is.
+    let ran = rorqual(&["logs", "--json", &logs]).run().exits(0);
+    ran.says(&[
+        "2 entries are left out, as they are no regular files, or links to files that are read already; the first is ",
+        "/logs/c/fifo",
+    ]);
+    symlink(&files[0], folder.text("logs/link.log")).expect("a link");
+    let again = rorqual(&["logs", "--json", &logs]).run().exits(0);
+    again.says(&["3 entries are left out"]);
+    assert_eq!(again.json()["lines"]["parsed"], report["lines"]["parsed"]);
+    let dash = folder.text("dash");
+    std::fs::create_dir(&dash).expect("there is none");
+    folder.file("dash/-", super::common::log(7));
+    let script = format!("cd {dash} && exec \"$0\" logs --json .");
+    let ran = rorqual_testkit::process::ProcessRun::new("bash").args(["-c", &script, crate::common::PROGRAM]).run().exits(0);
+    assert_eq!(ran.json()["lines"]["parsed"], 7);
 }
 
 #[test]

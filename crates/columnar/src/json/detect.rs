@@ -38,12 +38,24 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
 /// elements of the outermost array that does not end within the head, or of the longest
 /// array of objects; else the members of an object that is used as a map.
 #[must_use]
-pub fn rows_within(head: &[u8], whole: bool) -> Option<Layout> {
+pub fn rows_within(head: &[u8], whole: bool) -> Option<RowsWithin> {
     let text = valid(&head[mark_bytes(head)..]).trim_ascii();
     if !text.starts_with('{') {
         return None;
     }
-    array_of_rows(text, whole).map(Layout::Rows).or_else(|| map_of_rows(text, whole).map(Layout::Members))
+    let array = array_of_rows(text, whole);
+    let array = array.map(|(keys, are_objects)| RowsWithin { layout: Layout::Rows(keys), are_objects });
+    let map = || map_of_rows(text, whole).map(|keys| RowsWithin { layout: Layout::Members(keys), are_objects: true });
+    array.or_else(map)
+}
+
+/// Records inside a document that is one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowsWithin {
+    /// The path to them.
+    pub layout: Layout,
+    /// The first of them is an object: others are seldom meant as rows.
+    pub are_objects: bool,
 }
 
 /// Members of an object from which on it is taken for a map, where all are objects.
@@ -180,10 +192,11 @@ fn is_document(line: &str) -> bool {
     cursor.skip().is_ok() && cursor.rest().is_empty()
 }
 
-/// The path of the outermost array that is open at the end of `text`, which starts with an object;
+/// The path of the outermost array that is open at the end of `text`, which starts with an object,
+/// and whether it is one of objects;
 /// where the object ends and `whole` is all there is, of the longest array of objects that is in
 /// no other array. Each byte is looked at once, however deep the objects are.
-fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
+fn array_of_rows(text: &str, whole: bool) -> Option<(Vec<String>, bool)> {
     let mut cursor = Cursor::new(text, false);
     let (mut keys, mut found, mut longest) = (Vec::new(), None, 0);
     loop {
@@ -193,23 +206,34 @@ fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
                 continue;
             }
             b'{' => next_field(&mut cursor, &mut keys)?,
-            opening => match cursor.skip() {
-                Ok(value) => {
-                    let is_of_objects = opening == b'[' && value[1..].trim_ascii_start().starts_with('{');
-                    if is_of_objects && value.len() > longest {
-                        (found, longest) = (Some(keys.clone()), value.len());
+            opening => {
+                let are_objects = opening == b'[' && has_object_first(cursor.rest());
+                match cursor.skip() {
+                    Ok(value) => {
+                        if are_objects && value.len() > longest {
+                            (found, longest) = (Some(keys.clone()), value.len());
+                        }
+                        next_field(&mut cursor, &mut keys)?
                     }
-                    next_field(&mut cursor, &mut keys)?
+                    Err(flaw) if opening == b'[' && flaw.at >= text.len() => {
+                        return Some((keys.into_iter().map(unescaped).collect::<Option<_>>()?, are_objects));
+                    }
+                    Err(_) => return None,
                 }
-                Err(flaw) if opening == b'[' && flaw.at >= text.len() => return keys.into_iter().map(unescaped).collect(),
-                Err(_) => return None,
-            },
+            }
         };
         if !goes_on {
             let alone = whole && cursor.rest().is_empty();
-            return found.filter(|_| alone)?.into_iter().map(unescaped).collect();
+            let keys: Option<Vec<String>> = found.filter(|_| alone)?.into_iter().map(unescaped).collect();
+            return Some((keys?, true));
         }
     }
+}
+
+/// True if the first element of an array, which this text begins with, is an object.
+fn has_object_first(array: &[u8]) -> bool {
+    let element = array.trim_ascii_start().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    element.is_some_and(|element| element.starts_with(b"{"))
 }
 
 /// Goes on after a value to the next field of the innermost open object that has one; `keys` are
@@ -244,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_outermost_open_array_is_found_behind_all_that_is_closed() {
-        let found = |text: &str| array_of_rows(text, false).map(|keys| keys.join("."));
+        let found = |text: &str| array_of_rows(text, false).map(|(keys, _)| keys.join("."));
         assert_eq!(found(r#"{"a":[1,"#), Some("a".to_owned()));
         assert_eq!(found(r#"{"x":{"y":[1]},"a":{},"b":{"c":[],"\u0064":[{"e":["#), Some("b.d".to_owned()));
         for none in
@@ -254,7 +278,10 @@ mod tests {
         }
         // Each level around it is not looked at again, so this ends soon.
         let deep = r#"{"a":"#.repeat(DEPTH) + "[";
-        assert_eq!(array_of_rows(&deep, false).map(|keys| keys.len()), Some(DEPTH));
+        assert_eq!(array_of_rows(&deep, false).map(|(keys, _)| keys.len()), Some(DEPTH));
+        let are_objects = |text: &str| array_of_rows(text, false).map(|(_, are_objects)| are_objects);
+        assert_eq!(are_objects(r#"{"a":[{"b":1},"#), Some(true));
+        assert_eq!(are_objects(r#"{"a": [ 1.5, 2"#), Some(false));
         assert_eq!(array_of_rows(&deep[..deep.len() - 1], false), None);
     }
 
@@ -276,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_longest_array_of_objects_is_found_in_a_document_that_is_all_there_is() {
-        let found = |text: &str| rows_within(text.as_bytes(), true).map(|rows| crate::json::format_rows(&rows));
+        let found = |text: &str| rows_within(text.as_bytes(), true).map(|rows| crate::json::format_rows(&rows.layout));
         assert_eq!(found(r#"{"n":[1],"a":{"b":[ {"c":[{}]}]},"d":[{}]}"#), Some("$.a.b".to_owned()));
         assert_eq!(found(r#"{"a":[{}],"b":[{},{}],"c":[{},1]}"#), Some("$.b".to_owned()));
         for none in [r#"{"a":[1]}"#, r#"{"a":[{}]} {}"#, r#"[{"a":[{}]}]"#, "{}", r#"{"a":[[{}]]}"#] {
@@ -286,7 +313,7 @@ mod tests {
 
     #[test]
     fn an_object_of_many_objects_is_a_map() {
-        let found = |text: &str, whole| rows_within(text.as_bytes(), whole).map(|rows| crate::json::format_rows(&rows));
+        let found = |text: &str, whole| rows_within(text.as_bytes(), whole).map(|rows| crate::json::format_rows(&rows.layout));
         let members =
             |count: usize| (0..count).map(|number| format!("\"k{number}\":{{\"n\":{number}}}")).collect::<Vec<_>>().join(",");
         assert_eq!(found(&format!("{{{}}}", members(32)), true), Some("$.*".to_owned()));

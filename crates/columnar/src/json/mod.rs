@@ -20,7 +20,7 @@ mod unique;
 
 pub use decode::JsonDecoder;
 pub(crate) use decode::TOO_LARGE;
-pub use detect::{detect, rows_within};
+pub use detect::{RowsWithin, detect, rows_within};
 pub(crate) use first::FirstDocument;
 pub use infer::JsonInferrer;
 pub use path::{format_rows, parse_rows};

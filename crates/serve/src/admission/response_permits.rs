@@ -37,8 +37,8 @@ impl PermitOwner {
         self.own_answer().await.ticket().await
     }
 
-    /// Waits until this connection's last ticket is back, for who waits for more before there is an
-    /// answer: the server's tickets are not for that.
+    /// Waits for this connection's previous answer only; [`OwnAnswer::ticket`] takes one of the
+    /// server's tickets when the answer is ready.
     pub(crate) async fn own_answer(&self) -> OwnAnswer {
         OwnAnswer { own: self.own.acquire().await, answers: self.answers.clone() }
     }

@@ -44,7 +44,7 @@ use std::future::ready;
 use std::io::Write;
 use std::sync::{Arc, Weak};
 
-/// Lines of an export after which its session is looked at again as one that is used.
+/// Lines between two marks that the session of an export is in use.
 const LINES_PER_TOUCH: u64 = 10_000;
 
 /// An export that has its place, and not yet the rows.
@@ -257,20 +257,22 @@ struct ExportLines {
     own: Arc<OwnColumns>,
 }
 
-/// The lines of a view as they are in its log.
+/// The lines of a view, rebuilt in the format of the log; of a rejected line its first 1 KiB.
 async fn lines(
     (sessions, session, twin): (Arc<Sessions>, Arc<Session>, DisconnectWatch),
     view: View,
-    formats: ExportLines,
+    mut formats: ExportLines,
 ) -> Result<Response, ApiError> {
     let asking = PendingExport::begin(sessions, session, twin)?;
     let (session, alive) = (Arc::clone(&asking.session), Arc::downgrade(&asking.session));
     let prepare = move |store: &RowStore| {
         store.refresh();
         let lent = store.try_reserve(store.each_bytes() + EXPORT_VALUES_BYTES)?;
-        Some((lent, files::name(&session, store.is_whole(), "", "log")))
+        // Taken after the rows: another file may have begun meanwhile.
+        formats.others = session.formats_of_files();
+        Some((lent, (formats, files::name(&session, store.is_whole(), "", "log"))))
     };
-    let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
+    let (granted, (formats, name)) = asking.grant(ExportNeed::Text, prepare).await?;
     let body = granted.answer(move |store, control, sink| formats.write(&alive, (store, &view), control, sink)).await?;
     Ok((files::head("text/plain; charset=utf-8", &name), body).into_response())
 }
@@ -289,19 +291,26 @@ impl ExportLines {
         mut sink: BodySink,
     ) -> Result<(), RenderError> {
         let cannot = |cause| PipeError::io("the export", "cannot write", cause);
-        // Without the line that says its columns, a W3C log can't be read.
-        let header = self.first.source();
-        if header.starts_with('#') {
-            sink.copy(format!("{header}\n").as_bytes())?;
-        }
-        let mut rows = 0_u64;
+        let (mut rows, mut columns) = (0_u64, String::new());
         let take = |row: &ViewRow<'_>| {
             rows += 1;
             if rows.is_multiple_of(LINES_PER_TOUCH) {
                 alive.upgrade().inspect(|session| session.touch());
             }
-            let mut line =
-                if row.line.is_empty() { self.of(row.file).line(&row.record, Some(&self.own)) } else { row.line.to_vec() };
+            let format = self.of(row.file);
+            // Without the line that says its columns, a W3C log can't be read.
+            let header = format.source();
+            let mut line = Vec::new();
+            if header.starts_with('#') && header != columns {
+                columns = header.to_owned();
+                line.extend_from_slice(header.as_bytes());
+                line.push(b'\n');
+            }
+            if row.line.is_empty() {
+                line.extend(format.line(&row.record, Some(&self.own)));
+            } else {
+                line.extend_from_slice(row.line);
+            }
             line.push(b'\n');
             sink.copy(&line).map_err(cannot)
         };
@@ -527,7 +536,7 @@ fn table_values_bytes(schema: &Schema, top: usize) -> u64 {
 }
 
 fn no_lines() -> ApiError {
-    let message = "the rows of a table are no lines: \"format\" is csv, ndjson or parquet";
+    let message = "a table has rows, not lines: use \"format\" csv, ndjson or parquet";
     ApiError::new(StatusCode::BAD_REQUEST, "no_lines", message)
 }
 

@@ -90,7 +90,7 @@ async fn live(State(state): State<FleetState>, asker: Requester) -> Response {
         async move {
             if !is_first {
                 sleep(LIVE_INTERVAL).await;
-                let has_news = state.fleet.has_news().await;
+                let has_news = state.fleet.has_news();
                 let quiet = if has_news { NEWS_EVERY } else { QUIET_EVERY };
                 if timeout(quiet, changes.changed()).await.is_err() && !has_news {
                     return Some((Ok::<_, Infallible>(Bytes::from_static(b": nothing new\n\n")), (state, changes, false)));
@@ -145,9 +145,13 @@ impl Fleet {
     /// there is an answer.
     async fn answer(&self, asker: &Requester, question: &impl FleetAsk) -> Result<Response, ApiError> {
         let own = asker.holder.own_answer().await;
-        let _turn = self.turn.acquire().await.map_err(|_| no_peer(""))?;
         let within = self.settings.question_time;
-        let made = timeout(within, self.made(question)).await.map_err(|_| too_slow(within))??;
+        // The wait for the turn counts, too.
+        let made = timeout(within, async {
+            let turn = self.turn.acquire().await.map_err(|_| no_peer(""))?;
+            Ok::<_, ApiError>((self.made(question).await?, turn))
+        });
+        let (made, _turn) = made.await.map_err(|_| too_slow(within))??;
         Ok(views::json(own.ticket().await, made))
     }
 

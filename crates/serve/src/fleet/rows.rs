@@ -9,6 +9,7 @@ use rorqual_crossfilter::fleet::{RowKeys, RowMerge};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{PageRow, Stack, View};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Rows of an order, and the peers that have them, by their places in the roll.
 pub(super) struct MergedRows {
@@ -118,15 +119,21 @@ impl FleetQuestion<'_> {
             if keys.is_sound(end, sort.descending) { Ok(keys) } else { Err(unsound()) }
         };
         let mut all = self.parts(peers, &[], |_| ask(0), sound).await?;
+        // Peers that have lost rows meanwhile give no more.
+        let mut ended = HashSet::new();
         loop {
-            let short: Vec<usize> = (0..all.len()).filter(|place| all[*place].has_more(end)).collect();
+            let is_short = |place: &usize| all[*place].has_more(end) && !ended.contains(place);
+            let short: Vec<usize> = (0..all.len()).filter(is_short).collect();
             let asked: Vec<usize> = short.iter().map(|place| peers[*place]).collect();
             let known = |at| peers.iter().position(|other| *other == at).map_or(0, |place| all[place].keys.len());
             let more = self.parts(&asked, &[], |at| ask(known(at)), sound).await?;
-            if more.is_empty() || more.iter().any(|keys| keys.keys.is_empty()) {
+            if more.is_empty() {
                 return Ok(all);
             }
             for (place, more) in short.into_iter().zip(more) {
+                if more.keys.is_empty() {
+                    ended.insert(place);
+                }
                 all[place].append(more, sort.descending);
                 all[place].keys.truncate(end);
             }

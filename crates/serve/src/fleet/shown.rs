@@ -123,6 +123,9 @@ pub(super) fn unsure(distinct: Distinct) -> Distinct {
 
 /// Per cent as the page has them: 100 only of all.
 fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.01 {
+        return "less than 1 %".to_owned();
+    }
     let most = if share >= 1.0 { 100.0 } else { 99.0 };
     format!("{} %", (share * 100.0).floor().min(most))
 }
@@ -243,9 +246,10 @@ impl Fleet {
     }
 
     /// True if rows have come since the report that was made last.
-    pub(super) async fn has_news(&self) -> bool {
+    pub(super) fn has_news(&self) -> bool {
         let of: Vec<Option<u64>> = self.peers.iter().map(|peer| generation(peer)).collect();
-        self.report.lock().await.as_ref().is_none_or(|report| report.of != of)
+        // One that is being made is no news yet.
+        self.report.try_lock().is_ok_and(|report| report.as_ref().is_none_or(|report| report.of != of))
     }
 
     /// The report of all rows; made anew where rows have come, or peers went.

@@ -55,7 +55,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
         return run_of_files(common, args, ExitStatus::Done);
     }
     let named = in_folders(&args.files);
-    named.errors.iter().for_each(|error| message::note(error));
+    named.errors.iter().chain(&named.notes).for_each(|said| message::note(said));
     let found = if named.errors.is_empty() { ExitStatus::Done } else { ExitStatus::Bad };
     if named.files.is_empty() && found != ExitStatus::Done {
         // Without names standard input would be read.
@@ -78,7 +78,9 @@ fn run_of_files(common: &Common, args: &LogsArgs, found: ExitStatus) -> ExitStat
     if let Err(error) = check_rows(args.rows.as_deref()) {
         return message::error(&error);
     }
-    if let Some(exit) = (!on_cluster).then(|| table::answer(common, args, &settings)).flatten() {
+    // Beside a folder that could not be read, the report of a table would be called complete.
+    let is_whole = !on_cluster && found == ExitStatus::Done;
+    if let Some(exit) = is_whole.then(|| table::answer(common, args, &settings)).flatten() {
         return exit;
     }
     if args.rows.is_some() {

@@ -27,6 +27,9 @@ fn report(
     settings: &AnalyzeSettings,
     (file, format): (&Path, &TableFormat),
 ) -> Result<ExitStatus, String> {
+    if args.rows.is_some() && format.rows.is_none() {
+        return Err(format!("--rows: {} is not one JSON document with rows inside, but {}", escaped_path(file), format.name));
+    }
     let refused = |flag: &str, why: &str| Err(format!("{flag}: {} is {}, and {why}", escaped_path(file), format.name));
     if args.interactive {
         return refused("--interactive", "it is for access logs; `rorqual serve` opens it in the browser");

@@ -407,11 +407,23 @@ impl FileTools {
 
     /// The files with those of folders, which may be links to other places.
     fn in_folders(&self, named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-        let NamedFiles { files, errors } = in_folders(named);
-        match errors.into_iter().next() {
-            Some(error) => Err(error),
-            None => files.iter().map(|file| self.roots.resolve(file)).collect(),
+        let NamedFiles { files, errors, notes: _ } = in_folders(named);
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
         }
+        let mut resolved = Vec::new();
+        for file in files {
+            let file = self.roots.resolve(&file)?;
+            // A FIFO would wait for its writer.
+            if !file.is_file() {
+                return Err(format!("{}: is not a regular file", escaped_path(&file)));
+            }
+            // One that is named twice, as by itself and by its folder, counts once.
+            if !resolved.contains(&file) {
+                resolved.push(file);
+            }
+        }
+        Ok(resolved)
     }
 
     /// The place of a file that may be read.

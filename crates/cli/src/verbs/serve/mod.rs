@@ -83,7 +83,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     };
     let open_file = |path: &Path| open_file(path, table);
     let named = named_files(args);
-    named.errors.iter().for_each(|error| message::note(error));
+    named.errors.iter().chain(&named.notes).for_each(|said| message::note(said));
     input::say_if_twice(&named.files);
     let (logs, bad) = if args.follow { open_all(&named.files, follow) } else { open_all(&named.files, open_file) };
     let bad = bad || !named.errors.is_empty();
@@ -289,7 +289,7 @@ fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, Str
 /// The files to open. What is in a folder is not followed: files come and go there.
 fn named_files(args: &ServeArgs) -> NamedFiles {
     if args.follow {
-        return NamedFiles { files: args.files.clone(), errors: Vec::new() };
+        return NamedFiles { files: args.files.clone(), errors: Vec::new(), notes: Vec::new() };
     }
     in_folders(&args.files)
 }

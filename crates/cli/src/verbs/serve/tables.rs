@@ -11,7 +11,7 @@ use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
-use rorqual_columnar::json::{format_rows, parse_rows};
+use rorqual_columnar::json::{Layout, format_rows, parse_rows};
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::{RowChoice, TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
@@ -112,7 +112,7 @@ impl ServedTable {
         let format = match scan.1.head(&mut input, PREFIX_BYTES) {
             Ok(head) => Self::format_of(name, &head, formats, rows)?,
             // The error is told when its turn comes.
-            Err(_) => Self::format_by_name(name)?,
+            Err(_) => Self::format_by_name(name, rows)?,
         };
         Some(Self {
             common,
@@ -141,9 +141,16 @@ impl ServedTable {
         }
         let recognised = RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?;
         match recognised.format {
-            RecordFormat::Json(..) => {
-                let guessed = || recognised.rows_within.as_ref().map(format_rows);
-                Some(TableFormat::json(rows.map(str::to_owned).or_else(guessed)))
+            RecordFormat::Json(layout, _) => {
+                let (given, guessed) = (rows.map(str::to_owned), recognised.rows_within.filter(|rows| rows.are_objects));
+                Some(TableFormat::json(match layout {
+                    Layout::Documents => given.or_else(|| guessed.map(|rows| format_rows(&rows.layout))),
+                    // A file of one line so far, which may be one of many records.
+                    Layout::Lines if is_named(path, &["json"]) && guessed.is_some() => {
+                        given.or_else(|| guessed.map(|rows| format_rows(&rows.layout)))
+                    }
+                    _ => None,
+                }))
             }
             // Told by its separators alone it may be a log in a format of its own, or an error log.
             RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
@@ -153,9 +160,9 @@ impl ServedTable {
     }
 
     /// Of a file whose start can't be read.
-    fn format_by_name(path: &Path) -> Option<TableFormat> {
+    fn format_by_name(path: &Path, rows: Option<&str>) -> Option<TableFormat> {
         if is_named(path, &["json", "ndjson", "jsonl"]) {
-            return Some(TableFormat::json(None));
+            return Some(TableFormat::json(rows.map(str::to_owned)));
         }
         is_named(path, &["csv", "tsv"]).then(|| TableFormat::named("CSV"))
     }

@@ -35,7 +35,7 @@ pub(super) fn print(out: &mut impl Write, breakdown: &Breakdown, width: usize) -
     let columns = metric_texts(breakdown);
     let widths: Vec<usize> = columns.iter().map(MetricText::width).collect();
     let used: usize = widths.iter().map(|width| width + 2).sum();
-    let room = width.saturating_sub(used + 1);
+    let room = width.saturating_sub(used + 2);
     // The bars say what the numbers say, and are the first to make room for values.
     let bar_width = if room >= BAR_WIDTH + VALUE_WIDTH_MIN { BAR_WIDTH } else { 0 };
     let value_width = (room - bar_width).max(VALUE_WIDTH_MIN);

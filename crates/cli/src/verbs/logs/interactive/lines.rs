@@ -2,7 +2,7 @@
 
 use super::layout::scrolled;
 use super::order::LineOrder;
-use super::question::{FindQuestion, LineTarget, LinesQuestion, ScreenQuestion};
+use super::question::{FindQuestion, LineOrderNote, LineTarget, LinesQuestion, ScreenQuestion};
 use crate::verbs::logs::shown;
 use ratatui_core::text::Span;
 use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
@@ -25,8 +25,8 @@ pub(super) struct LinesScreen {
     pub(super) cursor: u64,
     /// Order of the lines; `None` is that of the log.
     pub(super) order: Option<LineOrder>,
-    /// False where other lines may come before.
-    pub(super) is_exact: bool,
+    /// The order of the page.
+    pub(super) note: LineOrderNote,
     /// Characters left of the screen.
     pub(super) shift: usize,
     /// Long lines go on in the next rows.
@@ -61,8 +61,8 @@ impl LinesScreen {
         (self.question.as_ref() != Some(&wanted)).then_some(wanted)
     }
 
-    pub(super) fn answered(&mut self, question: ScreenQuestion, page: RowPage, is_exact: bool) {
-        (self.question, self.is_exact) = (Some(question), is_exact);
+    pub(super) fn answered(&mut self, question: ScreenQuestion, page: RowPage, note: LineOrderNote) {
+        (self.question, self.note) = (Some(question), note);
         self.cursor = self.cursor.min(page.total.saturating_sub(1));
         self.page = Some(page);
     }

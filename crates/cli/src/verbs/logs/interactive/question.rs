@@ -71,8 +71,8 @@ pub(super) enum LineTarget {
 #[derive(Debug)]
 pub(super) enum ScreenAnswer {
     Overview(Box<ViewResult>),
-    /// Lines, and false where others may come before them.
-    Lines(RowPage, bool),
+    /// Lines, and their order.
+    Lines(RowPage, LineOrderNote),
     Found(Option<u64>),
     Explained(Explained),
     Findings(UnusualSpans),
@@ -139,6 +139,15 @@ impl ScreenQuestion {
     }
 }
 
+/// The order that lines are in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LineOrderNote {
+    /// No other lines may come before.
+    pub(super) is_exact: bool,
+    /// All lines; an order has the first of them.
+    pub(super) lines: u64,
+}
+
 impl LinesQuestion {
     fn answer(&self, rows: &FormatRows, store: &RowStore, control: &Control) -> Result<ScreenAnswer, ViewError> {
         let known = rows.formats();
@@ -147,10 +156,14 @@ impl LinesQuestion {
         match self.order.as_ref().and_then(|order| order.of_rows(&store.schema())) {
             Some(order) => {
                 let sorted = store.sorted_page((view, order), offset, limit, formats, control)?;
+                let note = LineOrderNote { is_exact: sorted.exact, lines: sorted.page.total };
                 let total = sorted.page.total.min(SORTED_LINES_MAX);
-                Ok(ScreenAnswer::Lines(RowPage { total, ..sorted.page }, sorted.exact))
+                Ok(ScreenAnswer::Lines(RowPage { total, ..sorted.page }, note))
             }
-            None => store.page(view, offset, limit, formats, control).map(|page| ScreenAnswer::Lines(page, true)),
+            None => store.page(view, offset, limit, formats, control).map(|page| {
+                let note = LineOrderNote { is_exact: true, lines: page.total };
+                ScreenAnswer::Lines(page, note)
+            }),
         }
     }
 }

@@ -178,7 +178,7 @@ impl Explorer {
             Ok(ScreenAnswer::Overview(counted)) => {
                 self.overview.answered(question, counted, usize::from(self.layout().plot_width));
             }
-            Ok(ScreenAnswer::Lines(page, is_exact)) => self.lines.answered(question, page, is_exact),
+            Ok(ScreenAnswer::Lines(page, note)) => self.lines.answered(question, page, note),
             Ok(ScreenAnswer::Found(row)) => self.found(row),
             Ok(answer) => {
                 if let Some(list) = self.list.as_mut().filter(|list| list.question == question) {

@@ -313,9 +313,9 @@ fn an_order_has_the_first_ten_thousand_lines() {
     let file = folder.file("log", (0..10_050).map(line).collect::<String>());
     let mut test = TestExplorer::of(&[&file], (80, 24));
     test.press("Ls");
-    test.shows(&["line 1 of 10,000  bytes, largest first", "200 10049"]);
+    test.shows(&["line 1 of the first 10,000 of 10,050  bytes, largest first", "200 10049"]);
     test.press("G");
-    test.shows(&["line 10,000 of 10,000", "200 50 "]);
+    test.shows(&["line 10,000 of the first 10,000 of 10,050", "200 50 "]);
 }
 
 #[test]

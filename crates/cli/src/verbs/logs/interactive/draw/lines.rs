@@ -38,9 +38,10 @@ pub(super) fn draw(explorer: &Explorer, cells: &mut ScreenCells<'_>) {
         y = after;
     }
     let order = lines.order.as_ref().map_or_else(String::new, |order| format!("  {}", order.named(&explorer.schema)));
-    let unsure = if lines.is_exact { "" } else { ", others may come before" };
+    let unsure = if lines.note.is_exact { "" } else { ", others may come before" };
     let (at, total) = (thousands((lines.cursor + 1).min(page.total)), thousands(page.total));
-    cells.right(cells.height() - super::FOOT_ROWS, &format!("line {at} of {total}{order}{unsure}"), DIM);
+    let of = if lines.note.lines > page.total { format!("the first {total} of {}", thousands(lines.note.lines)) } else { total };
+    cells.right(cells.height() - super::FOOT_ROWS, &format!("line {at} of {of}{order}{unsure}"), DIM);
 }
 
 /// First line of a screen whose lines are wrapped.
