@@ -258,9 +258,9 @@ fn a_log_far_above_the_memory_stays_within_it() {
     terminal.sees(&["What sets", "in the rest"]);
     // Orders by numbers and by texts.
     terminal.press("qLs");
-    terminal.sees(&["line 1 of the first 10,000 of 1,698,139", "bytes, largest first"]);
+    terminal.sees(&["line 1 of the first 10,000 of", "bytes, largest first"]);
     terminal.press("Sagent\rw");
-    terminal.sees(&["line 1 of the first 10,000 of 1,698,139", "agent, A first"]);
+    terminal.sees(&["line 1 of the first 10,000 of", "agent, A first"]);
     let peak = terminal.peak_bytes();
     assert!(peak <= memory, "{peak} of {memory}");
     assert!(std::fs::read_dir(&temp).expect("a folder").next().is_none(), "the temporary file has no name");
