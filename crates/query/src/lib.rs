@@ -19,6 +19,7 @@ mod tables;
 mod temp;
 mod trunc;
 mod watchdog;
+mod yielding;
 
 pub use args::{Args as QueryArgs, BadRecordFlag};
 pub use arithmetic::{checked_of_parts, checked_parts};

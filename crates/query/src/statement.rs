@@ -11,6 +11,7 @@ use crate::scan::{PiecesAhead, ScanContext};
 use crate::tables::TableOptions;
 use crate::temp::TempFolder;
 use crate::watchdog::QueryWatchdog;
+use crate::yielding::yielding;
 use crate::{fault, message, prompt};
 use async_trait::async_trait;
 use datafusion::common::{Result, plan_err};
@@ -276,7 +277,7 @@ impl<'a> Runner<'a> {
         *state.config_mut() = config.with_extension(Arc::new(PiecesAhead::new(fit.pieces_ahead)));
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
-        let physical = state.create_physical_plan(plan).await?;
+        let physical = yielding(state.create_physical_plan(plan).await?)?;
         self.write_rows(execute_stream(physical, state.task_ctx())?, sink).await
     }
 
@@ -291,7 +292,7 @@ impl<'a> Runner<'a> {
         let mut state = self.engine.session.state();
         let config = elsewhere.config(state.config().clone()).await?;
         *state.config_mut() = config;
-        let physical = state.create_physical_plan(plan).await?;
+        let physical = yielding(state.create_physical_plan(plan).await?)?;
         if !reads_files(&physical) {
             return Ok(false);
         }

@@ -6,6 +6,7 @@ use rorqual_testkit::http::{GeneratedContent, Request, TestServer};
 use rorqual_testkit::paths::gzip;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 /// A log of some MiB, with lines that are none and a field that can't be read.
 fn log() -> Vec<u8> {
@@ -201,6 +202,34 @@ fn clients_at_once() {
         let _ = left.wait();
     }
     cluster.waits_for_clean_folders();
+}
+
+/// A join that makes rows for hours is ended with its client: its only thread is free for others.
+#[test]
+fn a_join_without_end_ends_with_its_client() {
+    let folder = TestFolder::new();
+    let log = folder.file("access.log", SAMPLE.repeat(4));
+    let cluster = TestCluster::start(&folder, 1);
+    let left = cluster.query(&[&format!("SELECT * FROM '{log}' a, '{log}' b ORDER BY a.path")]).start();
+    // It is at it.
+    let begun = Instant::now();
+    while cpu_seconds(cluster.executors[0].id()) < 4.0 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "the executor has nothing to do");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    left.interrupt();
+    let _ = left.wait().exits(130);
+    let count = cluster.query(&[&format!("SELECT count(*) AS n FROM '{log}'")]).time_max(Duration::from_secs(60));
+    let lines = SAMPLE.iter().filter(|byte| **byte == b'\n').count() * 4;
+    assert_eq!(count.run().exits(0).text(), format!("n\n{lines}\n"));
+}
+
+/// Time of a processor that a process has taken.
+fn cpu_seconds(id: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("the process");
+    let (_, fields) = stat.rsplit_once(") ").expect("its name");
+    let ticks: f64 = fields.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().expect("a number")).sum();
+    ticks / 100.0
 }
 
 /// By IPv6, and with executors of two threads.
