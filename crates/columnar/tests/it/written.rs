@@ -262,7 +262,7 @@ fn names_that_are_not_there_are_answered_with_near_ones() {
     let error = table.find("txt", "x", None).err().unwrap().to_string();
     assert!(error.contains("no column 'txt'") && error.contains("text"), "{error}");
     let error = table.find("int", "x", None).err().unwrap().to_string();
-    assert!(error.contains("'x' is no value") && error.contains("Int64"), "{error}");
+    assert!(error.contains("'x' is not a value") && error.contains("Int64"), "{error}");
 }
 
 #[test]
