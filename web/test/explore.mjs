@@ -1713,7 +1713,8 @@ const steps = {
         row: offset + index,
         client: `line ${offset + index}`,
       }))
-      await route.fulfill({ json: { matching: total, offset, rows: made } })
+      const lines = { format: 'combined', unkept: [] }
+      await route.fulfill({ json: { matching: total, offset, lines, sort: null, rows: made } })
     })
     await type(page, 'status >= 100')
     const grid = at(page, 'grid')
