@@ -372,18 +372,18 @@ mod tests {
     use std::time::Duration;
     use tokio::sync::oneshot;
 
-    /// A part of a plan that says that it has begun, and does not end.
+    /// A stage that tells that it has begun, and never ends.
     #[derive(Debug)]
-    struct Endless(Mutex<Option<oneshot::Sender<()>>>);
+    struct PendingStage(Mutex<Option<oneshot::Sender<()>>>);
 
-    impl fmt::Display for Endless {
+    impl fmt::Display for PendingStage {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("endless")
+            f.write_str("pending")
         }
     }
 
     #[async_trait]
-    impl QueryStageExecutor for Endless {
+    impl QueryStageExecutor for PendingStage {
         async fn execute_query_stage(&self, _: usize, _: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
             self.0.lock().expect("no panic").take().expect("it begins once").send(()).expect("somebody waits for it");
             std::future::pending().await
@@ -396,7 +396,7 @@ mod tests {
 
     fn task(job: &str, running: &Arc<RunningTasks>) -> (StageTask, oneshot::Receiver<()>) {
         let (begun, begins) = oneshot::channel();
-        let stage = Arc::new(Endless(Mutex::new(Some(begun))));
+        let stage = Arc::new(PendingStage(Mutex::new(Some(begun))));
         let (job, place, running, shares) = (job.to_owned(), "here".to_owned(), Arc::clone(running), running.shares);
         (StageTask { stage, job, place, scans: Vec::new(), permits: 1, shares, running }, begins)
     }
