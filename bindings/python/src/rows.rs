@@ -85,7 +85,7 @@ fn hints(kind: &str, options: &Bound<'_, PyDict>) -> PyResult<FormatHints> {
         other => return Err(PyValueError::new_err(format!("no kind of rows: {other}"))),
     };
     let kind = if text("layout")?.as_deref() == Some("lines") { Some(FormatKind::Ndjson) } else { kind };
-    Ok(FormatHints { kind, rows, log, delimiter, quote: None, header: flag("header")?, rules })
+    Ok(FormatHints { kind, rows, log, delimiter, header: flag("header")?, rules, ..FormatHints::default() })
 }
 
 /// Rows on their way. Any library that takes Arrow streams takes them, once.

@@ -13,7 +13,7 @@ use crate::version::{VERSION, check_plan};
 use ballista_core::execution_plans::ShuffleReaderExec;
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
@@ -267,7 +267,9 @@ impl ScanCodec {
         let mode = match place {
             PlaceMessage::Local { path, is_plain, version } => {
                 let path = self.files.checked(path.as_ref())?;
-                let version = version.as_deref().and_then(FileVersion::of_text);
+                let name = path.display().to_string();
+                let version = version.as_deref().map(|text| FileVersion::of_text(text, &name)).transpose();
+                let version = version.map_err(|error| DataFusionError::External(Box::new(error)))?;
                 OpenMode::Local { path, is_plain: *is_plain, version }
             }
             PlaceMessage::Object { name, e_tag } => {

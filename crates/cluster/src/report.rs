@@ -351,7 +351,10 @@ impl ReportTask {
     /// reads all of it.
     fn part(&self, analyzer: &Analyzer, TaskPart { part, place }: &TaskPart) -> Result<Option<InputPart>, Error> {
         let (open, guard) = match place {
-            TaskPlace::Path(path) => OpenPart::of_path(&part.name, part.version.as_deref().and_then(FileVersion::of_text), path)?,
+            TaskPlace::Path(path) => {
+                let version = part.version.as_deref().map(|text| FileVersion::of_text(text, &part.name)).transpose()?;
+                OpenPart::of_path(&part.name, version, path)?
+            }
             TaskPlace::Object(url, e_tag, store) => {
                 let open = OpenPart::of_object(&part.name, part.size_bytes, url, e_tag.clone(), Arc::clone(store))?;
                 (open, PartGuard::default())

@@ -30,6 +30,8 @@ pub struct FormatHints {
     /// The array in a JSON document whose elements are the records, or the object whose members
     /// are.
     pub rows: Option<json::Layout>,
+    /// Without `rows`, those in a document that is one object are guessed.
+    pub guesses_rows: bool,
     /// The format of an access log.
     pub log: Option<LogFormat>,
     /// Between the fields of a CSV.
@@ -49,15 +51,6 @@ pub struct Recognised {
     pub format: RecordFormat,
     /// Guesses in it, each with the option that settles it.
     pub notes: Vec<String>,
-    /// An array or a map in the one document that there is, whose elements are better rows than the
-    /// document.
-    pub rows_within: Option<json::RowsWithin>,
-}
-
-impl Recognised {
-    fn new(format: RecordFormat, notes: Vec<String>) -> Self {
-        Self { format, notes, rows_within: None }
-    }
 }
 
 /// Kinds of formats.
@@ -75,6 +68,14 @@ pub enum FormatKind {
     Log,
 }
 
+/// True if a file has this extension, also before that of a compression.
+#[must_use]
+pub fn has_extension(name: &str, wanted: &str) -> bool {
+    let stem = Path::new(name).with_extension("");
+    let extensions = [Path::new(name).extension(), stem.extension()];
+    extensions.iter().flatten().any(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
 impl RecordFormat {
     /// The format of an input that begins so.
     ///
@@ -82,18 +83,18 @@ impl RecordFormat {
     /// When it is none that is known, or not the one that is given; a sentence that says so.
     pub fn detect(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(layout) = &given.rows {
-            return Ok(Self::json(layout.clone(), head, given));
+            return Ok(Self::json(name, layout.clone(), head, given));
         }
         match given.kind {
             _ if given.log.is_some() => Self::log(head, given),
-            Some(FormatKind::Ndjson) => Ok(Self::json(json::Layout::Lines, head, given)),
+            Some(FormatKind::Ndjson) => Ok(Self::json(name, json::Layout::Lines, head, given)),
             Some(FormatKind::Json) => {
                 let layout = match json::detect(&head.bytes, head.whole) {
                     // That its start is one document a line does not say that all of it is.
                     None | Some(json::Layout::Lines) => json::Layout::Documents,
                     Some(other) => other,
                 };
-                Ok(Self::json(layout, head, given))
+                Ok(Self::json(name, layout, head, given))
             }
             Some(FormatKind::Csv) => Self::csv(head, given),
             Some(FormatKind::Tsv) => Self::csv(head, &FormatHints { delimiter: Some(b'\t'), ..given.clone() }),
@@ -103,26 +104,31 @@ impl RecordFormat {
     }
 
     /// A document that is one object is one row, however long it is; for an array in it the rows
-    /// have to be given.
-    fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
+    /// have to be given, or guessed.
+    fn json(name: &str, layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let is_one = is_one && head.documents != DocumentCount::Several;
-        let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
-        let note = |rows: &json::RowsWithin| {
-            let path = json::format_rows(&rows.layout);
-            let each = if let json::Layout::Members(_) = rows.layout { "member of that object" } else { "element of that array" };
-            let says = match head.documents {
-                DocumentCount::OneTooLong => format!("is one document, which is longer than {RECORD_MAX};"),
-                DocumentCount::Unknown if !head.whole => {
-                    let length = format_size(head.bytes.len() as u64);
-                    format!("begins with a document of more than {length}; where no other follows,")
-                }
-                _ => "is one document, which is one row;".to_owned(),
-            };
-            format!("{says} {ROWS} '{path}' makes a row of each {each}")
+        let Some(rows) = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten() else {
+            return Recognised { format: Self::Json(layout, given.rules.clone()), notes: Vec::new() };
         };
-        let notes = rows.as_ref().map(note).into_iter().collect();
-        Recognised { format: Self::Json(layout, given.rules.clone()), notes, rows_within: rows }
+        let path = json::format_rows(&rows.layout);
+        // One line so far may be one of many records.
+        let may_be_rows = rows.are_objects && (layout == json::Layout::Documents || has_extension(name, "json"));
+        if given.guesses_rows && may_be_rows {
+            let note = format!("is one JSON document; its rows are taken to be those of {path} ({ROWS} for others)");
+            return Recognised { format: Self::Json(rows.layout, given.rules.clone()), notes: vec![note] };
+        }
+        let each = if let json::Layout::Members(_) = rows.layout { "member of that object" } else { "element of that array" };
+        let says = match head.documents {
+            DocumentCount::OneTooLong => format!("is one document, which is longer than {RECORD_MAX};"),
+            DocumentCount::Unknown if !head.whole => {
+                let length = format_size(head.bytes.len() as u64);
+                format!("begins with a document of more than {length}; where no other follows,")
+            }
+            _ => "is one document, which is one row;".to_owned(),
+        };
+        let note = format!("{says} {ROWS} '{path}' makes a row of each {each}");
+        Recognised { format: Self::Json(layout, given.rules.clone()), notes: vec![note] }
     }
 
     fn guess(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
@@ -130,12 +136,9 @@ impl RecordFormat {
             return Err("is empty: there is nothing to tell its format and its columns by".to_owned());
         }
         if let Some(layout) = json::detect(&head.bytes, head.whole) {
-            return Ok(Self::json(layout, head, given));
+            return Ok(Self::json(name, layout, head, given));
         }
-        let stem = Path::new(name).with_extension("");
-        let extensions = [Path::new(name).extension(), stem.extension()];
-        let is = |wanted: &str| extensions.iter().flatten().any(|extension| extension.eq_ignore_ascii_case(wanted));
-        if is("csv") || is("tsv") {
+        if has_extension(name, "csv") || has_extension(name, "tsv") {
             return Self::csv(head, given);
         }
         // Of a log NULs are a hole, and other texts do not begin with them.
@@ -143,7 +146,7 @@ impl RecordFormat {
         let no_text = || (!is_text).then_some(ForeignContent::NO_TEXT);
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             Ok((dialect, notes)) if dialect.names.len() > 1 && is_text && !has_comma_clocks(&head.bytes) => {
-                Ok(Recognised::new(Self::Csv(dialect), notes))
+                Ok(Recognised { format: Self::Csv(dialect), notes })
             }
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(ForeignContent::of_head(&head.bytes).or_else(no_text).map_or_else(no_format, |foreign| {
@@ -157,7 +160,7 @@ impl RecordFormat {
 
     fn csv(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         let (dialect, notes) = Self::dialect(head, given).map_err(|error| error.to_string())?;
-        Ok(Recognised::new(Self::Csv(dialect), notes))
+        Ok(Recognised { format: Self::Csv(dialect), notes })
     }
 
     fn dialect(head: &ScanHead, given: &FormatHints) -> Result<(Dialect, Vec<String>), DialectError> {
@@ -168,12 +171,12 @@ impl RecordFormat {
 
     fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if let Some(format) = &given.log {
-            return Ok(Recognised::new(Self::Log(format.sampled(&head.bytes)), Vec::new()));
+            return Ok(Recognised { format: Self::Log(format.sampled(&head.bytes)), notes: Vec::new() });
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {
             let notes = detection.unread_note().into_iter().collect();
-            Recognised::new(Self::Log(detection.format), notes)
+            Recognised { format: Self::Log(detection.format), notes }
         };
         detection.map(recognised).map_err(|unknown| match unknown.foreign {
             Some(foreign) => format!("this is {foreign}, and no access log. {}", foreign.way_on("", "convert")),

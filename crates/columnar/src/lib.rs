@@ -37,7 +37,7 @@ pub use bad_records::{BadRecords, long_offset};
 pub use batches::{Batches, RowsPlan, RowsSummary, SummaryHandle};
 pub use choose::choose_columns;
 pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Occurrences, Unplaced};
-pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
+pub use format::{FormatHints, FormatKind, Recognised, RecordFormat, has_extension};
 pub use own_rows::{OwnRows, RowValues, TextMap};
 pub use rules::ValueRules;
 pub use scan::{DocumentCount, ScanHead, ScanSettings};

@@ -27,13 +27,14 @@ pub fn schema(format: &LogFormat) -> SchemaRef {
 /// The same with a log's own columns, and after them the flaws that [`LogRows`] is given.
 #[must_use]
 pub fn schema_with_flaws(format: &LogFormat, own: &OwnColumns) -> SchemaRef {
-    Arc::new(Schema::new(with_texts(columns(format, own), FLAWS)))
+    let has = |field: &Field| format.may_have(*field);
+    Arc::new(Schema::new(with_texts(columns_of(Field::ALL.into_iter().filter(has), own), FLAWS)))
 }
 
 /// The same of several files in these formats, with the name of a line's file before its flaws.
 #[must_use]
 pub fn schema_of_files(formats: &[&LogFormat], own: &OwnColumns) -> SchemaRef {
-    let has = |field: &Field| formats.iter().any(|format| format.fields().any(|known| known == *field));
+    let has = |field: &Field| formats.iter().any(|format| format.may_have(*field));
     let columns = columns_of(Field::ALL.into_iter().filter(has), own);
     Arc::new(Schema::new(with_texts(columns, FILE_AND_FLAWS)))
 }

@@ -489,5 +489,10 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], own: 
         source: row.source.as_bytes(),
         own: own.columns.is_some().then_some(&own.values),
     };
-    cut(&format.line(&record, own.columns.as_deref()), PAGE_LINE_BYTES_MAX)
+    let columns = own.columns.as_deref();
+    let line = match format.lacks(&record, columns) {
+        true => format.with_more_columns(columns).line(&record, columns),
+        false => format.line(&record, columns),
+    };
+    cut(&line, PAGE_LINE_BYTES_MAX)
 }

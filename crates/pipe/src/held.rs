@@ -55,12 +55,17 @@ impl FileVersion {
         format!("{size_bytes} {seconds} {nanoseconds} {ends}")
     }
 
-    /// The state of a text; `None` if it is none.
-    #[must_use]
-    pub fn of_text(text: &str) -> Option<Self> {
-        let [size_bytes, seconds, nanoseconds, ends] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
-        let modified = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
-        Some(Self { identity: None, size_bytes: size_bytes.parse().ok()?, modified, ends: ends.parse().ok()? })
+    /// The state of a text for the file `name`.
+    ///
+    /// # Errors
+    /// When it is not such a text.
+    pub fn of_text(text: &str, name: &str) -> Result<Self, Error> {
+        let read = || {
+            let [size_bytes, seconds, nanoseconds, ends] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            let modified = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
+            Some(Self { identity: None, size_bytes: size_bytes.parse().ok()?, modified, ends: ends.parse().ok()? })
+        };
+        read().ok_or_else(|| Error::new(ErrorClass::Corrupt, name, "has a state that cannot be read"))
     }
 
     /// Its size.

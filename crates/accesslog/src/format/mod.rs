@@ -169,6 +169,13 @@ impl LogFormat {
         self.inner.fields & field.bit() != 0
     }
 
+    /// True if a line of a log in the format can have the field, also one whose columns another
+    /// line says.
+    #[must_use]
+    pub fn may_have(&self, field: Field) -> bool {
+        self.has(field) || (self.is_said_by_lines() && W3cColumns::unknown().fields() & field.bit() != 0)
+    }
+
     /// The fields that lines of the format can have.
     pub fn fields(&self) -> impl Iterator<Item = Field> + use<> {
         let bits = self.inner.fields;

@@ -40,6 +40,22 @@ const IIS: [&str; 2] = [
      sc-substatus sc-win32-status time-taken",
 ];
 
+/// Names of the columns of fields, as most servers write them.
+const NAMES: [(Field, &str); 12] = [
+    (Field::Client, "c-ip"),
+    (Field::User, "cs-username"),
+    (Field::Host, "cs-host"),
+    (Field::Method, "cs-method"),
+    (Field::Path, "cs-uri-stem"),
+    (Field::Query, "cs-uri-query"),
+    (Field::Protocol, "cs-version"),
+    (Field::Status, "sc-status"),
+    (Field::Bytes, "sc-bytes"),
+    (Field::Referrer, "cs(Referer)"),
+    (Field::Agent, "cs(User-Agent)"),
+    (Field::RequestTime, "time-taken"),
+];
+
 /// The columns of lines, until another `#Fields:` line says others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct W3cColumns {
@@ -253,6 +269,19 @@ impl W3cColumns {
         let columns = self.names().zip(&*self.columns).filter(|(_, column)| **column == W3cColumn::Skip);
         let unread: Vec<&str> = columns.map(|(name, _)| name).filter(|name| is_time(name)).collect();
         (!unread.is_empty()).then(|| unread.join(" "))
+    }
+
+    /// The columns, and after them those of all other fields, and of variables: a later line of a
+    /// log may say more columns than the first.
+    pub(crate) fn with_more<'a>(&'a self, variables: impl Iterator<Item = &'a str>) -> W3cColumns {
+        let mut names: Vec<&str> = self.names().filter(|name| !name.is_empty()).collect();
+        let fields = NAMES.iter().filter(|(field, _)| self.fields() & field.bit() == 0).map(|(_, name)| *name);
+        for name in fields.chain(variables) {
+            if names.len() < COLUMNS_MAX && !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name);
+            }
+        }
+        W3cColumns::written_by(self.server.clone(), &names.join(" "))
     }
 
     /// Bits of the fields that lines can have.

@@ -8,10 +8,28 @@ use crate::parse::LogRecord;
 use crate::parse::number::Unit;
 use crate::parse::time::{Civil, clf, rfc3339};
 use std::io::Write;
+use std::sync::Arc;
 
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
 impl LogFormat {
+    /// True if a line of the format does not say all of a record, as the log said more columns later.
+    #[must_use]
+    pub fn lacks(&self, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> bool {
+        let LineSyntax::W3c(_) = self.kind() else { return false };
+        let has_other =
+            |variable: &LogVariable| !self.variables().contains(variable) && !own_text(variable, record, own).is_empty();
+        record.fields().any(|field| !self.has(field)) || own.is_some_and(|own| own.variables().iter().any(has_other))
+    }
+
+    /// The format with columns for all that a record may have, where lines say their columns.
+    #[must_use]
+    pub fn with_more_columns(&self, own: Option<&OwnColumns>) -> LogFormat {
+        let LineSyntax::W3c(columns) = self.kind() else { return self.clone() };
+        let own: Vec<String> = own.map(OwnColumns::variables).unwrap_or_default().iter().map(|own| own.column().name).collect();
+        LogFormat::w3c(Arc::new(columns.with_more(own.iter().map(String::as_str))))
+    }
+
     /// A line of the format that says what the record says. What a record does not keep is `-`
     /// there; of a JSON format the line has the keys of what the record has, in one object. An
     /// escape that reading undid is written anew, and may be another one. The values of `own` are

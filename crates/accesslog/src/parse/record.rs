@@ -47,6 +47,30 @@ pub struct LogRecord<'a> {
 }
 
 impl<'a> LogRecord<'a> {
+    /// The fields that it has.
+    pub fn fields(&self) -> impl Iterator<Item = Field> {
+        let Self { time_us, client, user, host, method, path, query, protocol, status, bytes, referrer, agent, .. } = self;
+        [
+            (Field::Time, time_us.is_some()),
+            (Field::Client, !client.is_empty()),
+            (Field::User, !user.is_empty()),
+            (Field::Host, !host.is_empty()),
+            (Field::Method, !method.is_empty()),
+            (Field::Path, !path.is_empty()),
+            (Field::Query, !query.is_empty()),
+            (Field::Protocol, !protocol.is_empty()),
+            (Field::Status, *status != 0),
+            (Field::Bytes, bytes.is_some()),
+            (Field::Referrer, !referrer.is_empty()),
+            (Field::Agent, !agent.is_empty()),
+            (Field::RequestTime, self.request_time_us.is_some()),
+            (Field::UpstreamTime, self.upstream_time_us.is_some()),
+            (Field::Source, !self.source.is_empty()),
+        ]
+        .into_iter()
+        .filter_map(|(field, is_there)| is_there.then_some(field))
+    }
+
     /// The texts, in the order of `TEXT_FIELDS`, where they are: copies of all of them would not be
     /// held in registers.
     #[inline]

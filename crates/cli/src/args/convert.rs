@@ -71,6 +71,10 @@ pub(crate) struct FromArgs {
     /// the rest of the document
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
+    /// Without --rows those in a JSON document that is one object are guessed: where rows are
+    /// looked at, and not converted.
+    #[arg(skip)]
+    pub(crate) guesses_rows: bool,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,

@@ -309,6 +309,30 @@ fn texts_beyond_the_memory_are_in_rows_and_few_of_them_in_panels() {
     assert!(others > 0 && listed.len() as u64 + others == LINES, "{} and {others}", listed.len());
 }
 
+#[test]
+fn lines_of_a_log_far_above_the_memory_are_all_of_it() {
+    const LINES: u64 = 3_000_000;
+    let folder = TestFolder::new();
+    let expected = log(LINES);
+    assert!(expected.len() as u64 > 256 * MIB);
+    let file = folder.file("access.log", &expected);
+    let server = Server::start(&["--sessions", "1", "--memory", "216MiB", "--no-cache", &file]);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when_state(&id, "finished");
+    let mut download = Download::begin(&server, &target(&id, "export", &[("format", "lines")]));
+    let (mut at, mut piece) = (0, vec![0; 1 << 20]);
+    loop {
+        let read = download.reader.read(&mut piece).expect("lines");
+        if read == 0 {
+            break;
+        }
+        assert!(expected[at..].starts_with(&piece[..read]), "other lines after byte {at}");
+        at += read;
+    }
+    assert_eq!(at, expected.len());
+    server.within(216 * MIB);
+}
+
 /// A log in which each line has a client of its own.
 fn clients(lines: u32) -> Vec<u8> {
     let line = |number: u32| {

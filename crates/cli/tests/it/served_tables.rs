@@ -509,4 +509,11 @@ fn a_table_far_above_the_memory_keeps_within_it() {
     let found = view(&server, &id, "level = l3 and n < 600000");
     assert_eq!(found["lines"]["matching"], json!(120_000));
     server.within(320 * MIB);
+    drop(server);
+    // The same rows inside one document.
+    let text = std::fs::read_to_string(&path).expect("it was written").trim_end().replace('\n', ",\n");
+    let document = folder.file("large.json", format!("{{\"page\":1,\"items\":[\n{text}\n]}}\n"));
+    drop(text);
+    let counted = rorqual(&["logs", "--json", "--memory", "192MiB", "--where", "level = l3 and n < 600000", &document]).run();
+    assert_eq!(counted.exits(0).within(192 * MIB).json()["rows"]["matching"], 120_000);
 }

@@ -178,14 +178,17 @@ fn an_uploaded_table_far_above_the_memory_keeps_within_it() {
     let line = |n: u64| {
         let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         format!(
-            "{{\"id\":\"{id:016x}{id:016x}\",\"n\":{n},\"text\":\"{}\",\"level\":\"l{}\"}}\n",
+            "{{\"id\":\"{id:016x}{id:016x}\",\"n\":{n},\"text\":\"{}\",\"level\":\"l{}\"}},\n",
             "lorem ipsum ".repeat(9),
             n % 5
         )
     };
-    let text: String = (0..2_400_000).map(line).collect();
+    // Inside one document, which is read in one piece.
+    let rows: String = (0..2_400_000).map(line).collect();
+    let text = format!("{{\"page\":1,\"items\":[\n{}]}}\n", rows.trim_end_matches(",\n"));
+    drop(rows);
     assert!(text.len() as u64 > memory_bytes);
-    let id = uploaded(&server, "large.ndjson", text.as_bytes());
+    let id = uploaded(&server, "large.json", text.as_bytes());
     let found = view(&server, &id, "level = l3 and n < 600000");
     assert_eq!(found["lines"]["matching"], json!(120_000));
     server.within(memory_bytes);

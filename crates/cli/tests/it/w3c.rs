@@ -3,6 +3,7 @@
 
 use crate::client::Server;
 use crate::common::{TestFolder, Truth, comparable, panel, rorqual};
+use crate::export::{Download, target};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -132,4 +133,55 @@ fn a_span_of_lines_without_a_date_is_told_to_be_empty() {
     assert_eq!(ran.json()["lines"]["outside"], 3);
     let all = rorqual(&["logs", "--json", &file]).run().exits(0);
     assert!(!all.stderr.contains("--since"), "{}", all.stderr);
+}
+
+/// Columns that a later line says are in all rows that have them: in exports, and in lines, which
+/// are read again as the same rows.
+#[test]
+fn columns_that_come_later_are_in_exports() {
+    let folder = TestFolder::new();
+    let few = "#Fields: date time c-ip cs-method cs-uri-stem sc-status\n";
+    let more = "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status cs(User-Agent) x-tenant\n";
+    let mut text = String::new();
+    for n in 0..12 {
+        text += if n == 0 || n == 8 {
+            few
+        } else if n == 4 {
+            more
+        } else {
+            ""
+        };
+        text += &format!("2026-01-01 00:00:{n:02} 192.0.2.{n} GET /{n} ");
+        text += &if (4..8).contains(&n) { format!("q={n} 404 agent/{n} t{n}\n") } else { "200\n".to_owned() };
+    }
+    let expected: Vec<Value> = (0..12)
+        .map(|n| {
+            let time = format!("2026-01-01T00:00:{n:02}Z");
+            let mut row =
+                json!({"time": time, "client": format!("192.0.2.{n}"), "method": "GET", "path": format!("/{n}"), "status": 200});
+            if (4..8).contains(&n) {
+                row["status"] = json!(404);
+                row["query"] = json!(format!("q={n}"));
+                row["agent"] = json!(format!("agent/{n}"));
+                row["x-tenant"] = json!(format!("t{n}"));
+            }
+            row
+        })
+        .collect();
+    let shown = |text: &str| {
+        let server = Server::start(&["--no-cache", &folder.file("u_ex.log", text)]);
+        let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+        server.when_state(&id, "finished");
+        let export = |format: &str| Download::begin(&server, &target(&id, "export", &[("format", format)])).text();
+        let rows: Vec<Value> = export("ndjson").lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        let page = server.request("POST", &format!("/api/sessions/{id}/rows"), b"{\"offset\": 5, \"limit\": 1}").json();
+        (rows, export("lines"), page["rows"][0]["line"].as_str().expect("a line").to_owned())
+    };
+    let (rows, lines, line) = shown(&text);
+    assert_eq!(rows, expected);
+    for part in ["/5", "q=5", "agent/5", "t5"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert_eq!(lines.matches("#Fields").count(), 3, "{lines}");
+    assert_eq!(shown(&lines).0, expected, "{lines}");
 }

@@ -63,6 +63,14 @@ impl TestCluster {
         program(&["query", "--cluster", &self.address, "--to", "csv", "--temp-dir", &self.temp]).args(args)
     }
 
+    /// Checks the peaks of the executors' resident sizes.
+    pub(crate) fn within(&self, memory_bytes: u64) {
+        for process in &self.executors {
+            let peak = process.peak_bytes();
+            assert!(peak <= memory_bytes, "{} of {} MiB", peak / MIB, memory_bytes / MIB);
+        }
+    }
+
     /// The folders of temporary files of the executors.
     pub(crate) fn temp(&self) -> &Path {
         self.temp.as_ref()

@@ -224,10 +224,7 @@ fn more_values_than_room() {
     assert!(top["hits"].as_u64() <= Some(50_000) && top["hits_max"].as_u64() >= Some(50_000), "{top}");
     let (count, error) = (clients["distinct"]["count"].as_f64().unwrap(), clients["distinct"]["error"].as_f64().unwrap());
     assert!(error > 0.0 && (count / 2_000_001.0 - 1.0).abs() <= 1.5 * error, "{count} ± {error}");
-    for process in &cluster.executors {
-        let peak = process.peak_bytes();
-        assert!(peak <= 192 * MIB, "{} MiB", peak / MIB);
-    }
+    cluster.within(192 * MIB);
 }
 
 /// Executors that die, and a client that leaves.
@@ -276,10 +273,7 @@ fn more_threads_than_reports_have_room_for() {
     for running in running {
         assert_eq!(report(running.wait().exits(0).within(64 * MIB)), expected);
     }
-    for process in &cluster.executors {
-        let peak = process.peak_bytes();
-        assert!(peak <= 256 * MIB, "{} MiB", peak / MIB);
-    }
+    cluster.within(256 * MIB);
 }
 
 /// Windows of zstd are those that the whole memory of an executor allows.

@@ -74,9 +74,7 @@ fn a_task_without_room_ends_its_query_only() {
     let count = format!("SELECT count(*) AS n FROM '{path}'");
     let expected = alone(&[&count]).run().exits(0);
     assert_eq!(cluster.query(&[&count]).run().exits(0).text(), expected.text());
-    for process in &cluster.executors {
-        assert!(process.peak_bytes() <= 192 * MIB);
-    }
+    cluster.within(192 * MIB);
 }
 
 /// Results between stages have a bound, too.

@@ -19,7 +19,7 @@ fn after(change: impl FnOnce(&Path)) -> (bool, bool) {
     let is_same = |growth| version.check_path(&path, growth).is_ok();
     let here = (is_same(FileGrowth::Allowed), is_same(FileGrowth::Refused));
     // Another machine has the time and the ends of the file, and tells the same by them.
-    let elsewhere = FileVersion::of_text(&version.to_text()).expect("a state");
+    let elsewhere = FileVersion::of_text(&version.to_text(), "file").expect("a state");
     let is_same = |growth| elsewhere.check_path(&path, growth).is_ok();
     assert_eq!((is_same(FileGrowth::Allowed), is_same(FileGrowth::Refused)), here);
     here

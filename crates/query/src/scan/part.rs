@@ -260,7 +260,7 @@ mod tests {
         };
         write("one line\nand another\n");
         let sent = FileVersion::of(file.path()).unwrap().to_text();
-        let open = || OpenPart::of_path("access.log", FileVersion::of_text(&sent), file.path());
+        let open = || OpenPart::of_path("access.log", FileVersion::of_text(&sent, "access.log").ok(), file.path());
         let (_, guard) = open().unwrap();
         file.as_file().write_all_at(b"more\n", 21).unwrap();
         assert!(open().is_ok() && guard.check().is_ok());
@@ -271,7 +271,8 @@ mod tests {
             assert!(guard.check().is_err());
         }
         for foreign in ["", "1 2 3", "1 2 3 x", "1 2 3 4 5"] {
-            assert!(FileVersion::of_text(foreign).is_none(), "{foreign}");
+            let error = FileVersion::of_text(foreign, "access.log").unwrap_err().to_string();
+            assert!(error.contains("access.log"), "{foreign}: {error}");
         }
     }
 

@@ -60,7 +60,7 @@ impl TableOptions {
         let delimiter = args.delimiter.map(delimiter).transpose()?;
         let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
         let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
-        let mut records = FormatHints { kind, rows: None, log, delimiter, quote, header: args.header, rules };
+        let mut records = FormatHints { kind, log, delimiter, quote, header: args.header, rules, ..FormatHints::default() };
         let mut rows = Vec::new();
         for text in &args.rows {
             // A path begins with $, whatever the table's name has.

@@ -292,12 +292,17 @@ impl ExportLines {
     ) -> Result<(), RenderError> {
         let cannot = |cause| PipeError::io("the export", "cannot write", cause);
         let (mut rows, mut columns) = (0_u64, String::new());
+        let mut wider: HashMap<String, LogFormat> = HashMap::new();
         let take = |row: &ViewRow<'_>| {
             rows += 1;
             if rows.is_multiple_of(LINES_PER_TOUCH) {
                 alive.upgrade().inspect(|session| session.touch());
             }
-            let format = self.of(row.file);
+            let mut format = self.of(row.file);
+            if format.lacks(&row.record, Some(&self.own)) {
+                let more = || format.with_more_columns(Some(&self.own));
+                format = wider.entry(format.source().to_owned()).or_insert_with(more);
+            }
             // Without the line that says its columns, a W3C log can't be read.
             let header = format.source();
             let mut line = Vec::new();

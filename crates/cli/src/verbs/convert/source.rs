@@ -199,7 +199,7 @@ pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
     });
     let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
     let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
-    Ok(FormatHints { kind, rows, log, delimiter, quote, header: args.header, rules })
+    Ok(FormatHints { kind, rows, guesses_rows: args.guesses_rows, log, delimiter, quote, header: args.header, rules })
 }
 
 /// The longest record that is taken, for any memory.

@@ -1,7 +1,7 @@
 //! A file that is no access log: the report of its columns.
 
 use super::{HtmlPage, explore, refuse_lost_files};
-use crate::args::{Common, FromArgs, LogsArgs};
+use crate::args::{Common, LogsArgs};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::verbs::serve::{TableFormat, table_format};
@@ -27,7 +27,7 @@ fn report(
     settings: &AnalyzeSettings,
     (file, format): (&Path, &TableFormat),
 ) -> Result<ExitStatus, String> {
-    if args.rows.is_some() && format.rows.is_none() {
+    if args.rows.is_some() && format.from.rows.is_none() {
         return Err(format!("--rows: {} is not one JSON document with rows inside, but {}", escaped_path(file), format.name));
     }
     let refused = |flag: &str, why: &str| Err(format!("{flag}: {} is {}, and {why}", escaped_path(file), format.name));
@@ -49,18 +49,13 @@ fn report(
     refuse_lost_files(args, std::slice::from_ref(&file.to_owned()))?;
     let control = Control::default();
     let page = args.html.as_deref().map(|path| HtmlPage::of_table(path, &control)).transpose()?;
-    if let Some(rows) = format.rows.as_ref().filter(|_| args.rows.is_none()) {
-        let name = escaped_path(file);
-        message::note(&format!("{name}: one JSON document; its rows are taken to be those of {rows} (--rows for others)"));
-    }
-    let from = FromArgs { rows: format.rows.clone(), ..FromArgs::default() };
     let question = SummaryQuestion {
         file,
         filter: args.filter.as_deref(),
         span: settings.span,
         top: args.top,
         json: args.json,
-        from: &from,
+        from: &format.from,
         temp: &args.explore.temp,
         page,
         question: explore::question(args)?,

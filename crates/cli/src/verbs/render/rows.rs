@@ -2,7 +2,7 @@
 
 use super::output::RenderOutput;
 use super::query::{self, TemplateQuery};
-use crate::args::{Common, ConvertConflicts, FromArgs, RowsArgs};
+use crate::args::{Common, FromArgs, RowsArgs};
 use crate::exit::ExitStatus;
 use crate::rows::records::said_bad;
 use crate::verbs::convert::{InputContent, KnownInput as Opened, columns_of, given, scan};
@@ -99,13 +99,9 @@ impl RowSource {
             from: args.from,
             rows: args.rows_path.clone(),
             format: args.format.clone(),
-            delimiter: None,
             header: args.header,
-            quote: None,
-            null: Vec::new(),
-            exact_numbers: false,
             record_max: args.record_max,
-            conflicts: ConvertConflicts::Widen,
+            ..FromArgs::default()
         };
         let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {

@@ -75,10 +75,10 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = common.process.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let has_rows = Cell::new(false);
+    let has_given_rows = Cell::new(false);
     let table = |path: &Path| {
         let table = ServedTable::of(common, path.into(), (&formats, args.rows.as_deref()), memory_bytes)?;
-        has_rows.set(has_rows.get() || table.has_rows());
+        has_given_rows.set(has_given_rows.get() || table.has_given_rows());
         Some(table)
     };
     let open_file = |path: &Path| open_file(path, table);
@@ -90,7 +90,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
     }
-    if args.rows.is_some() && !has_rows.get() {
+    if args.rows.is_some() && !has_given_rows.get() {
         return message::error(
             &"--rows: none of the files is a JSON document; it names the array in one whose elements are the rows",
         );

@@ -15,7 +15,7 @@ use rorqual_columnar::json::{Layout, format_rows, parse_rows};
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::{RowChoice, TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
-use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings};
+use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings, has_extension};
 use rorqual_crossfilter::RowStore;
 use rorqual_pipe::{Control, Error, ErrorClass, format_size};
 use rorqual_serve::{TableEnd, TableOpener, TableSource};
@@ -51,19 +51,14 @@ pub(super) struct ServedTable {
 pub(crate) struct TableFormat {
     /// For people: `CSV`, `JSON, rows of $.data.items`.
     pub(crate) name: String,
-    /// The rows in a JSON document that is one object, as `--rows` has them.
-    pub(crate) rows: Option<String>,
+    /// Arguments to read it with.
+    pub(crate) from: FromArgs,
 }
 
 impl TableFormat {
-    fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), rows: None }
-    }
-
-    /// JSON, of which these rows are meant where it is one document.
-    fn json(rows: Option<String>) -> Self {
-        let within = rows.as_ref().map_or_else(String::new, |rows| format!(", rows of {rows}"));
-        Self { name: format!("JSON{within}"), rows }
+    /// `rows` are those that were given, in a JSON document.
+    fn new(name: impl Into<String>, rows: Option<&str>) -> Self {
+        Self { name: name.into(), from: FromArgs { rows: rows.map(str::to_owned), guesses_rows: true, ..FromArgs::default() } }
     }
 }
 
@@ -88,9 +83,9 @@ pub(crate) fn check_rows(rows: Option<&str>) -> Result<(), String> {
 }
 
 impl ServedTable {
-    /// True if its rows are those of a JSON document.
-    pub(super) fn has_rows(&self) -> bool {
-        self.format.rows.is_some()
+    /// True if the rows that were given are of this file.
+    pub(super) fn has_given_rows(&self) -> bool {
+        self.format.from.rows.is_some()
     }
 
     /// The table in a regular file, where it is one: an access log is none, though it may be JSON.
@@ -132,47 +127,45 @@ impl ServedTable {
 
     fn format_of(path: &Path, head: &ScanHead, formats: &Formats, rows: Option<&str>) -> Option<TableFormat> {
         if is_table(&head.bytes) {
-            return Some(TableFormat::named("Parquet or Arrow"));
+            return Some(TableFormat::new("Parquet or Arrow", None));
         }
         let is_binary =
             || ForeignContent::of_head(&head.bytes).is_some_and(|foreign| !matches!(foreign, ForeignContent::Text(_)));
         if detect(&head.bytes, &formats.candidates).is_ok() || is_binary() {
             return None;
         }
-        let recognised = RecordFormat::detect(&path.to_string_lossy(), head, &FormatHints::default()).ok()?;
-        match recognised.format {
+        let name = path.to_string_lossy();
+        let hints = FormatHints { guesses_rows: true, ..FormatHints::default() };
+        match RecordFormat::detect(&name, head, &hints).ok()?.format {
             RecordFormat::Json(layout, _) => {
-                let (given, guessed) = (rows.map(str::to_owned), recognised.rows_within.filter(|rows| rows.are_objects));
-                Some(TableFormat::json(match layout {
-                    Layout::Documents => given.or_else(|| guessed.map(|rows| format_rows(&rows.layout))),
-                    // A file of one line so far, which may be one of many records.
-                    Layout::Lines if is_named(path, &["json"]) && guessed.is_some() => {
-                        given.or_else(|| guessed.map(|rows| format_rows(&rows.layout)))
-                    }
-                    _ => None,
-                }))
+                let is_document = layout != Layout::Lines || has_extension(&name, "json");
+                let given = rows.filter(|_| is_document);
+                let guessed = || format_rows(&layout);
+                Some(match layout {
+                    _ if given.is_some() => TableFormat::new(format!("JSON, rows of {}", given.unwrap_or_default()), given),
+                    Layout::Rows(_) | Layout::Members(_) => TableFormat::new(format!("JSON, rows of {}", guessed()), None),
+                    Layout::Lines | Layout::Documents | Layout::Array => TableFormat::new("JSON", None),
+                })
             }
             // Told by its separators alone it may be a log in a format of its own, or an error log.
-            RecordFormat::Csv(_) if !is_named(path, &["csv", "tsv"]) && is_of_log(&head.bytes) => None,
-            RecordFormat::Csv(_) => Some(TableFormat::named("CSV")),
+            RecordFormat::Csv(_) if !is_csv(&name) && is_of_log(&head.bytes) => None,
+            RecordFormat::Csv(_) => Some(TableFormat::new("CSV", None)),
             RecordFormat::Log(_) => None,
         }
     }
 
     /// Of a file whose start can't be read.
     fn format_by_name(path: &Path, rows: Option<&str>) -> Option<TableFormat> {
-        if is_named(path, &["json", "ndjson", "jsonl"]) {
-            return Some(TableFormat::json(rows.map(str::to_owned)));
+        let name = path.to_string_lossy();
+        if ["json", "ndjson", "jsonl"].iter().any(|extension| has_extension(&name, extension)) {
+            return Some(TableFormat::new("JSON", rows));
         }
-        is_named(path, &["csv", "tsv"]).then(|| TableFormat::named("CSV"))
+        is_csv(&name).then(|| TableFormat::new("CSV", None))
     }
 }
 
-/// True if a file has one of these extensions, also before that of a compression.
-fn is_named(path: &Path, extensions: &[&str]) -> bool {
-    let stem = path.file_stem().map(Path::new);
-    let own = [path.extension(), stem.and_then(Path::extension)];
-    own.iter().flatten().any(|own| extensions.iter().any(|extension| own.eq_ignore_ascii_case(extension)))
+fn is_csv(name: &str) -> bool {
+    has_extension(name, "csv") || has_extension(name, "tsv")
 }
 
 /// True if the lines are requests, or of a kind that has a name.
@@ -248,8 +241,7 @@ impl TableSource for ServedTable {
         let (threads, scan) = settings(&self.common, self.file(), memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
         let memory = (memory_bytes, self.memory_bytes);
-        let from = FromArgs { rows: self.format.rows.clone(), ..FromArgs::default() };
-        let opened = recognised((threads, memory), scan, &from, &shown, self.file(), self.extent)?;
+        let opened = recognised((threads, memory), scan, &self.format.from, &shown, self.file(), self.extent)?;
         let columns = FlatColumns::new(match &opened {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),

@@ -54,6 +54,7 @@ pub(crate) struct SummaryQuestion<'a> {
 
 pub(crate) fn run(common: &Common, args: &SummaryArgs) -> ExitStatus {
     let SummaryArgs { filter, top, json, from, temp, file } = args;
+    let from = &FromArgs { guesses_rows: true, ..from.clone() };
     let asked = SummaryQuestion {
         file,
         filter: filter.as_deref(),
