@@ -2,13 +2,11 @@
 
 use crate::objects::is_address;
 use rorqual_pipe::escaped_path;
+use rorqual_serve::UPLOAD_FILES_MAX;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
-
-/// Most files in all folders that are named together: as many as one upload may have.
-pub(crate) const FOLDER_FILES_MAX: usize = 300;
 
 /// Most entries of a folder that are looked at.
 const ENTRIES_MAX: usize = 100_000;
@@ -25,7 +23,7 @@ pub(crate) struct NamedFiles {
 /// whole there is an error, and no file.
 pub(crate) fn in_folders(operands: &[PathBuf]) -> NamedFiles {
     let mut named = NamedFiles { files: Vec::new(), errors: Vec::new(), notes: Vec::new() };
-    let (mut room, mut known) = (FOLDER_FILES_MAX, HashSet::new());
+    let (mut room, mut known) = (UPLOAD_FILES_MAX, HashSet::new());
     for operand in operands {
         if operand.as_os_str() == "-" || is_address(operand) || !operand.is_dir() {
             named.files.push(operand.clone());
@@ -52,7 +50,7 @@ fn files_in(folder: &Path, room: usize, known: &mut HashSet<(u64, u64)>) -> Resu
     for (number, entry) in WalkDir::new(folder).into_iter().filter_entry(is_shown).enumerate() {
         let entry = entry.map_err(|error| unreadable(&error))?;
         if number == ENTRIES_MAX {
-            return Err(format!("is a directory with more than {ENTRIES_MAX} files and folders: name the files"));
+            return Err(format!("has more than {ENTRIES_MAX} files and folders: name the files"));
         }
         if !entry.file_type().is_dir() && !entry.path().is_file() {
             left_out.push(entry.into_path());
@@ -69,12 +67,12 @@ fn files_in(folder: &Path, room: usize, known: &mut HashSet<(u64, u64)>) -> Resu
         }
         if files.len() > room {
             return Err(format!(
-                "is a directory with more files than are read: {FOLDER_FILES_MAX} of all directories at most; name the files"
+                "has more than {UPLOAD_FILES_MAX} files, the most that all folders of a command may have: name the files"
             ));
         }
     }
     if files.is_empty() {
-        return Err("is a directory without files; hidden files are left out".to_owned());
+        return Err("is a folder without files; hidden files are left out".to_owned());
     }
     files.sort();
     left_out.sort();
@@ -92,5 +90,5 @@ fn files_in(folder: &Path, room: usize, known: &mut HashSet<(u64, u64)>) -> Resu
 fn unreadable(error: &walkdir::Error) -> String {
     let name = error.path().map_or_else(String::new, |path| format!("{}: ", escaped_path(path)));
     let cause = error.io_error().map_or_else(|| error.to_string(), rorqual_pipe::reason);
-    format!("cannot read the directory: {name}{cause}")
+    format!("cannot read the folder: {name}{cause}")
 }

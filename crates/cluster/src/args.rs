@@ -177,7 +177,7 @@ fn host_and_port(text: &str) -> Result<(String, u16), String> {
         None => (text, SCHEDULER_PORT),
     };
     if host.is_empty() || host.contains('/') {
-        return Err("is no host and port; for example 10.0.0.1:50050".to_owned());
+        return Err("is not a host and port; for example 10.0.0.1:50050".to_owned());
     }
     Ok((host.to_owned(), port))
 }

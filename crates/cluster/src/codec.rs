@@ -30,7 +30,9 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::csv::Dialect;
 use rorqual_columnar::{RecordFormat, ValueRules, json};
 use rorqual_pipe::FileVersion;
-use rorqual_query::{BadRecordFlag, OpenMode, RecordSource, ScanContext, ScanSpec, checked_of_parts, checked_parts};
+use rorqual_query::{
+    BadRecordFlag, OpenMode, RecordSource, ScanContext, ScanSpec, YieldingExec, checked_of_parts, checked_parts,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -39,6 +41,9 @@ const MAGIC: &[u8] = b"rorqual scan\0";
 
 /// Start of the bytes of a report on logs.
 const REPORT: &[u8] = b"rorqual report\0";
+
+/// All of a node that yields.
+const YIELDING: &[u8] = b"rorqual yielding\0";
 
 /// Start of the bytes of a checked operator.
 const CHECKED: &[u8] = b"rorqual checked\0";
@@ -334,6 +339,10 @@ impl PhysicalExtensionCodec for ScanCodec {
             buf.extend_from_slice(&report.to_bytes()?);
             return Ok(());
         }
+        if node.is::<YieldingExec>() {
+            buf.extend_from_slice(YIELDING);
+            return Ok(());
+        }
         let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
         let Some((config, source)) = scan.and_then(|config| Some((config, config.file_source().downcast_ref::<RecordSource>()?)))
         else {
@@ -360,6 +369,10 @@ impl PhysicalExtensionCodec for ScanCodec {
         if let Some(report) = buf.strip_prefix(REPORT) {
             let report = LogPartsExec::of_bytes(report, inputs, &self.context, self.files.clone());
             return report.map(|report| Arc::new(report) as _).map_err(|error| marked(&error.message()));
+        }
+        if buf == YIELDING {
+            let [input] = inputs else { return exec_err!("a node that yields without its input") };
+            return Ok(Arc::new(YieldingExec::new(Arc::clone(input))));
         }
         let Some(scan) = buf.strip_prefix(MAGIC) else {
             let node = self.engine.try_decode(buf, inputs, ctx, converter)?;
@@ -454,7 +467,7 @@ mod tests {
         let context = TaskContext::default();
         let converter = datafusion_proto::physical_plan::DefaultPhysicalProtoConverter {};
         for rest in [&b""[..], b"\x0a\x02{}", b"\xff\xff\xff\xff", b"\x0a\xff\xff\xff\x7f"] {
-            for magic in [MAGIC, REPORT] {
+            for magic in [MAGIC, REPORT, YIELDING] {
                 let bytes = [magic, rest].concat();
                 assert!(codec.try_decode(&bytes, &[], &context, &converter).is_err(), "{rest:?}");
             }

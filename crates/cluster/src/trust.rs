@@ -71,7 +71,7 @@ impl ClusterKey {
         }
         let mut text = String::new();
         file.take(KEY_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-        let none = || format!("{name}: is no key of a cluster; `rorqual cluster key FILE` makes one");
+        let none = || format!("{name}: is not the key of a cluster; `rorqual cluster key FILE` makes one");
         let at = text.find(PRIVATE).filter(|at| *at > 0).ok_or_else(none)?;
         let key = Self { certificate: text[..at].to_owned(), private: text[at..].to_owned() };
         // Both ends of a connection are tried: a damaged key is told here, and not as a connection

@@ -182,7 +182,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), FetchError> {
     match () {
         () if kind.is_dir() => wrong("is a directory; name the file in it"),
         () if kind.is_symlink() => wrong("is a symbolic link; name the file that it points at"),
-        () if !kind.is_file() => wrong(&format!("is no plain file; write to it by {OUTPUT} - and a redirection")),
+        () if !kind.is_file() => wrong(&format!("is not a plain file; write to it by {OUTPUT} - and a redirection")),
         () if !replace => Err(exists(target)),
         () => Ok(()),
     }

@@ -90,7 +90,7 @@ fn setting(names: &[&'static str]) -> Result<Option<ProxySetting>, FetchError> {
     // The text may have a password in it.
     let url = Url::parse(&text).map_err(|error| wrong(&format!("not the URL of a proxy: {error}")))?;
     if !SCHEMES.contains(&url.scheme()) {
-        let what = format!("{} is no proxy that can be used: {} are", shown(&url), SCHEMES.join(", "));
+        let what = format!("{} is not a proxy that can be used: {} are", shown(&url), SCHEMES.join(", "));
         return Err(wrong(&what));
     }
     Ok(Some(ProxySetting { variable, url }))

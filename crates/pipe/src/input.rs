@@ -311,7 +311,7 @@ impl Input {
             InputBody::Descriptor(file) => Box::new(Descriptor::new(file, control.clone())),
             InputBody::Read(reader) => reader,
             InputBody::Following(_) | InputBody::Source(_) => {
-                return Err(Error::new(ErrorClass::Io, self.name, "is no plain stream"));
+                return Err(Error::new(ErrorClass::Io, self.name, "is not a plain stream"));
             }
         };
         Ok(Box::new(Cursor::new(self.prefix).chain(rest)))
@@ -399,10 +399,10 @@ impl Input {
     /// first block.
     ///
     /// # Errors
-    /// When there is no memory for a block, or it is no plain file.
+    /// When there is no memory for a block, or it is not a plain file.
     pub fn into_chunk(self, plan: &RunPlan, pool: &BufferPool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
         let InputBody::File { file, size_bytes } = self.body else {
-            return Err(Error::new(ErrorClass::Io, self.name, "is no plain file"));
+            return Err(Error::new(ErrorClass::Io, self.name, "is not a plain file"));
         };
         let lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let file = SharedFile::new(file, self.name, size_bytes, plan.framing, control.clone());
@@ -415,7 +415,7 @@ impl Input {
     /// A plain file, to be read in stretches of lines; anything else comes back as it was.
     ///
     /// # Errors
-    /// The input itself, where it is no plain file.
+    /// The input itself, where it is not a plain file.
     pub fn into_stretches(self, framing: Framing, control: &Control) -> Result<FileRanges, Box<Self>> {
         match self.body {
             InputBody::File { file, size_bytes } => {

@@ -62,7 +62,7 @@ impl OutputPath<'_> {
             return Err(self.said("is one of the inputs, and would be lost"));
         }
         if !kind.is_file() && !streams(kind) {
-            return Err(self.said("is there and is no plain file"));
+            return Err(self.said("is there and is not a plain file"));
         }
         if kind.is_file() && !self.force {
             return Err(self.said(&format!("is there already; {FORCE} replaces it")));

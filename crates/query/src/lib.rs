@@ -34,6 +34,7 @@ pub use statement::{PlanRunner, StopSignals};
 pub use tables::remote::make_store;
 pub use temp::TempFolder;
 pub use watchdog::{QueryWatchdog, clear_away};
+pub use yielding::YieldingExec;
 
 use args::Args;
 use clap::Parser;

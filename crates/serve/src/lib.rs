@@ -36,7 +36,7 @@ pub use explore::view_page::{ShownTable, ShownView, ViewPage};
 pub use fleet::{FleetSettings, PeerAddress};
 pub use http::access::Access;
 pub use http::routes::Route;
-pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX, UPLOAD_FILES_MAX};
 pub use render::Rendering;
 pub use server::api::routes;
 pub use server::config::{Config, StartError};

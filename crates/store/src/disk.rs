@@ -155,7 +155,7 @@ impl Disk {
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let kind = file.metadata()?.file_type();
-    if kind.is_file() || kind.is_dir() { Ok(file) } else { Err(io::Error::other("is no plain file")) }
+    if kind.is_file() || kind.is_dir() { Ok(file) } else { Err(io::Error::other("is not a plain file")) }
 }
 
 /// A file that is there for its lock; made where it is missing if it may be `written`.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
 impl LogFormat {
-    /// True if a line of the format does not say all of a record, as the log said more columns later.
+    /// True if a line of the format does not say all of a record: a later line said more columns.
     #[must_use]
     pub fn lacks(&self, record: &LogRecord<'_>, own: Option<&OwnColumns>) -> bool {
         let LineSyntax::W3c(_) = self.kind() else { return false };

@@ -218,7 +218,7 @@ fn a_proxy_that_is_at_fault_is_named() {
     has(&folder, &content);
     with(&[dead(), ("no_proxy", "127.0.0.1:1".to_owned())]).exits(3).says(&["by the proxy"]);
     let ran = with(&[("http_proxy", "ftp://127.0.0.1:1".to_owned())]).exits(2);
-    ran.says(&["http_proxy: ftp://127.0.0.1:1/ is no proxy that can be used: http, https, socks4"]);
+    ran.says(&["http_proxy: ftp://127.0.0.1:1/ is not a proxy that can be used: http, https, socks4"]);
     assert_eq!(server.requests().len(), 1);
 }
 

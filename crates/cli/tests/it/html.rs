@@ -228,7 +228,7 @@ fn a_page_appears_whole_or_not_at_all() {
     assert_eq!(std::fs::read(&page).expect("it is there"), b"before");
     for (args, says) in [
         (["--html", &log, &log], "is one of the inputs"),
-        (["--html", &folder.text(""), &log], "is no plain file"),
+        (["--html", &folder.text(""), &log], "is not a plain file"),
         (["--html", &folder.text("no/page.html"), &log], "cannot create it: No such file"),
         (["--html", "-", "--json"], "would both print"),
         (["--html", "new.html", "--rejects=./new.html"], "are both"),

@@ -180,7 +180,10 @@ fn a_folder_that_can_not_be_read_as_its_files_is_told() {
     assert_eq!(rorqual(&["logs", "--json", &many]).run().exits(0).json()["lines"]["parsed"], 300);
     folder.file("many/300.log", log(1));
     for verb in [&["logs"][..], &["serve", "--port", "0"]] {
-        rorqual(&[verb, &[&many]].concat()).run().exits(2).says(&[&many, "300 of all directories at most"]);
+        rorqual(&[verb, &[&many]].concat())
+            .run()
+            .exits(2)
+            .says(&[&many, "has more than 300 files, the most that all folders of a command may have"]);
     }
 }
 

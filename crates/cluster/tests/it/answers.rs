@@ -204,24 +204,31 @@ fn clients_at_once() {
     cluster.waits_for_clean_folders();
 }
 
-/// A join that makes rows for hours is ended with its client: its only thread is free for others.
+/// Joins that make rows for hours, or look for some in vain, are ended with their client: the only
+/// thread of the executor is free for others.
 #[test]
-fn a_join_without_end_ends_with_its_client() {
+fn joins_without_end_end_with_their_clients() {
     let folder = TestFolder::new();
-    let log = folder.file("access.log", SAMPLE.repeat(4));
+    let (log, long) = (folder.file("access.log", SAMPLE.repeat(4)), folder.file("long.log", SAMPLE.repeat(40)));
     let cluster = TestCluster::start(&folder, 1);
-    let left = cluster.query(&[&format!("SELECT * FROM '{log}' a, '{log}' b ORDER BY a.path")]).start();
-    // It is at it.
-    let begun = Instant::now();
-    while cpu_seconds(cluster.executors[0].id()) < 4.0 {
-        assert!(begun.elapsed() < Duration::from_secs(120), "the executor has nothing to do");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    left.interrupt();
-    let _ = left.wait().exits(130);
-    let count = cluster.query(&[&format!("SELECT count(*) AS n FROM '{log}'")]).time_max(Duration::from_secs(60));
     let lines = SAMPLE.iter().filter(|byte| **byte == b'\n').count() * 4;
-    assert_eq!(count.run().exits(0).text(), format!("n\n{lines}\n"));
+    for endless in [
+        format!("SELECT * FROM '{log}' a, '{log}' b ORDER BY a.path"),
+        format!("SELECT count(*) AS n FROM '{long}' a, '{long}' b WHERE a.bytes + b.bytes < 0"),
+    ] {
+        let before = cpu_seconds(cluster.executors[0].id());
+        let left = cluster.query(&[&endless]).start();
+        // It is at it.
+        let begun = Instant::now();
+        while cpu_seconds(cluster.executors[0].id()) < before + 4.0 {
+            assert!(begun.elapsed() < Duration::from_secs(120), "the executor has nothing to do");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        left.interrupt();
+        let _ = left.wait().exits(130);
+        let count = cluster.query(&[&format!("SELECT count(*) AS n FROM '{log}'")]).time_max(Duration::from_secs(30));
+        assert_eq!(count.run().exits(0).text(), format!("n\n{lines}\n"), "{endless}");
+    }
 }
 
 /// Time of a processor that a process has taken.

@@ -178,6 +178,8 @@ fn files_that_are_wrong() {
     let small = TestCluster::with(&folder, 1, |run| run.args(["--memory", "124MiB"]));
     let refused = on(&small, &[&sample]).run().exits(2);
     refused.says(&["of --memory 124 MiB of the executor", "are for reports"]);
+    let of_folder = logs(&["--cluster", "127.0.0.1:1", folder.path().to_str().unwrap()]).run().exits(2);
+    of_folder.says(&["--cluster goes without a folder: name the files in it"]);
     let nobody = logs(&["--cluster", "127.0.0.1:1", &sample]).run().exits(2);
     nobody.says(&["127.0.0.1:1"]);
     assert_eq!(nobody.text(), "");

@@ -28,7 +28,7 @@ fn key_files() {
     for damaged in ["", "hello", &String::from_utf8_lossy(&before[..before.len() / 2])] {
         let damaged = folder.file("damaged.key", damaged);
         std::fs::set_permissions(&damaged, PermissionsExt::from_mode(0o600)).unwrap();
-        program(&["scheduler", "--key", &damaged]).run().exits(2).says(&["damaged.key", "is no key"]);
+        program(&["scheduler", "--key", &damaged]).run().exits(2).says(&["damaged.key", "is not the key"]);
     }
     program(&["scheduler", "--key", &folder.text("none")]).run().exits(2).says(&["none", "No such file"]);
 }

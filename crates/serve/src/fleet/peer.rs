@@ -286,7 +286,7 @@ pub(crate) fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Pe
 
 /// An answer that is none of this program.
 pub(crate) fn unsound() -> PeerFailure {
-    PeerFailure::said("answers what is no part of a view")
+    PeerFailure::said("answers something that is not part of a view")
 }
 
 /// A peer's refusal. Its message is foreign: only known codes are told.

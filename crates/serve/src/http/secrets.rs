@@ -29,7 +29,7 @@ fn version_of(data: &Metadata) -> Version {
 /// A file of at most `bytes_max` bytes that only its owner can read, and its version.
 ///
 /// # Errors
-/// When it can't be read, is longer, is no regular file, or others may read it.
+/// When it can't be read, is longer, is not a regular file, or others may read it.
 pub(crate) fn private(path: &Path, bytes_max: u64) -> Result<(String, Version), String> {
     let (bytes, data) = read(path, bytes_max)?;
     refuse(path, &data, ALL_OTHERS)?;
@@ -50,7 +50,7 @@ pub(crate) fn key(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
 /// A file that is no secret.
 ///
 /// # Errors
-/// When it can't be read, is longer, or is no regular file.
+/// When it can't be read, is longer, or is not a regular file.
 pub(crate) fn public(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     read(path, bytes_max).map(|(bytes, _)| bytes)
 }
@@ -68,7 +68,7 @@ fn read(path: &Path, bytes_max: u64) -> Result<(Vec<u8>, Metadata), String> {
     let failed = |cause: io::Error| format!("{}: {}", path.display(), reason(&cause));
     // Opening a FIFO would wait for its writer.
     if !path.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{}: is no regular file", path.display()));
+        return Err(format!("{}: is not a regular file", path.display()));
     }
     let file = File::open(path).map_err(failed)?;
     let data = file.metadata().map_err(failed)?;

@@ -189,7 +189,7 @@ impl StateDir {
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(STATE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        let no_session = || damaged("this is no session that was kept, or it is damaged");
+        let no_session = || damaged("this is not a session that was kept, or it is damaged");
         let line_end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');
         let end = line_end(&bytes).filter(|_| bytes.len() as u64 <= STATE_FILE_BYTES_MAX).ok_or_else(no_session)?;
         let mut content = bytes.split_off(end + 1);

@@ -62,11 +62,11 @@ impl FileIdentity {
     /// The identity of an open file.
     ///
     /// # Errors
-    /// When the system does not tell, or it is no regular file.
+    /// When the system does not tell, or it is not a regular file.
     pub(crate) fn of(path: &Path, file: &File) -> io::Result<Self> {
         let data = file.metadata()?;
         if !data.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let path = path.canonicalize()?;
         let hex = || path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();

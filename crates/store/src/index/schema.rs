@@ -79,7 +79,7 @@ pub(crate) fn open(path: &Path, writable: bool) -> Result<Connection, Error> {
     let connection = if writable { open_writable(path) } else { open_read_only(path) }.map_err(failed)?;
     match version(&connection).map_err(failed)? {
         VERSION => Ok(connection),
-        0 => Err(Error::new(ErrorClass::Corrupt, path.to_string_lossy(), "this is no index of a store")),
+        0 => Err(Error::new(ErrorClass::Corrupt, path.to_string_lossy(), "this is not the index of a store")),
         newer => Err(Error::new(
             ErrorClass::Corrupt,
             path.to_string_lossy(),

@@ -31,6 +31,7 @@ pub(super) fn refuse(common: &Common, args: &LogsArgs) -> Result<(), String> {
         ),
         (common.limit_rate.is_some(), "--limit-rate: executors read as fast as they can"),
         (args.files.is_empty(), "standard input: give files that all executors have, or addresses of objects"),
+        (args.files.iter().any(|path| path.is_dir()), "a folder: name the files in it"),
         (args.files.iter().any(|path| path.as_os_str() == "-"), "standard input: executors read files and objects"),
     ];
     match refused.into_iter().find(|(is_given, _)| *is_given) {
