@@ -1651,6 +1651,9 @@ const steps = {
         execFileSync('sh', ['-c', command], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] }),
       )
       assert.equal(report.lines.parsed, wanted)
+      const query = (await copied('SQL')).replace(/^rorqual query /, '"$PROGRAM" query --to csv ')
+      const csv = execFileSync('sh', ['-c', query], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
+      assert.equal(csv.toString().trimEnd().split('\n').length, 1 + wanted)
     }
     const markdown = await copied('Markdown')
     assert.ok(

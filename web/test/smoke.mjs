@@ -279,6 +279,52 @@ const steps = {
     )
   },
 
+  async 'a log is read again as another format, which is tried first'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    await send(page, other)
+    await state(page, 'finished')
+    const format = at(page, 'format')
+    assert.match(await format.textContent(), /combined/)
+    await format.click()
+    const dialog = at(page, 'read-as')
+    await dialog.getByText('It was read as combined').waitFor()
+    assert.equal(await dialog.getByRole('list', { name: 'First lines of the log' }).locator('li').count(), 20)
+    // Escape leaves all as it was.
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await format.focus()
+    await page.keyboard.press('Enter')
+    await dialog.getByLabel('Format', { exact: true }).fill('%h %l %u %t "%r" %>s %b "%{Referer}i"')
+    await dialog.getByTestId('preview').getByText('referrer').first().waitFor()
+    await accessible(page)
+    await shoot(page, 'read-as')
+    const before = page.url()
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.waitForFunction((before) => location.href !== before, before)
+    await state(page, 'finished')
+    await page.waitForFunction(
+      () => document.querySelector('[data-testid=format]')?.textContent.trim() === 'custom',
+    )
+    // It took the place of the first.
+    const { sessions } = await page.evaluate(async () => (await fetch('/api/sessions')).json())
+    assert.deepEqual(
+      sessions.map(({ name }) => name),
+      ['other.log'],
+    )
+    const size = page.viewportSize()
+    await page.setViewportSize({ width: 380, height: 700 })
+    await page.locator('summary').first().click()
+    await page.getByRole('button', { name: 'Read it as another format' }).click()
+    await dialog.getByText('It was read as custom').waitFor()
+    await accessible(page)
+    await shoot(page, 'read-as-phone')
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.setViewportSize(size)
+  },
+
   async 'full is said, and told how to go on'(page) {
     await clear(page)
     const { sessions_max: max } = await page.evaluate(async () => (await fetch('/api/server')).json())

@@ -266,6 +266,7 @@ pub struct Schema {
     /// Name of its own column that is the time of a row.
     time: Option<String>,
     is_table: bool,
+    has_times: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,7 +327,7 @@ impl Schema {
                 }
             }
         }
-        Self { texts, numbers, own, panels, text_kinds: Vec::new(), time: None, is_table: !is_access_log }
+        Self { texts, numbers, own, panels, text_kinds: Vec::new(), time: None, is_table: !is_access_log, has_times }
     }
 
     /// The same, of whose own columns of texts the contents are known, in their order.
@@ -344,9 +345,8 @@ impl Schema {
     /// The same with further columns of its own after the others.
     #[must_use]
     pub fn with_own(&self, more: &[OwnColumn]) -> Self {
-        let has_times = self.number("hour").is_some();
         let own = self.own.iter().chain(more).cloned().collect();
-        let wider = Self::new(!self.is_table, has_times, own);
+        let wider = Self::new(!self.is_table, self.has_times, own);
         Self { text_kinds: self.text_kinds.clone(), time: self.time.clone(), ..wider }
     }
 
@@ -366,6 +366,12 @@ impl Schema {
     #[must_use]
     pub fn is_table(&self) -> bool {
         self.is_table
+    }
+
+    /// True if its rows have times, and so hours.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        self.has_times
     }
 
     /// Its own columns, in the order of the file.
@@ -486,6 +492,15 @@ impl Schema {
             }
             schema = Cow::Owned(Self::log(own));
         }
+    }
+
+    /// The filter as a condition of SQL, for `rorqual query` of the same file. Lines that were
+    /// rejected are no rows there.
+    ///
+    /// # Errors
+    /// A sentence about a part that a query has no column for.
+    pub fn sql(&self, filter: &Filter) -> Result<String, String> {
+        crate::filter::sql_condition(filter, self)
     }
 
     /// The filter as [`filter`](Self::filter) reads it.

@@ -24,6 +24,7 @@ mod session;
 mod setting;
 mod state;
 mod store;
+mod written_schema;
 
 #[cfg(test)]
 mod corpus;

@@ -21,6 +21,8 @@ class Prefs {
   wrap = $state(false)
   /** The list of keys is open. */
   keys = $state(false)
+  /** The choice of another format is open. */
+  format = $state(false)
   /** Counts up when the colours on the screen change: a canvas must be painted anew. */
   painted = $state(0)
 

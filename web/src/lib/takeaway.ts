@@ -41,6 +41,9 @@ interface Shown {
 /** A name that a command takes for a file: one that begins with a hyphen would be a flag. */
 const fileName = (name: string) => quoted(name.startsWith('-') && name !== '-' ? `./${name}` : name)
 
+/** The command of a query. */
+export const query = (sql: string) => `rorqual query ${quoted(sql)}`
+
 /** The command that answers the same in a terminal; of a box that is explained, the report on its lines. */
 export function command(shown: Shown): string {
   const { files, format, rows, selection, tool, other, box, pair, metrics, rates } = shown

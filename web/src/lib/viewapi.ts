@@ -402,6 +402,8 @@ export const viewApi = {
   /** As another page, so that views and suggestions end only their own kind. */
   suggest: (id: string, question: Selection & { text: string; zone_seconds: number }, signal: AbortSignal) =>
     ask<Suggestions>(id, 'suggest', { ...question, page: `${page}-suggest`, turn: ++turn }, signal),
+  sql: async (id: string, selection: Selection) =>
+    (await call<{ sql: string }>('GET', links.sql(id, selection))).sql,
   tryFormat: (id: string, question: { format: string; lines: string[] }, signal: AbortSignal) =>
     ask<Trial>(id, 'format/try', question, signal),
 }
@@ -423,6 +425,7 @@ export const links = {
   rows: (id: string, selection: Selection, format: RowFormat) =>
     `${session(id)}/export?${query(selection, { format })}`,
   report: (id: string, selection: Selection) => `${session(id)}/report.html?${query(selection)}`,
+  sql: (id: string, selection: Selection) => `${session(id)}/sql?${query(selection)}`,
 }
 
 export const selectionOf = (span: Span | null, where: string): Selection => ({

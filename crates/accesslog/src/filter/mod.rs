@@ -15,6 +15,7 @@ mod limits;
 mod matcher;
 mod parse;
 mod show;
+mod sql;
 mod test;
 mod value;
 
@@ -30,6 +31,8 @@ pub use matcher::{Matcher, Subject};
 pub use parse::{FilterError, nearest_name};
 pub(crate) use parse::{nearest, parse};
 pub(crate) use show::{written_filter as written, written_name};
+pub(crate) use sql::condition as sql_condition;
+pub use sql::{sql_moment, sql_name, sql_text};
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
 /// A filter of rows.

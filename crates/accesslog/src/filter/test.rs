@@ -135,6 +135,15 @@ impl Network {
         Some(Self { address, prefix_bits })
     }
 
+    /// The first address, and how many of its bits all others have.
+    pub(super) fn address(self) -> IpAddr {
+        self.address
+    }
+
+    pub(super) fn prefix_bits(self) -> u32 {
+        self.prefix_bits
+    }
+
     /// The test's meaning for the column of networks: one of its values, all within a larger
     /// network, or (`None`) nothing, as it is smaller.
     pub(super) fn of_networks(self) -> Option<TextValue> {

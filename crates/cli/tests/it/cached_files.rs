@@ -2,6 +2,7 @@
 
 use crate::client::Server;
 use crate::common::{MIB, TestFolder, Truth, eventually, log, rorqual};
+use crate::served_tables::lines;
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
@@ -22,8 +23,12 @@ struct Cached {
 
 impl Cached {
     fn new(bytes: impl AsRef<[u8]>) -> Self {
+        Self::named("access.log", bytes)
+    }
+
+    fn named(name: &str, bytes: impl AsRef<[u8]>) -> Self {
         let folder = TestFolder::new();
-        let (log, cache) = (folder.file("access.log", bytes), folder.text("cache"));
+        let (log, cache) = (folder.file(name, bytes), folder.text("cache"));
         Self { folder, log, cache }
     }
 
@@ -104,6 +109,23 @@ impl Opened {
                 row["place"].take();
             }
         }
+        asked
+    }
+
+    /// The same of a table with the rows of [`lines`].
+    fn answers_of_table(&self) -> Vec<Value> {
+        let mut asked = vec![
+            self.ask("view", &json!({})),
+            self.ask("view", &json!({"where": "level = error and took >= 62.5", "buckets": 900})),
+            self.ask("explain", &json!({"select": {"where": "level = warn"}})),
+            self.ask("rows", &json!({"offset": 17_000, "limit": 50})),
+            self.ask("rows", &json!({"where": "level = warn", "from_end": true, "limit": 5})),
+            self.ask("breakdown", &json!({"field": "level"})),
+        ];
+        asked.iter_mut().for_each(|answer| drop(answer["seconds"].take()));
+        asked.push(self.live["report"]["lines"].clone());
+        asked.push(self.live["session"]["format"].clone());
+        asked.push(self.server.get(&format!("/api/sessions/{}/columns", self.id)).json());
         asked
     }
 
@@ -529,4 +551,134 @@ fn a_reopened_file_stays_within_little_memory() {
     assert_eq!(second.kept_bytes(), cached.size());
     assert_eq!(second.ask("view", &json!({"where": "status = 404"}))["lines"], expected);
     assert!(fs::metadata(cached.kept("rows")).expect("it is there").size() > 0);
+}
+
+/// Rows of a table of some 4 MiB.
+const ROWS: usize = 40_000;
+
+/// A table in several formats, whose rows are the same.
+fn tables(folder: &TestFolder) -> Vec<String> {
+    let lines = lines(ROWS);
+    let rows = lines.trim_end().replace('\n', ",\n");
+    let plain = folder.file("app.ndjson", &lines);
+    let mut paths = vec![folder.file("page.json", format!("{{\"page\": 1, \"items\": [{rows}]}}"))];
+    paths.extend([folder.file("list.json", format!("[{rows}]")), folder.file("app.ndjson.gz", gzip(lines.as_bytes()))]);
+    for name in ["app.csv", "app.parquet"] {
+        paths.push(folder.text(name));
+        let _ = rorqual(&["convert", &plain, "-o", &folder.text(name)]).run().exits(0);
+    }
+    paths.push(plain);
+    paths
+}
+
+#[test]
+fn a_table_that_was_read_is_not_read_again_and_says_the_same() {
+    let folder = TestFolder::new();
+    // Files that are smaller are not in the cache.
+    for path in tables(&folder).iter().filter(|path| fs::metadata(path).expect("it is there").len() > MIB) {
+        let cache = TestFolder::new();
+        let open = || Opened::new(&["--cache-dir", &cache.text("cache"), path]);
+        let size = fs::metadata(path).expect("it is there").len();
+        let first = open();
+        assert_eq!(first.kept_bytes(), &Value::Null, "{path}");
+        let expected = first.answers_of_table();
+        let lines = &expected[1]["lines"];
+        assert_eq!((&lines["total"], &lines["matching"]), (&ROWS.into(), &(ROWS / 8).into()), "{path}");
+        first.end();
+        let second = open();
+        assert_eq!(second.kept_bytes(), size, "{path}");
+        assert_eq!(second.answers_of_table(), expected, "{path}");
+        second.says("reopened: the rows of");
+        assert_eq!(second.server.vitals()["received_bytes"], 0, "{path}");
+        second.end();
+    }
+    assert!(fs::metadata(folder.at("app.ndjson")).expect("it is there").len() > MIB);
+}
+
+#[test]
+fn a_table_that_changed_or_whose_rows_are_others_is_read_anew() {
+    let cached = Cached::named("app.ndjson", lines(ROWS));
+    cached.open().end();
+    cached.append(lines(1));
+    let grown = cached.open();
+    assert_eq!(grown.kept_bytes(), &Value::Null);
+    assert_eq!(grown.ask("view", &json!({}))["lines"]["total"], ROWS + 1);
+    grown.end();
+    let again = cached.open();
+    assert_eq!(
+        (again.kept_bytes(), &again.ask("view", &json!({}))["lines"]["total"]),
+        (&cached.size().into(), &(ROWS + 1).into())
+    );
+    again.end();
+    // A column that only the last row has: the file is read twice.
+    cached.append("{\"level\": \"late\", \"late\": 7}\n");
+    for is_kept in [false, true] {
+        let late = cached.open();
+        assert_eq!(late.kept_bytes().is_u64(), is_kept);
+        assert_eq!(late.ask("view", &json!({"where": "late = 7"}))["lines"]["matching"], 1);
+        late.end();
+    }
+    let rows = lines(ROWS).trim_end().replace('\n', ",");
+    let document = Cached::named("page.json", format!("{{\"a\": [{rows}], \"b\": [{{\"n\": 1}}, {{\"n\": 2}}]}}"));
+    for (args, rows) in [(&[][..], ROWS), (&["--rows", "$.b"], 2)] {
+        for is_kept in [false, true] {
+            let opened = document.open_with(args);
+            assert_eq!(opened.kept_bytes().is_u64(), is_kept);
+            assert_eq!(opened.ask("view", &json!({}))["lines"]["total"], rows);
+            opened.end();
+        }
+    }
+}
+
+#[test]
+fn damage_to_the_rows_of_a_table_never_makes_a_wrong_count() {
+    let cached = Cached::named("app.ndjson", lines(ROWS));
+    cached.open().end();
+    let [rows, session] = ["rows", "session"].map(|extension| cached.kept(extension));
+    let [whole_rows, whole_session] = [&rows, &session].map(|path| fs::read(path).expect("it is there"));
+    let mut places: Vec<(&PathBuf, usize)> = kinds(&whole_rows).into_iter().map(|at| (&rows, at)).collect();
+    places.extend([70, whole_session.len() / 2, whole_session.len() - 1].map(|at| (&session, at)));
+    for (path, at) in places {
+        fs::write(&rows, &whole_rows).expect("room");
+        fs::write(&session, &whole_session).expect("room");
+        let file = File::options().write(true).open(path).expect("it is there");
+        let byte = if *path == rows { whole_rows[at] } else { whole_session[at] };
+        file.write_all_at(&[byte ^ 0x10], at as u64).expect("room");
+        let server = Server::start(&["--cache-dir", &cached.cache, &cached.log]);
+        let id = first_session(&server);
+        let target = format!("/api/sessions/{id}/view");
+        let question = json!({"where": "level = error and took >= 62.5"}).to_string();
+        let found = eventually("the answer", || {
+            let answer = server.request("POST", &target, question.as_bytes());
+            // Until it is looked at anew there is no such column.
+            assert!([200, 400, 404, 410, 500].contains(&answer.status), "{answer:?}");
+            (answer.status == 200).then(|| answer.json()).filter(|answer| answer["complete"] == true)
+        });
+        let lines = &found["lines"];
+        assert_eq!((&lines["total"], &lines["matching"]), (&ROWS.into(), &(ROWS / 8).into()), "byte {at} of {}", path.display());
+        server.running.terminate();
+        drop(server.running.wait().exits(0));
+    }
+}
+
+/// Rows far above the memory.
+#[test]
+fn a_reopened_table_stays_within_little_memory() {
+    let line = |n: u64| {
+        let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{{\"n\":{n},\"id\":\"{id:016x}\",\"level\":\"l{}\",\"text\":\"message {n} of {id:x}\"}}\n", n % 5)
+    };
+    let cached = Cached::named("app.ndjson", (0..1_500_000).map(line).collect::<String>());
+    let memory_bytes = 320 * MIB;
+    let open = || {
+        let opened = cached.open_with(&["--memory", "320MiB", "--sessions", "1"]);
+        let view = opened.ask("view", &json!({"where": "level = l3 and n < 600000"}));
+        assert_eq!(view["lines"]["matching"], 120_000);
+        assert_eq!(opened.ask("view", &json!({"where": "text contains \"message 1499999 of\""}))["lines"]["matching"], 1);
+        opened.server.within(memory_bytes);
+        opened
+    };
+    open().end();
+    let second = open();
+    assert_eq!(second.kept_bytes(), cached.size());
 }

@@ -233,6 +233,7 @@ fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
     let logs = [
         folder.file("log", log(20_000)),
         folder.file("years", [line(0), line(1).replace("2025", "1970"), line(2).replace("2025", "9999")].join("\n")),
+        folder.file("wide", line(0).replace("/p0", &"/漢字".repeat(90)) + "\n"),
         folder.file("sizes", [big.repeat(2).into_bytes(), log(50)].concat()),
         format!("{samples}/apache_combined.log"),
         format!("{samples}/nginx_main.log"),
@@ -242,7 +243,9 @@ fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
         for log in &logs {
             let text = shown_in(columns, &["--top", "3", log]);
             for line in text.lines().skip(1) {
-                assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}");
+                // Ideographs take two columns.
+                let taken: usize = line.chars().map(|sign| if sign >= '\u{4e00}' { 2 } else { 1 }).sum();
+                assert!(taken <= usize::from(columns), "{columns}: {line}");
             }
             // Every unit is apart from the next word.
             for unit in ["iB", "ms", "µs"] {

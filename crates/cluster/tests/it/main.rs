@@ -6,4 +6,5 @@ mod common;
 mod faults;
 mod logs;
 mod memory;
+mod random;
 mod trust;

@@ -15,4 +15,4 @@ pub use csv::Csv;
 pub use finite::not_finite;
 pub use flat::{FlatBatch, FlatColumns, FlatTexts};
 pub use json::JsonRows;
-pub use table::TextTable;
+pub use table::{TextTable, cut_to_width};

@@ -114,7 +114,7 @@ fn widths(lines: &[Vec<String>], room: usize) -> Vec<usize> {
 fn print_line(line: &[String], widths: &[usize], numbers: &[bool], out: &mut impl Write) -> io::Result<()> {
     let mut printed = String::new();
     for ((cell, width), number) in line.iter().zip(widths).zip(numbers) {
-        let cell = cut(cell, *width);
+        let cell = cut_to_width(cell, *width);
         let padding = " ".repeat(width - cell.width().min(*width));
         let (first, second) = if *number { (padding, cell) } else { (cell, padding) };
         printed.push_str(&first);
@@ -124,8 +124,9 @@ fn print_line(line: &[String], widths: &[usize], numbers: &[bool], out: &mut imp
     writeln!(out, "{}", printed.trim_end())
 }
 
-/// A text that is at most so wide; an ellipsis says that there is more.
-fn cut(text: &str, width: usize) -> String {
+/// A text that takes at most so many columns on a terminal; an ellipsis says that there is more.
+#[must_use]
+pub fn cut_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -167,9 +168,9 @@ mod tests {
 
     #[test]
     fn cuts_by_what_is_seen() {
-        assert_eq!(cut("日本語", 6), "日本語");
-        assert_eq!(cut("日本語", 5), "日本…");
-        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut_to_width("日本語", 6), "日本語");
+        assert_eq!(cut_to_width("日本語", 5), "日本…");
+        assert_eq!(cut_to_width("日本語", 4), "日…");
         assert_eq!(shown(b"a\x1b[2J\nb"), "a\\u{1b}[2J\\nb");
     }
 }

@@ -23,7 +23,7 @@ fn only_a_plain_file_is_replaced_and_only_when_asked() {
     refused(&folder.at("directory"), true, "is a directory");
     refused(&folder.at("link"), true, "symbolic link");
     refused(&folder.at("dangling"), false, "symbolic link");
-    refused(Path::new("/dev/null"), true, "no plain file");
+    refused(Path::new("/dev/null"), true, "not a plain file");
     refused(&folder.at("missing/file"), false, "No such file");
     assert_eq!(server.requests().len(), 0);
     assert_eq!(folder.names(), ["dangling", "directory", "link", "old"]);

@@ -4,6 +4,7 @@
 mod answers;
 mod common;
 mod errors;
+mod filters;
 mod foreign;
 mod hostile;
 mod output;

@@ -13,6 +13,7 @@ pub(crate) mod path_session;
 pub(crate) mod reports;
 pub(crate) mod rows;
 pub(crate) mod sessions;
+pub(crate) mod sql;
 pub(crate) mod suggest;
 pub(crate) mod view_page;
 pub(crate) mod views;

@@ -5,12 +5,13 @@ use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
 use crate::explore::views;
 use crate::fleet::wire::{
-    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerSchema, PeerStatus, RowsPart, SumsAsk, TopsPart, VERSION,
+    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerStatus, RowsPart, SumsAsk, TopsPart, VERSION,
 };
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
 use crate::limits::{BUCKETS, PEER_NAMED_AT_ONCE, REPORT_BYTES_MAX, TOP_ROWS};
 use crate::session::Session;
+use crate::written_schema::WrittenSchema;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
@@ -66,7 +67,7 @@ fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
         extent: store.extent(),
         zone_seconds: session.zone_seconds(),
         has_countries: session.has_countries(),
-        schema: PeerSchema::of(&store.schema()),
+        schema: WrittenSchema::of(&store.schema()),
     })
 }
 

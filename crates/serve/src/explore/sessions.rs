@@ -61,7 +61,7 @@ pub(crate) struct Sessions {
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
     page: ViewPage,
-    shared: Arc<SessionContext>,
+    pub(super) shared: Arc<SessionContext>,
     /// The session that shows logs of other servers.
     fleet: Option<Arc<Fleet>>,
 }

@@ -3,7 +3,8 @@
 
 use crate::limits::PEER_BUCKETS_WHOLE;
 use crate::session::SessionState;
-use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
+use crate::written_schema::WrittenSchema;
+use rorqual_accesslog::schema::OwnColumn;
 use rorqual_crossfilter::PageRow;
 use rorqual_crossfilter::fleet::{FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
 use serde::{Deserialize, Serialize};
@@ -101,17 +102,7 @@ pub(crate) struct PeerStatus {
     pub(crate) zone_seconds: i32,
     /// Its clients have countries.
     pub(crate) has_countries: bool,
-    pub(crate) schema: PeerSchema,
-}
-
-/// Columns of a peer's rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PeerSchema {
-    pub(crate) is_table: bool,
-    pub(crate) has_times: bool,
-    pub(crate) time: Option<String>,
-    pub(crate) own: Vec<OwnColumn>,
-    pub(crate) text_kinds: Vec<TextContent>,
+    pub(crate) schema: WrittenSchema,
 }
 
 /// Answer about numbers: as many columns as fit.
@@ -132,22 +123,4 @@ pub(crate) struct TopsPart {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NamedPart {
     pub(crate) values: NamedValues,
-}
-
-impl PeerSchema {
-    pub(crate) fn of(schema: &Schema) -> Self {
-        Self {
-            is_table: schema.is_table(),
-            has_times: schema.number("hour").is_some(),
-            time: schema.time().map(str::to_owned),
-            own: schema.own().to_vec(),
-            text_kinds: (0..schema.own_texts()).map(|number| schema.text_kind(number)).collect(),
-        }
-    }
-
-    pub(crate) fn schema(&self) -> Schema {
-        let own = self.own.clone();
-        let schema = if self.is_table { Schema::table(own, self.has_times) } else { Schema::log(own) };
-        schema.with_text_kinds(self.text_kinds.clone()).with_time(self.time.clone())
-    }
 }

@@ -5,7 +5,7 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, find, formats, parts, suggest, views};
+use crate::explore::{exports, find, formats, parts, sql, suggest, views};
 use crate::fleet::handlers::{self, FleetState};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
@@ -84,6 +84,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .get("/api/sessions/{id}/export", exports::rows)
         .get("/api/sessions/{id}/panel.csv", exports::panel)
         .get("/api/sessions/{id}/report.html", exports::report)
+        .get("/api/sessions/{id}/sql", sql::sql)
         .post("/api/sessions/{id}/format/try", formats::try_format)
         .put("/api/upload", oneshot::unnamed)
         .post("/api/upload", oneshot::unnamed)

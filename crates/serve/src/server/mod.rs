@@ -31,7 +31,7 @@ use rorqual_pipe::setting::TEMP_MAX;
 use rorqual_pipe::{Input, reason};
 use rorqual_store::Store;
 use shares::{admission, allot, connections_max, export_advice};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ pub enum OwnFileContent {
     Log(File),
     /// Several files with their names that are one log.
     Logs(Vec<(String, File)>),
-    /// A table.
-    Table(Box<dyn TableSource>),
+    /// A table, and its file, by which the cache knows it.
+    Table(Box<dyn TableSource>, File),
 }
 
 /// Reads the files again that a running server was started with.
@@ -193,22 +193,18 @@ impl Server {
     /// When there are more files than sessions may be open, named by the message.
     pub fn open(&self, files: Vec<OwnFile>) -> Result<Vec<String>, String> {
         let (mut queue, mut notes) = (Vec::new(), Vec::new());
+        let again =
+            |name: &str, file: &File| file.try_clone().map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)));
         for OwnFile { path, content } in files {
             let name = path.to_string_lossy().into_owned();
             let opened = match &content {
-                OwnFileContent::Log(file) => {
-                    let again = file.try_clone().map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
-                    self.sessions.create_file(&path, again)
-                }
+                OwnFileContent::Log(file) => self.sessions.create_file(&path, again(&name, file)?, None),
                 OwnFileContent::Logs(files) => {
                     let size = |file: &File| file.metadata().map_or(0, |data| data.len());
                     let parts = files.iter().map(|(name, file)| LogPart { name: name.clone(), size: size(file) });
                     self.sessions.create(NewUpload::files(parts.collect()), None).map(|session| (session, None))
                 }
-                OwnFileContent::Table(_) => {
-                    let size = path.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
-                    self.sessions.create(NewUpload::file(name.clone(), size), None).map(|session| (session, None))
-                }
+                OwnFileContent::Table(table, file) => self.sessions.create_file(&path, again(&name, file)?, Some(&**table)),
             };
             let (session, note) = opened.map_err(|error| format!("{name}: {}", error.message()))?;
             notes.extend(note.map(|note| format!("{name}: {note}")));
@@ -219,7 +215,7 @@ impl Server {
                 match content {
                     OwnFileContent::Log(file) => session.run_file(name, file),
                     OwnFileContent::Logs(files) => session.run_files(files),
-                    OwnFileContent::Table(table) => session.run_table(table),
+                    OwnFileContent::Table(table, _) => session.run_table(table),
                 }
             }
         });

@@ -2,9 +2,10 @@
 
 use super::phase::{Phase, SessionEnd};
 use super::runs::FailOnUnwind;
-use super::{Session, SessionState};
+use super::{Session, SessionState, TableSource, lock};
 use crate::limits::{CACHED_PART_BYTES, LAST_LINE_BYTES_MAX};
-use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession};
+use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession, SavedTable};
+use crate::written_schema::WrittenSchema;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::RowStore;
@@ -14,7 +15,8 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
@@ -28,6 +30,8 @@ pub(crate) struct CachedFile {
     /// Bytes of the file whose rows came from the cache.
     taken_bytes: u64,
     read: Mutex<ReadSoFar>,
+    /// The table that it is, in case that it has to be read anew; `None` of a log.
+    table: Option<Mutex<Box<dyn TableSource>>>,
 }
 
 /// Part of a file that was read.
@@ -55,7 +59,17 @@ pub(super) enum FileLeft {
 
 impl CachedFile {
     pub(crate) fn new(entry: Arc<CacheEntry>, file: File) -> Self {
-        Self { entry, file, taken_bytes: 0, read: Mutex::default() }
+        Self { entry, file, taken_bytes: 0, read: Mutex::default(), table: None }
+    }
+
+    /// The same, which is a table.
+    pub(crate) fn of_table(self, table: Box<dyn TableSource>) -> Self {
+        Self { table: Some(Mutex::new(table)), ..self }
+    }
+
+    /// The table that it is, to be read from its start.
+    pub(crate) fn table(&self) -> Option<Box<dyn TableSource>> {
+        self.table.as_ref().map(|table| lock(table).anew())
     }
 
     /// Forgets its rows.
@@ -77,7 +91,7 @@ impl CachedFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.read)
     }
 
     /// The file as an input.
@@ -103,6 +117,7 @@ impl Session {
             self.analyzer.analysis().go_on(saved.counts);
             let mut inner = self.lock();
             (inner.format, inner.guess) = (format, saved.guess);
+            inner.table = saved.table.map(|table| table.format);
             if matches!(left, FileLeft::Nothing) {
                 inner.phase = Phase::Ended { end: SessionEnd::Finished, ran: None };
             }
@@ -218,6 +233,15 @@ impl Session {
         Ok(ran.error)
     }
 
+    /// Keeps the rows of a table that was read to its end.
+    pub(super) fn keep_table(&self, cached: &CachedFile) {
+        if cached.entry.is_same() {
+            self.keep_file(cached, cached.entry.identity.size(), false, true);
+        } else {
+            cached.entry.give_up("it was changed while it was read");
+        }
+    }
+
     /// Writes a checkpoint of a file of which so many bytes were read. In the turn of a question,
     /// as it takes memory.
     fn keep_file(&self, cached: &CachedFile, offset: u64, resumes: bool, is_last: bool) {
@@ -249,8 +273,14 @@ impl Session {
         let mut saved = SavedSession::new("", self.created, self.analyzer.analysis().counts());
         saved.format = format.as_ref().map(SavedFormat::new);
         saved.own = self.own().as_deref().map(SavedColumns::new);
-        saved.guess.clone_from(&self.lock().guess);
-        (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, self.control.decoded_bytes());
+        {
+            let inner = self.lock();
+            saved.guess.clone_from(&inner.guess);
+            let schema = || WrittenSchema::of(&store.schema());
+            saved.table = inner.table.clone().map(|format| SavedTable { format, schema: schema() });
+        }
+        let decoded_bytes = self.control.decoded_bytes() - self.looked[1].load(Ordering::Relaxed);
+        (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, decoded_bytes);
         saved.ended = Some(SessionEnd::Finished);
         saved.file = Some(SavedFile {
             identity: cached.entry.identity.known(&cached.file, offset, resumes)?,

@@ -58,7 +58,8 @@ impl LogStores {
         own.map_or(settings.clone(), |own| settings.with_own(own, self.workers, self.counts_numbers))
     }
 
-    fn made(&self, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
+    /// An empty store of those settings, in its journal.
+    pub(super) fn made(&self, settings: RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
         let failed = |setting: Setting, folder: String, cause: std::io::Error| {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", no_file(setting, &folder, &cause))
         };

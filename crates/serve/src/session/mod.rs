@@ -252,6 +252,10 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
+    pub(crate) fn tables(&self) -> &TableResources {
+        &self.tables
+    }
+
     /// True if the memory of the distributions of numbers is that of all questions.
     pub(crate) fn counts_numbers(&self) -> bool {
         self.tables.has_memory()

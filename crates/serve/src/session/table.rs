@@ -32,6 +32,9 @@ pub trait TableSource: Send {
     /// Name of its format, for people.
     fn format(&self) -> String;
 
+    /// The same file, to be read from its start.
+    fn anew(&self) -> Box<dyn TableSource>;
+
     /// Its columns: of the start of the file at first, and of all of it after
     /// [`TableEnd::MoreColumns`]. From here on it is read in so many bytes of memory.
     ///
@@ -66,8 +69,14 @@ impl Session {
             }
         }
         let guard = FailOnUnwind(self);
-        let _turn = self.shared.tables.turn_blocking();
-        self.read_table(table, 0);
+        let turn = self.shared.tables.turn_blocking();
+        let failure = self.read_table(table, 0);
+        // A checkpoint is written in the turn of a question, which comes before this one.
+        drop(turn);
+        if let Some(cached) = self.cached().filter(|_| failure.is_none() && !self.control.stopped()) {
+            self.keep_table(cached);
+        }
+        self.end_table(failure);
         std::mem::forget(guard);
     }
 
@@ -93,7 +102,10 @@ impl Session {
         if let Some(UploadRun::Table { spooled, .. }) = reading.take() {
             self.lock().dedicated = false;
             match self.shared.tables.open(self.name(), spooled.path()) {
-                Some(table) => self.read_table(table, spooled.bytes()),
+                Some(table) => {
+                    let failure = self.read_table(table, spooled.bytes());
+                    self.end_table(failure);
+                }
                 None => {
                     let message = format!("{}: it begins as a table does, and as a whole it is none", self.name());
                     let source = self.source_so_far(Some(message.clone()));
@@ -104,10 +116,14 @@ impl Session {
         std::mem::forget(guard);
     }
 
-    /// Reads a table to its end, beside so many bytes of its session in files.
-    fn read_table(self: &Arc<Self>, mut table: Box<dyn TableSource>, file_bytes: u64) {
+    /// Reads a table to its end, beside so many bytes of its session in files; the failure that
+    /// ended it early.
+    fn read_table(&self, mut table: Box<dyn TableSource>, file_bytes: u64) -> Option<String> {
         self.lock().table = Some(table.format());
-        let failure = self.record_table(&mut *table, file_bytes).err().filter(|_| !self.control.stopped());
+        self.record_table(&mut *table, file_bytes).err().filter(|_| !self.control.stopped())
+    }
+
+    fn end_table(self: &Arc<Self>, failure: Option<String>) {
         self.end(failure.clone().map(|message| Failure::BadInput { message }), vec![self.source_so_far(failure)]);
     }
 
@@ -124,7 +140,11 @@ impl Session {
             self.look_anew();
             let schema = table.columns(tables.reading_bytes(), &self.control)?;
             self.look_anew();
-            let make = || tables.store(schema, file_bytes);
+            let settings = tables.settings(schema, file_bytes)?;
+            let make = || match self.cached() {
+                Some(_) => self.stores.made(settings).map_err(|error| error.message().to_owned()),
+                None => tables.store(settings),
+            };
             let Some(store) = self.rows.replace(make).transpose()? else { return Ok(()) };
             self.lock().schema = store.schema();
             if table.record(&store, &self.control)? == TableEnd::Whole {

@@ -105,12 +105,12 @@ impl TableResources {
         SpooledTable::new(folder, *bytes_max).map_err(|cause| no_file(TEMP_DIR, &folder.display().to_string(), &cause))
     }
 
-    /// An empty store for the rows of a table, in the share of a session of which `file_bytes` of
-    /// the files are taken.
+    /// Settings of a store for the rows of a table, in the share of a session of which `file_bytes`
+    /// of the files are taken.
     ///
     /// # Errors
-    /// A sentence where there are too many columns, or there can be no file.
-    pub(crate) fn store(&self, schema: Schema, file_bytes: u64) -> Result<Arc<RowStore>, String> {
+    /// A sentence where there are too many columns.
+    pub(crate) fn settings(&self, schema: Schema, file_bytes: u64) -> Result<RowStoreSettings, String> {
         let SessionMemory { shares, question_bytes, segment_rows } = self.memory;
         let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
         // Beside its rows a session without memory for reading apart has that, a recorder, and the
@@ -148,12 +148,19 @@ impl TableResources {
             ));
         };
         let spill = self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes.saturating_sub(file_bytes)));
-        let settings = RowStoreSettings {
+        Ok(RowStoreSettings {
             segment_rows,
             schema: Arc::new(schema),
             spill,
             ..RowStoreSettings::new(share_bytes - beside(segment_rows, threads), question_bytes, threads)
-        };
+        })
+    }
+
+    /// An empty store of those settings.
+    ///
+    /// # Errors
+    /// A sentence where there can be no file.
+    pub(crate) fn store(&self, settings: RowStoreSettings) -> Result<Arc<RowStore>, String> {
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
         RowStore::new(settings).map_err(|cause| no_file(TEMP_DIR, &folder(), &cause))
     }

@@ -119,6 +119,12 @@ impl CacheEntry {
         File::open(&self.path)
     }
 
+    /// True if its path still names the file that was opened, and nothing was written to that.
+    pub(crate) fn is_same(&self) -> bool {
+        let now = File::open(&self.path).and_then(|file| FileIdentity::of(&self.path, &file));
+        now.is_ok_and(|now| now == self.identity)
+    }
+
     /// An empty journal for its rows.
     pub(crate) fn journal(&self) -> io::Result<File> {
         self.clear();

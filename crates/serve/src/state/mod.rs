@@ -20,6 +20,7 @@ pub(crate) use file_identity::SavedFile;
 
 use crate::limits::{ID_BYTES, NAME_BYTES_MAX};
 use crate::session::{SavedParts, SessionEnd};
+use crate::written_schema::WrittenSchema;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
@@ -100,6 +101,17 @@ pub(crate) struct SavedSession {
     /// The files that it is, where these are several.
     #[serde(default)]
     pub(crate) parts: Option<SavedParts>,
+    /// The table that it is; `None` of a log.
+    #[serde(default)]
+    pub(crate) table: Option<SavedTable>,
+}
+
+/// A table that was read to its end.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SavedTable {
+    /// Name of its format, for people.
+    pub(crate) format: String,
+    pub(crate) schema: WrittenSchema,
 }
 
 /// A format, by its name and as it was given.
@@ -169,6 +181,7 @@ impl SavedSession {
             counts,
             file: None,
             parts: None,
+            table: None,
         }
     }
 
@@ -303,7 +316,7 @@ mod tests {
         assert_eq!((known.len(), wrong.len()), (1, 0));
         assert!(dir.path(ID, SESSION).exists(), "it may find no place, and is left then");
         let both = take_but(&dir, 1, io::ErrorKind::InvalidData).expect_err("neither is whole");
-        assert!(both.contains(".session: this is no session") && both.contains(".synced: "), "{both}");
+        assert!(both.contains(".session: this is not a session") && both.contains(".synced: "), "{both}");
         assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
         assert_eq!(lines(&dir), (Some(1), Some(1)), "the later one is not tried again");
         assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));

@@ -263,7 +263,7 @@ fn a_token_that_others_can_read_or_guess_is_refused() {
         assert!(said.contains(word) && said.contains("token") && !said.contains(good), "{text:?}: {said}");
     }
     let said = refused_by(token_file(folder.path()));
-    assert!(said.contains("no regular file"), "{said}");
+    assert!(said.contains("not a regular file"), "{said}");
     let said = refused_by(token_file(&folder.path().join("none/token")));
     assert!(said.contains("none/token"), "{said}");
 }

@@ -590,8 +590,8 @@ fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks
         (foreign(None, Duration::ZERO), "no answer within 3 s"),
         (foreign(Some(huge), Duration::ZERO), "answers more than"),
         (foreign(Some(json_answer("{\"version\":\"9.9.9\"}")), Duration::ZERO), "another version (9.9.9"),
-        (foreign(Some(json_answer("[[[[")), Duration::ZERO), "no part of a view"),
-        (foreign(Some(json_answer(&version)), Duration::ZERO), "no part of a view"),
+        (foreign(Some(json_answer("[[[[")), Duration::ZERO), "not part of a view"),
+        (foreign(Some(json_answer(&version)), Duration::ZERO), "not part of a view"),
         (foreign(Some(b"\0\x01\x02 nothing of HTTP\r\n\r\n".to_vec()), Duration::ZERO), "broke off"),
         (foreign(Some(moved), Duration::ZERO), "status 302"),
     ];

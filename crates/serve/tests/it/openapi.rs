@@ -118,6 +118,7 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Sessions", "get", "/api/sessions", String::new()),
         ("Histogram", "get", "/api/sessions/{id}/histogram", String::new()),
         ("Rejects", "get", "/api/sessions/{id}/rejects", String::new()),
+        ("Sql", "get", "/api/sessions/{id}/sql", String::new()),
         ("Session", "post", "/api/sessions/{id}/cancel", String::new()),
         ("Tried", "post", "/api/sessions/{id}/format/try", json!({"format": "combined", "lines": [LOG]}).to_string()),
         ("View", "post", "/api/sessions/{id}/view", "{}".to_owned()),

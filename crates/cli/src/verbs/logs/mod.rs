@@ -30,6 +30,7 @@ use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns, Recording};
+use rorqual_columnar::render::cut_to_width;
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
@@ -430,13 +431,7 @@ fn print_json(report: &LogReport, control: &Control) -> io::Result<()> {
     out.flush()
 }
 
-/// A value from a log, safe to show on a terminal, at most `width` characters.
+/// A value from a log, safe to show on a terminal, of which it takes at most `width` columns.
 pub(crate) fn shown(value: &str, width: usize) -> String {
-    let safe = escaped(value).replace('\n', "\\n");
-    if safe.chars().count() <= width {
-        return safe;
-    }
-    let mut cut: String = safe.chars().take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    cut_to_width(&escaped(value).replace('\n', "\\n"), width)
 }

@@ -215,7 +215,7 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         StartLog::FollowedTogether(inputs) => inputs.len(),
         _ => 0,
     };
-    let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(_), .. }));
+    let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(..), .. }));
     Ok(Config {
         port: args.port,
         access: args.service.access(),
@@ -252,7 +252,8 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
 
 /// The cache for rows of files.
 fn cache(args: &ServeArgs) -> Result<Option<CacheSettings>, String> {
-    let meaning = meaning(&args.format)?;
+    // Of a document other rows may have been asked for.
+    let meaning = format!("{} {:?}", meaning(&args.format)?, args.rows);
     let folder = args.cache.folder(args.state.as_ref());
     Ok(folder.map(|(folder, bytes_max)| CacheSettings { folder, bytes_max, meaning }))
 }
@@ -351,7 +352,10 @@ fn open_file(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Resul
         return Err(format!("{name}: {advice}"));
     }
     let file = File::open(path).map_err(cannot)?;
-    let content = table(path).map_or(OwnFileContent::Log(file), |table| OwnFileContent::Table(Box::new(table)));
+    let content = match table(path) {
+        Some(table) => OwnFileContent::Table(Box::new(table), file),
+        None => OwnFileContent::Log(file),
+    };
     Ok(StartLog::File(OwnFile { path: path.to_owned(), content }))
 }
 

@@ -48,6 +48,7 @@ pub(super) struct ServedTable {
 }
 
 /// The format of a table.
+#[derive(Clone)]
 pub(crate) struct TableFormat {
     /// For people: `CSV`, `JSON, rows of $.data.items`.
     pub(crate) name: String,
@@ -109,16 +110,12 @@ impl ServedTable {
             // The error is told when its turn comes.
             Err(_) => Self::format_by_name(name, rows)?,
         };
-        Some(Self {
-            common,
-            path: file.path.to_owned(),
-            name: file.name.map(str::to_owned),
-            memory_bytes,
-            format,
-            extent: SampleExtent::Prefix,
-            opened: None,
-            version: None,
-        })
+        Some(Self::new(common, file, memory_bytes, format))
+    }
+
+    fn new(common: Common, file: InputFile<'_>, memory_bytes: u64, format: TableFormat) -> Self {
+        let (path, name) = (file.path.to_owned(), file.name.map(str::to_owned));
+        Self { common, path, name, memory_bytes, format, extent: SampleExtent::Prefix, opened: None, version: None }
     }
 
     fn file(&self) -> InputFile<'_> {
@@ -234,6 +231,10 @@ fn settings(
 impl TableSource for ServedTable {
     fn format(&self) -> String {
         self.format.name.clone()
+    }
+
+    fn anew(&self) -> Box<dyn TableSource> {
+        Box::new(Self::new(self.common.clone(), self.file(), self.memory_bytes, self.format.clone()))
     }
 
     fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String> {

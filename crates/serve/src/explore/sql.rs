@@ -1,0 +1,62 @@
+//! A view as a query of the same file: `GET /api/sessions/{id}/sql`.
+
+use crate::admission::response_permits::PermitOwner;
+use crate::explore::path_session::PathSession;
+use crate::explore::reports::capped_json;
+use crate::explore::views::{self, SpanQuery, span};
+use crate::http::error::ApiError;
+use crate::http::extract::QueryParams;
+use crate::session::Session;
+use axum::extract::Extension;
+use axum::http::StatusCode;
+use axum::response::Response;
+use rorqual_accesslog::filter::{sql_moment, sql_name, sql_text};
+use rorqual_accesslog::schema::Schema;
+use rorqual_crossfilter::View;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct SqlAnswer {
+    sql: String,
+}
+
+pub(crate) async fn sql(
+    PathSession(session): PathSession,
+    Extension(holder): Extension<PermitOwner>,
+    QueryParams(asked): QueryParams<SpanQuery>,
+) -> Result<Response, ApiError> {
+    let SpanQuery { from, to, filter } = asked;
+    let view = span(&session, from, to, filter)?;
+    let no_sql = |why| ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "no_sql", why);
+    let mut answer = SqlAnswer { sql: query(&session, &session.schema(), &view).map_err(no_sql)? };
+    let ticket = holder.ticket().await;
+    let json = capped_json(&mut answer, 0, |_, _| {}).ok_or_else(views::too_long)?;
+    Ok(views::json(ticket, json))
+}
+
+/// The rows of a view, in the order of time.
+fn query(session: &Session, schema: &Schema, view: &View) -> Result<String, String> {
+    if session.has_parts() {
+        return Err("the log is several files, and a query of them is over a wildcard".to_owned());
+    }
+    let time = if schema.is_table() { schema.time() } else { Some("time") };
+    let mut conditions = Vec::new();
+    for (bound, relation) in [(view.from_us, ">="), (view.to_us, "<")] {
+        let Some(bound_us) = bound else { continue };
+        let name = time.ok_or("the rows have no times")?;
+        conditions.push(format!("{} {relation} {}", sql_name(name), sql_moment(bound_us)));
+    }
+    if !view.filter.is_everything() {
+        conditions.push(schema.sql(&view.filter)?);
+    }
+    let mut sql = format!("SELECT * FROM {}", sql_text(session.name()));
+    if !conditions.is_empty() {
+        sql.push_str(" WHERE ");
+        sql.push_str(&conditions.join(" AND "));
+    }
+    if let Some(name) = time {
+        sql.push_str(" ORDER BY ");
+        sql.push_str(&sql_name(name));
+    }
+    Ok(sql)
+}
