@@ -1,7 +1,7 @@
 /** The first lines of a file that this page has, to try formats on. */
 
 const headBytes = 64 << 10
-const linesMax = 20
+const linesMax = 10
 const lineLengthMax = 2000
 
 /** Whole lines from the start of a file, a gzip file's too; none of a file that is not text, or can't be read. */

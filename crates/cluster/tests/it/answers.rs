@@ -193,7 +193,7 @@ fn clients_at_once() {
     for asked in asked.chunks(4) {
         let left = cluster.query(&[&format!("SELECT * FROM '{noted}' a, '{clean}' b ORDER BY a.path")]).start();
         let running: Vec<_> = asked.iter().map(|sql| cluster.query(&[sql]).start()).collect();
-        // It may not listen yet, and where these tests run in the background Ctrl-C is ignored till then.
+        // It may not listen yet, and Ctrl-C is ignored till then where tests run in the background.
         left.terminate();
         for (sql, running) in asked.iter().zip(running) {
             let expected = alone(&[sql]).run().exits(0);
