@@ -237,6 +237,8 @@ pub enum TextContent {
     Json,
     /// The pattern of a message, which follows from it.
     Pattern,
+    /// A value of a type that is no text: bytes in hexadecimal, a duration, a decimal number.
+    Other,
 }
 
 impl TextContent {
@@ -244,7 +246,7 @@ impl TextContent {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Text => "text",
+            Self::Text | Self::Other => "text",
             Self::Flag => "flag",
             Self::Json => "json",
             Self::Pattern => "pattern",
@@ -494,13 +496,13 @@ impl Schema {
         }
     }
 
-    /// The filter as a condition of SQL, for `rorqual query` of the same file. Lines that were
-    /// rejected are no rows there.
+    /// The filter as a condition of SQL, for `rorqual query` of the same file, of which `has` tells
+    /// the columns of access logs that it has. Lines that were rejected are no rows there.
     ///
     /// # Errors
-    /// A sentence about a part that a query has no column for.
-    pub fn sql(&self, filter: &Filter) -> Result<String, String> {
-        crate::filter::sql_condition(filter, self)
+    /// A sentence about a part that can't be written in SQL.
+    pub fn sql(&self, filter: &Filter, has: &dyn Fn(&str) -> bool) -> Result<String, String> {
+        crate::filter::sql_condition(filter, self, has)
     }
 
     /// The filter as [`filter`](Self::filter) reads it.

@@ -2,7 +2,7 @@
 
 use crate::objects::is_address;
 use rorqual_pipe::escaped_path;
-use rorqual_serve::UPLOAD_FILES_MAX;
+use rorqual_serve::LOG_FILES_MAX;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) struct NamedFiles {
 /// whole there is an error, and no file.
 pub(crate) fn in_folders(operands: &[PathBuf]) -> NamedFiles {
     let mut named = NamedFiles { files: Vec::new(), errors: Vec::new(), notes: Vec::new() };
-    let (mut room, mut known) = (UPLOAD_FILES_MAX, HashSet::new());
+    let (mut room, mut known) = (LOG_FILES_MAX, HashSet::new());
     for operand in operands {
         if operand.as_os_str() == "-" || is_address(operand) || !operand.is_dir() {
             named.files.push(operand.clone());
@@ -67,7 +67,7 @@ fn files_in(folder: &Path, room: usize, known: &mut HashSet<(u64, u64)>) -> Resu
         }
         if files.len() > room {
             return Err(format!(
-                "has more than {UPLOAD_FILES_MAX} files, the most that all folders of a command may have: name the files"
+                "has more than {LOG_FILES_MAX} files, the most that all folders of a command may have: name the files"
             ));
         }
     }

@@ -42,7 +42,7 @@ const MAGIC: &[u8] = b"rorqual scan\0";
 /// Start of the bytes of a report on logs.
 const REPORT: &[u8] = b"rorqual report\0";
 
-/// All of a node that yields.
+/// Encoding of a [`YieldingExec`], which has no settings.
 const YIELDING: &[u8] = b"rorqual yielding\0";
 
 /// Start of the bytes of a checked operator.

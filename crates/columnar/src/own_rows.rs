@@ -127,7 +127,7 @@ impl OwnCells {
     /// `None` of a column that follows from another.
     fn of_text(number: usize, kind: TextContent) -> Option<Self> {
         match kind {
-            TextContent::Text => Some(Self::Text(number, UncheckedTexts::default())),
+            TextContent::Text | TextContent::Other => Some(Self::Text(number, UncheckedTexts::default())),
             TextContent::Json => Some(Self::Json(number, UncheckedTexts::default())),
             TextContent::Flag => Some(Self::Flag(number, BooleanBuilder::new())),
             TextContent::Pattern => None,

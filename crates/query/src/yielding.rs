@@ -37,26 +37,25 @@ fn wrap(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPla
     if !multiplies {
         return Ok(Transformed::no(node));
     }
-    let node = match node.downcast_ref::<NestedLoopJoinExec>() {
-        // Each batch of the right side is compared with all of the left one.
-        Some(join) => {
-            let sides =
-                [Arc::clone(join.left()), Arc::new(YieldingExec::new(Arc::clone(join.right()))) as Arc<dyn ExecutionPlan>];
-            node.replace_children(sides.into(), ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?
-        }
-        None => node,
+    // They may compare many batches of their sides, and find nothing.
+    let node = if node.is::<NestedLoopJoinExec>() || node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>() {
+        let sides = node.children().into_iter().map(|side| Arc::new(YieldingExec::new(Arc::clone(side))) as Arc<_>);
+        let sides = sides.collect();
+        node.replace_children(sides, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?
+    } else {
+        node
     };
     Ok(Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>))
 }
 
-/// Gives the batches of its input, and lets others run before each.
+/// Operator that passes its input on, and yields to the runtime before each batch.
 #[derive(Debug)]
 pub struct YieldingExec {
     input: Arc<dyn ExecutionPlan>,
 }
 
 impl YieldingExec {
-    /// The batches of that input.
+    /// An operator over `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self { input }

@@ -19,12 +19,12 @@ mod ingest;
 mod limits;
 mod monitor;
 mod render;
+mod saved_schema;
 mod server;
 mod session;
 mod setting;
 mod state;
 mod store;
-mod written_schema;
 
 #[cfg(test)]
 mod corpus;
@@ -37,7 +37,7 @@ pub use explore::view_page::{ShownTable, ShownView, ViewPage};
 pub use fleet::{FleetSettings, PeerAddress};
 pub use http::access::Access;
 pub use http::routes::Route;
-pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX, UPLOAD_FILES_MAX};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, LOG_FILES_MAX, STORE_ASKS_MAX};
 pub use render::Rendering;
 pub use server::api::routes;
 pub use server::config::{Config, StartError};

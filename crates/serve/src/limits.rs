@@ -259,11 +259,11 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
 /// Files that one upload may be, and that folders which are named may have together.
-pub const UPLOAD_FILES_MAX: usize = 300;
+pub const LOG_FILES_MAX: usize = 300;
 
 /// Files of an upload that are one log, at most, and of all sessions together, which share them
 /// evenly; in any session two. Ended sessions hold as many each.
-pub(crate) const UPLOADED_FILES_MAX: (usize, usize) = (UPLOAD_FILES_MAX, 600);
+pub(crate) const SESSION_FILES_MAX: (usize, usize) = (LOG_FILES_MAX, 600);
 
 /// Bytes of the name of one of several files that are uploaded, on average.
 pub(crate) const FILE_NAME_BYTES_MEAN: usize = 128;

@@ -2,38 +2,46 @@
 
 const headBytes = 64 << 10
 const linesMax = 10
-const lineLengthMax = 2000
+
+interface Head {
+  bytes: Uint8Array
+  /** They are all of the file. */
+  isWhole: boolean
+}
 
 /** Whole lines from the start of a file, a gzip file's too; none of a file that is not text, or can't be read. */
 export async function firstLines(file: Pick<Blob, 'slice'>): Promise<string[]> {
   try {
     const head = new Uint8Array(await file.slice(0, headBytes).arrayBuffer())
     const isGzip = head[0] === 0x1f && head[1] === 0x8b
-    return linesOf(isGzip ? await unpacked(head) : head, head.length === headBytes)
+    return linesOf(isGzip ? await unpacked(head) : { bytes: head, isWhole: head.length < headBytes })
   } catch {
     return []
   }
 }
 
 /** A line without its end is one where the file ends there. */
-function linesOf(bytes: Uint8Array, goesOn: boolean): string[] {
+function linesOf({ bytes, isWhole }: Head): string[] {
   if (bytes.includes(0)) return []
   const lines = new TextDecoder().decode(bytes).split('\n')
-  if (goesOn || lines.at(-1) === '') lines.pop()
-  return lines.slice(0, linesMax).map((line) => line.replace(/\r$/, '').slice(0, lineLengthMax))
+  if (!isWhole || lines.at(-1) === '') lines.pop()
+  return lines.slice(0, linesMax).map((line) => line.replace(/\r$/, ''))
 }
 
-/** What the start of a gzip file has; its end is missing, which is no error here. */
-async function unpacked(head: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+/** The text in the start of a gzip file; the end of that may be missing, which is no error here. */
+async function unpacked(head: Uint8Array<ArrayBuffer>): Promise<Head> {
   const reader = new Blob([head]).stream().pipeThrough(new DecompressionStream('gzip')).getReader()
   const pieces: Uint8Array[] = []
   let length = 0
+  let isWhole = false
   try {
-    while (length < headBytes) {
+    while (length < headBytes && !isWhole) {
       const { done, value } = await reader.read()
-      if (done) break
-      pieces.push(value)
-      length += value.length
+      isWhole = done
+      if (value) {
+        pieces.push(value)
+        length += value.length
+      }
     }
     await reader.cancel()
   } catch {
@@ -45,5 +53,5 @@ async function unpacked(head: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
     bytes.set(piece, at)
     at += piece.length
   }
-  return bytes
+  return { bytes, isWhole }
 }

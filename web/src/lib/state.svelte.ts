@@ -78,6 +78,10 @@ class Store {
   isFleet = $derived(this.session?.fleet !== undefined)
   /** Lines come for as long as somebody writes them: there is no end to wait for. */
   following = $derived(this.session?.state === 'following')
+  /** It has a format, and may be read as another one. */
+  canReadAs = $derived(
+    !this.isFleet && !this.following && (this.report?.sources ?? []).some(({ format }) => format !== null),
+  )
   /** The time the log covers so far; zooming stays inside it. */
   whole = $derived(this.report && spanOf(this.report))
   /** The columns are known: those of a table come apart. */

@@ -41,8 +41,19 @@ interface Shown {
 /** A name that a command takes for a file: one that begins with a hyphen would be a flag. */
 const fileName = (name: string) => quoted(name.startsWith('-') && name !== '-' ? `./${name}` : name)
 
-/** The command of a query. */
-export const query = (sql: string) => `rorqual query ${quoted(sql)}`
+interface Queried extends Pick<Shown, 'format' | 'rows'> {
+  /** Some records of a table could not be read. */
+  hasBad: boolean
+}
+
+/** The command of a query, with what the server was given or found out about the file. */
+export function query(sql: string, { format, rows, hasBad }: Queried): string {
+  const words = ['rorqual', 'query']
+  if (format !== null) words.push('--format', quoted(format === 'custom' ? 'FORMAT' : format))
+  if (rows !== null) words.push('--rows', quoted(rows))
+  if (hasBad) words.push('--bad', 'skip')
+  return [...words, quoted(sql)].join(' ')
+}
 
 /** The command that answers the same in a terminal; of a box that is explained, the report on its lines. */
 export function command(shown: Shown): string {

@@ -32,7 +32,7 @@ pub use parse::{FilterError, nearest_name};
 pub(crate) use parse::{nearest, parse};
 pub(crate) use show::{written_filter as written, written_name};
 pub(crate) use sql::condition as sql_condition;
-pub use sql::{sql_moment, sql_name, sql_text};
+pub use sql::{is_nested, sql_microseconds, sql_moment, sql_name, sql_text};
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
 /// A filter of rows.

@@ -216,6 +216,7 @@ fn joins_without_end_end_with_their_clients() {
     for endless in [
         format!("SELECT * FROM '{log}' a, '{log}' b ORDER BY a.path"),
         format!("SELECT count(*) AS n FROM '{long}' a, '{long}' b WHERE a.bytes + b.bytes < 0"),
+        format!("SELECT count(*) AS n FROM '{long}' a JOIN '{long}' b ON a.status = b.status WHERE a.bytes + b.bytes < 0"),
     ] {
         let before = cpu_seconds(cluster.executors[0].id());
         let left = cluster.query(&[&endless]).start();

@@ -263,7 +263,9 @@ fn text_kind(field: &Field) -> TextContent {
     match field.data_type() {
         DataType::Boolean => TextContent::Flag,
         data_type if data_type.is_list() || is_json(field) => TextContent::Json,
-        _ => TextContent::Text,
+        DataType::Dictionary(_, values) if values.is_string() => TextContent::Text,
+        data_type if data_type.is_string() => TextContent::Text,
+        _ => TextContent::Other,
     }
 }
 

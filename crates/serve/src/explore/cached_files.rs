@@ -65,7 +65,7 @@ impl Sessions {
         let session = self.session_of(id, announced, stores, store);
         let cached = CachedFile::new(entry, file);
         let cached = match table {
-            Some(table) => cached.of_table(table.anew()),
+            Some(table) => cached.with_table(table.reopened()),
             None => cached,
         };
         let session = self.add(session.with_cached(cached, saved))?;
@@ -127,8 +127,8 @@ fn restored(
 ) -> (Option<Rows>, Option<String>) {
     let settings = |saved: &SavedSession| match (tables, &saved.table) {
         (Some(tables), Some(table)) => {
-            let is_table = table.schema.is_table;
-            tables.settings(table.schema.schema(), 0).ok().filter(|_| is_table)
+            let is_as_read = !table.has_flaws || table.read_with == tables.read_with();
+            tables.settings(table.schema.schema(), 0).ok().filter(|_| is_as_read)
         }
         (None, None) => {
             saved.format.as_ref().and_then(SavedFormat::format)?;

@@ -10,8 +10,8 @@ use crate::fleet::wire::{
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
 use crate::limits::{BUCKETS, PEER_NAMED_AT_ONCE, REPORT_BYTES_MAX, TOP_ROWS};
+use crate::saved_schema::SavedSchema;
 use crate::session::Session;
-use crate::written_schema::WrittenSchema;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
@@ -67,7 +67,7 @@ fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
         extent: store.extent(),
         zone_seconds: session.zone_seconds(),
         has_countries: session.has_countries(),
-        schema: WrittenSchema::of(&store.schema()),
+        schema: SavedSchema::of(&store.schema()),
     })
 }
 

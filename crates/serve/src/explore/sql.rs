@@ -10,7 +10,7 @@ use crate::session::Session;
 use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use rorqual_accesslog::filter::{sql_moment, sql_name, sql_text};
+use rorqual_accesslog::filter::{is_nested, sql_microseconds, sql_moment, sql_name, sql_text};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::View;
 use serde::Serialize;
@@ -37,17 +37,21 @@ pub(crate) async fn sql(
 /// The rows of a view, in the order of time.
 fn query(session: &Session, schema: &Schema, view: &View) -> Result<String, String> {
     if session.has_parts() {
-        return Err("the log is several files, and a query of them is over a wildcard".to_owned());
+        return Err("this log is several files: name them in a query by a wildcard, such as 'logs/*.log'".to_owned());
     }
-    let time = if schema.is_table() { schema.time() } else { Some("time") };
+    let format = session.format();
+    let has = |name: &str| format.as_ref().is_none_or(|format| format.fields().any(|field| field.name() == name));
+    let time = if schema.is_table() { schema.time() } else { Some("time").filter(|name| has(name)) };
+    let time = time.filter(|name| !is_nested(name, schema));
     let mut conditions = Vec::new();
     for (bound, relation) in [(view.from_us, ">="), (view.to_us, "<")] {
         let Some(bound_us) = bound else { continue };
-        let name = time.ok_or("the rows have no times")?;
-        conditions.push(format!("{} {relation} {}", sql_name(name), sql_moment(bound_us)));
+        let name = time.ok_or("the rows have no time that can be used in SQL")?;
+        let name = if schema.is_table() { sql_microseconds(name) } else { sql_name(name) };
+        conditions.push(format!("{name} {relation} {}", sql_moment(bound_us)));
     }
     if !view.filter.is_everything() {
-        conditions.push(schema.sql(&view.filter)?);
+        conditions.push(schema.sql(&view.filter, &has)?);
     }
     let mut sql = format!("SELECT * FROM {}", sql_text(session.name()));
     if !conditions.is_empty() {

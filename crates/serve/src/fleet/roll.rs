@@ -3,8 +3,8 @@
 use super::Fleet;
 use super::peer::{Peer, PeerFailure};
 use super::wire::PeerStatus;
+use crate::saved_schema::SavedSchema;
 use crate::session::SessionState;
-use crate::written_schema::WrittenSchema;
 use futures_util::future::join_all;
 use rorqual_accesslog::schema::{OwnColumn, Schema};
 use std::collections::{HashMap, HashSet};
@@ -150,11 +150,11 @@ fn conflict(live: &[LivePeer], status: &PeerStatus) -> Option<String> {
 
 /// The columns that some peer has. Hours there are where all have times, and an order of time where
 /// that is the same column.
-fn union(schemas: &[&WrittenSchema]) -> Schema {
+fn union(schemas: &[&SavedSchema]) -> Schema {
     let Some(first) = schemas.first() else { return Schema::access_log().clone() };
     let has_times = schemas.iter().all(|schema| schema.has_times);
     let time = first.time.clone().filter(|_| schemas.iter().all(|schema| schema.time == first.time));
-    let first = WrittenSchema { has_times, time, ..(*first).clone() };
+    let first = SavedSchema { has_times, time, ..(*first).clone() };
     schemas.iter().skip(1).fold(first.schema(), |all, schema| {
         let known: HashSet<&str> = all.own().iter().map(|own| &*own.name).collect();
         let more: Vec<OwnColumn> = schema.own.iter().filter(|own| !known.contains(&*own.name)).cloned().collect();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn hours_and_an_order_of_time_there_are_where_all_peers_have_them() {
-        let table = |time: Option<&str>| WrittenSchema {
+        let table = |time: Option<&str>| SavedSchema {
             is_table: true,
             has_times: time.is_some(),
             time: time.map(str::to_owned),

@@ -2,8 +2,8 @@
 //! /api/sessions/{id}/part`, for programs of one version.
 
 use crate::limits::PEER_BUCKETS_WHOLE;
+use crate::saved_schema::SavedSchema;
 use crate::session::SessionState;
-use crate::written_schema::WrittenSchema;
 use rorqual_accesslog::schema::OwnColumn;
 use rorqual_crossfilter::PageRow;
 use rorqual_crossfilter::fleet::{FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
@@ -102,7 +102,7 @@ pub(crate) struct PeerStatus {
     pub(crate) zone_seconds: i32,
     /// Its clients have countries.
     pub(crate) has_countries: bool,
-    pub(crate) schema: WrittenSchema,
+    pub(crate) schema: SavedSchema,
 }
 
 /// Answer about numbers: as many columns as fit.

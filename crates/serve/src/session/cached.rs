@@ -4,8 +4,8 @@ use super::phase::{Phase, SessionEnd};
 use super::runs::FailOnUnwind;
 use super::{Session, SessionState, TableSource, lock};
 use crate::limits::{CACHED_PART_BYTES, LAST_LINE_BYTES_MAX};
+use crate::saved_schema::SavedSchema;
 use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession, SavedTable};
-use crate::written_schema::WrittenSchema;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::RowStore;
@@ -63,13 +63,13 @@ impl CachedFile {
     }
 
     /// The same, which is a table.
-    pub(crate) fn of_table(self, table: Box<dyn TableSource>) -> Self {
+    pub(crate) fn with_table(self, table: Box<dyn TableSource>) -> Self {
         Self { table: Some(Mutex::new(table)), ..self }
     }
 
     /// The table that it is, to be read from its start.
     pub(crate) fn table(&self) -> Option<Box<dyn TableSource>> {
-        self.table.as_ref().map(|table| lock(table).anew())
+        self.table.as_ref().map(|table| lock(table).reopened())
     }
 
     /// Forgets its rows.
@@ -235,10 +235,10 @@ impl Session {
 
     /// Keeps the rows of a table that was read to its end.
     pub(super) fn keep_table(&self, cached: &CachedFile) {
-        if cached.entry.is_same() {
+        if cached.entry.is_unchanged() {
             self.keep_file(cached, cached.entry.identity.size(), false, true);
         } else {
-            cached.entry.give_up("it was changed while it was read");
+            cached.entry.give_up("the file, or its name or mode, was changed while it was read");
         }
     }
 
@@ -276,8 +276,9 @@ impl Session {
         {
             let inner = self.lock();
             saved.guess.clone_from(&inner.guess);
-            let schema = || WrittenSchema::of(&store.schema());
-            saved.table = inner.table.clone().map(|format| SavedTable { format, schema: schema() });
+            let schema = || SavedSchema::of(&store.schema());
+            let (has_flaws, read_with) = (store.has_flaws(), self.shared.tables.read_with());
+            saved.table = inner.table.clone().map(|format| SavedTable { format, schema: schema(), has_flaws, read_with });
         }
         let decoded_bytes = self.control.decoded_bytes() - self.looked[1].load(Ordering::Relaxed);
         (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, decoded_bytes);

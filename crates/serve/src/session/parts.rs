@@ -4,7 +4,7 @@ use super::Session;
 use super::phase::Failure;
 use super::runs::FailOnUnwind;
 use crate::ingest::feed::is_enough;
-use crate::limits::{FAILED_FILES_NAMED, FILE_ERROR_BYTES_MAX, REPORTED_FILES_MAX, UPLOADED_FILES_MAX};
+use crate::limits::{FAILED_FILES_NAMED, FILE_ERROR_BYTES_MAX, REPORTED_FILES_MAX, SESSION_FILES_MAX};
 use crate::state::SavedFormat;
 use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::LogFormat;
@@ -33,7 +33,7 @@ pub(crate) struct LogPart {
 
 /// Files that one upload may be, where so many sessions share the memory for them.
 pub(crate) fn uploaded_files_max(sessions_max: usize) -> usize {
-    let (each, all) = UPLOADED_FILES_MAX;
+    let (each, all) = SESSION_FILES_MAX;
     (all / sessions_max).clamp(2, each)
 }
 

@@ -32,8 +32,8 @@ pub trait TableSource: Send {
     /// Name of its format, for people.
     fn format(&self) -> String;
 
-    /// The same file, to be read from its start.
-    fn anew(&self) -> Box<dyn TableSource>;
+    /// A reader of the same file, at its start.
+    fn reopened(&self) -> Box<dyn TableSource>;
 
     /// Its columns: of the start of the file at first, and of all of it after
     /// [`TableEnd::MoreColumns`]. From here on it is read in so many bytes of memory.

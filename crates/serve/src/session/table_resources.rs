@@ -83,6 +83,11 @@ impl TableResources {
         self.reading_bytes.unwrap_or(self.memory.shares.tables_bytes / TABLE_READING_SHARE)
     }
 
+    /// Memory and threads that a table is read with, by which records may be too long.
+    pub(crate) fn read_with(&self) -> (u64, usize) {
+        (self.reading_bytes(), self.memory.shares.threads)
+    }
+
     /// The format of a table that begins so; `None` where only logs are taken.
     pub(crate) fn format(&self, name: &str, head: &[u8]) -> Option<String> {
         self.opener.as_ref()?.format(name, head)

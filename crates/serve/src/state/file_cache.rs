@@ -120,7 +120,7 @@ impl CacheEntry {
     }
 
     /// True if its path still names the file that was opened, and nothing was written to that.
-    pub(crate) fn is_same(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         let now = File::open(&self.path).and_then(|file| FileIdentity::of(&self.path, &file));
         now.is_ok_and(|now| now == self.identity)
     }

@@ -19,8 +19,8 @@ pub(crate) use file_cache::{CacheEntry, FileCache, NotCached};
 pub(crate) use file_identity::SavedFile;
 
 use crate::limits::{ID_BYTES, NAME_BYTES_MAX};
+use crate::saved_schema::SavedSchema;
 use crate::session::{SavedParts, SessionEnd};
-use crate::written_schema::WrittenSchema;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
@@ -111,7 +111,11 @@ pub(crate) struct SavedSession {
 pub(crate) struct SavedTable {
     /// Name of its format, for people.
     pub(crate) format: String,
-    pub(crate) schema: WrittenSchema,
+    pub(crate) schema: SavedSchema,
+    /// Records were left out, which are those that were too long for this memory, among others.
+    pub(crate) has_flaws: bool,
+    /// Memory and threads that it was read with.
+    pub(crate) read_with: (u64, usize),
 }
 
 /// A format, by its name and as it was given.

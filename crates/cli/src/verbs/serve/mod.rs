@@ -252,7 +252,7 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
 
 /// The cache for rows of files.
 fn cache(args: &ServeArgs) -> Result<Option<CacheSettings>, String> {
-    // Of a document other rows may have been asked for.
+    // `--rows` decides which array of a JSON document is read.
     let meaning = format!("{} {:?}", meaning(&args.format)?, args.rows);
     let folder = args.cache.folder(args.state.as_ref());
     Ok(folder.map(|(folder, bytes_max)| CacheSettings { folder, bytes_max, meaning }))

@@ -233,7 +233,7 @@ impl TableSource for ServedTable {
         self.format.name.clone()
     }
 
-    fn anew(&self) -> Box<dyn TableSource> {
+    fn reopened(&self) -> Box<dyn TableSource> {
         Box::new(Self::new(self.common.clone(), self.file(), self.memory_bytes, self.format.clone()))
     }
 

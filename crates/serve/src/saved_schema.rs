@@ -1,11 +1,11 @@
-//! A schema that can be written.
+//! The serialised form of a schema.
 
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextContent};
 use serde::{Deserialize, Serialize};
 
 /// Columns of rows, as peers tell them and checkpoints keep them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WrittenSchema {
+pub(crate) struct SavedSchema {
     pub(crate) is_table: bool,
     pub(crate) has_times: bool,
     pub(crate) time: Option<String>,
@@ -13,7 +13,7 @@ pub(crate) struct WrittenSchema {
     pub(crate) text_kinds: Vec<TextContent>,
 }
 
-impl WrittenSchema {
+impl SavedSchema {
     pub(crate) fn of(schema: &Schema) -> Self {
         Self {
             is_table: schema.is_table(),
