@@ -287,11 +287,7 @@ fn damage_to_the_cache_never_makes_a_wrong_count() {
     places.extend([3, whole_rows.len() / 3, whole_rows.len() - 3].map(|at| (&rows, at)));
     places.extend([0, 70, whole_session.len() / 2, whole_session.len() - 1].map(|at| (&session, at)));
     for (path, at) in places {
-        fs::write(&rows, &whole_rows).expect("room");
-        fs::write(&session, &whole_session).expect("room");
-        let file = File::options().write(true).open(path).expect("it is there");
-        let byte = if *path == rows { whole_rows[at] } else { whole_session[at] };
-        file.write_all_at(&[byte ^ 0x10], at as u64).expect("room");
+        damage([(&rows, &whole_rows), (&session, &whole_session)], path, at);
         let server = Server::start(&["--cache-dir", &cached.cache, &cached.log]);
         let id = first_session(&server);
         let whole = server.when_state(&id, "finished");
@@ -306,6 +302,17 @@ fn damage_to_the_cache_never_makes_a_wrong_count() {
         let opened = Opened { live: server.when_state(&id, "finished"), server, id };
         truth.check(&opened.live["report"]);
         opened.end();
+    }
+}
+
+/// Writes whole files, and another byte into one of them.
+fn damage(whole: [(&PathBuf, &Vec<u8>); 2], path: &Path, at: usize) {
+    for (file, bytes) in whole {
+        let mut bytes = bytes.clone();
+        if file == path {
+            bytes[at] ^= 0x10;
+        }
+        fs::write(file, bytes).expect("room");
     }
 }
 
@@ -639,11 +646,7 @@ fn damage_to_the_rows_of_a_table_never_makes_a_wrong_count() {
     let mut places: Vec<(&PathBuf, usize)> = kinds(&whole_rows).into_iter().map(|at| (&rows, at)).collect();
     places.extend([70, whole_session.len() / 2, whole_session.len() - 1].map(|at| (&session, at)));
     for (path, at) in places {
-        fs::write(&rows, &whole_rows).expect("room");
-        fs::write(&session, &whole_session).expect("room");
-        let file = File::options().write(true).open(path).expect("it is there");
-        let byte = if *path == rows { whole_rows[at] } else { whole_session[at] };
-        file.write_all_at(&[byte ^ 0x10], at as u64).expect("room");
+        damage([(&rows, &whole_rows), (&session, &whole_session)], path, at);
         let server = Server::start(&["--cache-dir", &cached.cache, &cached.log]);
         let id = first_session(&server);
         let target = format!("/api/sessions/{id}/view");
@@ -659,6 +662,25 @@ fn damage_to_the_rows_of_a_table_never_makes_a_wrong_count() {
         server.running.terminate();
         drop(server.running.wait().exits(0));
     }
+}
+
+/// A record may be too long for a memory, and not for another one.
+#[test]
+fn records_that_were_too_long_are_read_with_another_memory() {
+    let long = format!("{{\"level\":\"long\",\"text\":\"{}\"}}\n", "x".repeat(5 << 20));
+    let cached = Cached::named("app.ndjson", lines(ROWS) + &long);
+    let open = |memory: &str, is_kept: bool, matching: usize| {
+        let opened = cached.open_with(&["--memory", memory, "--sessions", "1"]);
+        assert_eq!(opened.kept_bytes().is_u64(), is_kept, "{memory}");
+        let view = opened.ask("view", &json!({"where": "level = long"}));
+        assert_eq!((&view["lines"]["total"], &view["lines"]["matching"]), (&(ROWS + 1).into(), &matching.into()), "{memory}");
+        opened.end();
+    };
+    open("320MiB", false, 0);
+    open("320MiB", true, 0);
+    open("4GiB", false, 1);
+    // Where nothing was left out, a larger memory has the same rows.
+    open("6GiB", true, 1);
 }
 
 /// Rows far above the memory.
