@@ -668,3 +668,50 @@ fn the_host_before_a_line_is_a_column_everywhere() {
     assert_eq!(exported.lines().count(), 1);
     assert!(exported.contains("\"source\":\"web1\""), "{exported}");
 }
+
+/// A view as SQL: the text, or the code of the refusal and its words.
+#[test]
+fn a_view_is_sql_or_says_what_is_not() {
+    let folder = TestFolder::new();
+    let access = folder.file("it's.log", log(3));
+    let other = folder.file("b.log", log(3));
+    let nested = folder.file("nested.ndjson", "{\"event\":{\"time\":\"2026-01-27T10:00:00Z\"},\"n\":1}\n".repeat(3));
+    let timeless = folder.file("timeless.csv", "n,m\n1,2\n3,4\n");
+    let w3c = "#Version: 1.0\n#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-01-01 00:00:01 192.0.2.1 GET /a 200\n\
+               #Fields: date time c-ip cs-method cs-uri-stem sc-status cs(User-Agent)\n2026-01-01 00:00:02 192.0.2.2 GET /b 200 curl\n";
+    let w3c = folder.file("w3c.log", w3c);
+    let (named, span) = (access.replace('\'', "''"), "from=1735776000&to=1735776060.5");
+    for (files, query, expected) in [
+        (&[&access][..], "", Ok(format!("SELECT * FROM '{named}'"))),
+        (&[&access], "where=path%3D%22it%27s%22", Ok(format!("SELECT * FROM '{named}' WHERE \"path\" = 'it''s'"))),
+        (
+            &[&access],
+            span,
+            Ok(format!(
+                "SELECT * FROM '{named}' WHERE \"time\" >= '2025-01-02T00:00:00Z' AND \"time\" < '2025-01-02T00:01:00.5Z'"
+            )),
+        ),
+        (&[&access], "where=bot", Err((422, "no_sql", "'bot' is not a column"))),
+        (&[&access], "where=status%3D", Err((400, "bad_filter", "status"))),
+        (&[&access], "from=NaN", Err((400, "bad_request", "finite"))),
+        (&[&access, &other], "", Err((422, "no_sql", "several files"))),
+        (&[&nested], "where=n%3D1", Ok(format!("SELECT * FROM '{nested}' WHERE \"n\" = 1"))),
+        (&[&nested], span, Err((422, "no_sql", "no time that can be used"))),
+        (&[&timeless], span, Err((422, "no_sql", "no time that can be used"))),
+        // A later line says the column: the query refuses the file, and no row is lost in silence.
+        (&[&w3c], "where=agent%3Dcurl", Ok(format!("SELECT * FROM '{w3c}' WHERE \"agent\" = 'curl'"))),
+    ] {
+        let files: Vec<&str> = files.iter().map(|file| file.as_str()).collect();
+        let server = Server::start(&files);
+        let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+        server.when_state(&id, "finished");
+        let answer = server.get(&format!("/api/sessions/{id}/sql?{query}"));
+        match expected {
+            Ok(sql) => assert_eq!(answer.json()["sql"], sql, "{files:?} {query}"),
+            Err((status, code, words)) => {
+                let error = answer.refused(status, code);
+                assert!(error["message"].as_str().expect("words").contains(words), "{files:?} {query}: {error}");
+            }
+        }
+    }
+}

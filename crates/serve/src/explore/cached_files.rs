@@ -137,13 +137,11 @@ fn restored(
         }
         _ => None,
     };
-    let is_fitting = |saved: &SavedSession| {
-        let settings = settings(saved);
-        let file = saved.file.as_ref().zip(settings);
-        file.is_some_and(|(file, settings)| file.fits(settings.memory_bytes, settings.segment_rows))
+    let fitting = |saved: &SavedSession| {
+        let file = saved.file.as_ref()?;
+        settings(saved).filter(|settings| file.fits(settings.memory_bytes, settings.segment_rows))
     };
-    let restored = entry.take(file, is_fitting, |stored| {
-        let settings = settings(&stored.saved).ok_or(io::ErrorKind::InvalidData)?;
+    let restored = entry.take(file, fitting, |settings, stored| {
         let store = RowStore::restore(settings, stored.journal, entry.bytes_max(), &stored.head)?;
         Ok((store, stored.saved))
     });

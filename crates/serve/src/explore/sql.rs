@@ -11,6 +11,7 @@ use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
 use rorqual_accesslog::filter::{is_nested, sql_microseconds, sql_moment, sql_name, sql_text};
+use rorqual_accesslog::format::{Field, LogFormat};
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::View;
 use serde::Serialize;
@@ -34,13 +35,17 @@ pub(crate) async fn sql(
     Ok(views::json(ticket, json))
 }
 
-/// The rows of a view, in the order of time.
+/// The rows of a view. Without an order: a log is in that of its lines, and sorting a large one
+/// would take its size on disk.
 fn query(session: &Session, schema: &Schema, view: &View) -> Result<String, String> {
     if session.has_parts() {
         return Err("this log is several files: name them in a query by a wildcard, such as 'logs/*.log'".to_owned());
     }
     let format = session.format();
-    let has = |name: &str| format.as_ref().is_none_or(|format| format.fields().any(|field| field.name() == name));
+    // A query refuses the column that only a later line of a W3C log says, and rows are not lost.
+    let may_have =
+        |format: &LogFormat, name: &str| Field::ALL.into_iter().any(|field| field.name() == name && format.may_have(field));
+    let has = |name: &str| format.as_ref().is_none_or(|format| may_have(format, name));
     let time = if schema.is_table() { schema.time() } else { Some("time").filter(|name| has(name)) };
     let time = time.filter(|name| !is_nested(name, schema));
     let mut conditions = Vec::new();
@@ -57,10 +62,6 @@ fn query(session: &Session, schema: &Schema, view: &View) -> Result<String, Stri
     if !conditions.is_empty() {
         sql.push_str(" WHERE ");
         sql.push_str(&conditions.join(" AND "));
-    }
-    if let Some(name) = time {
-        sql.push_str(" ORDER BY ");
-        sql.push_str(&sql_name(name));
     }
     Ok(sql)
 }

@@ -81,16 +81,17 @@ impl FileCache {
 }
 
 impl CacheEntry {
-    /// The rows that were kept of this file, where it is as it was, or longer; `make` makes a
-    /// session of them. Anything else that the entry has is removed.
+    /// The rows that were kept of this file, where it is as it was, or longer, and `fitting` has
+    /// settings for them; `make` makes a session of them. Anything else that the entry has is
+    /// removed.
     ///
     /// # Errors
     /// The reason for which rows that there are can't be had, for people.
-    pub(crate) fn take<T>(
+    pub(crate) fn take<S, T>(
         &self,
         file: &File,
-        is_fitting: impl Fn(&SavedSession) -> bool,
-        make: impl Fn(StoredSession) -> io::Result<T>,
+        fitting: impl Fn(&SavedSession) -> Option<S>,
+        make: impl Fn(S, StoredSession) -> io::Result<T>,
     ) -> Result<Option<T>, String> {
         if !self.dir.has(&self.id) {
             self.clear();
@@ -99,7 +100,8 @@ impl CacheEntry {
         let taken = self.dir.latest_alone(&self.id, |stored| {
             let saved = &stored.saved;
             let is_known = saved.file.as_ref().is_some_and(|known| known.identity.goes_on(&self.identity, file, saved.offset));
-            if is_known && is_fitting(saved) { make(stored).map(Some) } else { Ok(None) }
+            let settings = if is_known { fitting(saved) } else { None };
+            settings.map(|settings| make(settings, stored)).transpose()
         });
         match taken {
             Ok(None) => {
