@@ -101,7 +101,7 @@ impl RangeReader {
         self.next += length as u64;
         self.failed = failed;
         if let Some(skip) = &mut self.skip
-            && skip.skips(&chunk).map_err(external)?
+            && skip.skips(&chunk).map_err(|error| external(error.of_input(&self.name)))?
         {
             self.opener.counts.chunks_skipped.add(1);
             return Ok(DecodedRecords::default());
@@ -110,7 +110,7 @@ impl RangeReader {
     }
 
     fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords> {
-        let decoded = self.decoder.decode(chunk).map_err(external)?;
+        let decoded = self.decoder.decode(chunk).map_err(|error| external(error.of_input(&self.name)))?;
         self.opener.count(&self.name, chunk, &decoded).map_err(external)?;
         fits(&self.name, &decoded)?;
         self.rest = decoded.rest.map(|rest| {

@@ -1,6 +1,7 @@
 //! Errors that tell the way on, and end with the right code.
 
 use crate::common::{SAMPLE, TestFolder, answer, query};
+use rorqual_testkit::paths::gzip;
 
 fn fails(sql: &str, says: &[&str]) {
     let ran = query(&["--to", "csv", sql]).run().exits(2);
@@ -204,4 +205,20 @@ fn more_files_than_may_be_open_are_told_with_the_limit() {
         "raise the hard limit (`ulimit -n`)",
     ]);
     assert_eq!(by_shell("-Sn 12").exits(0).text(), "n\n40\n");
+}
+
+#[test]
+fn a_log_whose_columns_change_is_named_with_the_line() {
+    let folder = TestFolder::new();
+    let first = "#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-01-01 00:00:01 192.0.2.1 GET /a 200\n";
+    let second = "#Fields: date time c-ip cs-method sc-status\n2026-01-01 00:00:02 192.0.2.2 GET 200\n";
+    let path = folder.file("w3c.log", format!("{first}{second}"));
+    let packed = folder.file("w3c.log.gz", gzip(format!("{first}{second}").as_bytes()));
+    for path in [&path, &packed] {
+        for sql in [format!("SELECT count(*) FROM '{path}'"), format!("SELECT path FROM '{path}' WHERE status = 200")] {
+            let ran = query(&[&sql]).run().exits(2);
+            let place = format!("at byte {}", first.len());
+            ran.says(&[&format!("rorqual: {path}: #Fields says other columns"), "as two files", &place]);
+        }
+    }
 }
