@@ -11,6 +11,9 @@ const PREFIX: &str = "rorqual-query-";
 /// Held locked as long as the folder's process lives, however that ends.
 const LOCK: &str = "lock";
 
+/// Name of that file until it is locked.
+const UNLOCKED: &str = "lock.new";
+
 /// Number of tries to remove a folder in which files keep appearing.
 const REMOVALS_MAX: usize = 100;
 
@@ -65,8 +68,11 @@ pub(crate) fn remove(folder: &Path) {
 
 fn make(parent: &Path) -> io::Result<TempFolder> {
     let path = Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
-    let lock = File::create(path.join(LOCK))?;
+    let unlocked = path.join(UNLOCKED);
+    let lock = File::create(&unlocked)?;
     lock.try_lock()?;
+    // It gets its name when it is locked: no process takes the folder for one that was left.
+    std::fs::rename(unlocked, path.join(LOCK))?;
     Ok(TempFolder { path, _lock: lock })
 }
 

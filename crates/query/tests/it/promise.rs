@@ -5,6 +5,7 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
+use rorqual_query::TempFolder;
 use rorqual_testkit::generate::write_addresses_log;
 use rorqual_testkit::process::ProcessRun;
 use rustix::event::{PollFd, PollFlags};
@@ -246,4 +247,23 @@ fn what_a_kill_left_is_removed() {
     let _ = query(&["--temp-dir", temp.to_str().unwrap(), "SELECT 1"]).run().exits(0);
     assert_eq!(names_in(&temp), ["of-others"]);
     assert_eq!(csv("SELECT 1 AS one"), "one\n1\n");
+}
+
+/// Locks are of open files, so threads stand for processes.
+#[test]
+fn a_folder_that_is_being_made_is_not_taken_for_one_that_was_left() {
+    let folder = TestFolder::new();
+    let parent = folder.at("temp");
+    std::fs::create_dir(&parent).unwrap();
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for _ in 0..500 {
+                    let made = TempFolder::create(Some(&parent)).unwrap();
+                    assert!(made.path().join("lock").exists());
+                }
+            });
+        }
+    });
+    assert!(names_in(&parent).is_empty());
 }
