@@ -58,15 +58,19 @@ fn push_quoted(out: &mut Vec<u8>, rest: &[u8], quote: u8, before: Option<u8>) ->
 
 /// A word, or what begins like one; returns its length.
 fn push_word(out: &mut Vec<u8>, rest: &[u8]) -> usize {
-    if is_uuid(rest) {
+    let length = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
+    let after = rest.get(length);
+    if length == UUID_HYPHENS[0] && after == Some(&b'-') && is_uuid(rest) {
         out.extend_from_slice(b"<uuid>");
         return UUID_BYTES;
     }
-    if let Some(length) = address(rest) {
+    // An address has a point or a colon after its first number.
+    if matches!(after, Some(b'.' | b':'))
+        && let Some(length) = address(rest)
+    {
         out.extend_from_slice(b"<ip>");
         return length;
     }
-    let length = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
     if length == 0 {
         out.push(rest[0]);
         return 1;

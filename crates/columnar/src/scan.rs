@@ -4,7 +4,7 @@ use crate::decode::{Decode, DecodedRecords};
 use crate::format::RecordFormat;
 use crate::json::FirstDocument;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, RunPlan, Stage, run, run_records};
+use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Finish, Framing, Input, RunPlan, Stage, run, run_records};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -69,6 +69,17 @@ impl ScanSettings {
         stages: Vec<S>,
         sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
     ) -> Option<Error> {
+        self.run_stages(input, format, stages, sink).error
+    }
+
+    /// The same; the stages come back with all that they gathered.
+    pub fn run_stages<S: Stage>(
+        &self,
+        input: Input,
+        format: &RecordFormat,
+        stages: Vec<S>,
+        sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+    ) -> Finish<S> {
         let plan = self.plan(format.framing(self.record_bytes_max));
         let start = |_: &[u8]| Some(stages);
         let name = input.name().to_owned();
@@ -76,7 +87,7 @@ impl ScanSettings {
             None => run(input, &plan, &self.pool, &self.control, start, sink),
             Some(splitter) => run_records(input, splitter, &plan, &self.pool, &self.control, start, sink),
         };
-        finish.error.map(|error| error.of_input(&name))
+        Finish { error: finish.error.map(|error| error.of_input(&name)), ..finish }
     }
 
     /// Decodes an input's records, on one thread a decoder, and hands what they give to `take`, in

@@ -3,8 +3,8 @@
 use crate::code_set::CodeSet;
 use crate::limits::SUMMED_VALUES;
 use crate::record::NumberBytes;
+use crate::uncoded::TextHasher;
 use foldhash::fast::RandomState as FastState;
-use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_accesslog::Countries;
 use rorqual_accesslog::agent::{classify, referring_site};
@@ -14,7 +14,6 @@ use rorqual_accesslog::suggest::ValuesSeen;
 use rorqual_pipe::Control;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -159,25 +158,19 @@ struct DerivedColumn {
 /// Texts, each with a code from 2 on.
 struct CodedTexts {
     table: HashTable<u32>,
-    seed: RandomState,
+    hasher: TextHasher,
     arena: Vec<u8>,
     /// End of each code's text in the arena.
     ends: Vec<u64>,
 }
 
 impl CodedTexts {
-    fn new(seed: &RandomState) -> Self {
-        Self { table: HashTable::new(), seed: seed.clone(), arena: Vec::new(), ends: vec![0; OTHERS as usize + 1] }
-    }
-
-    fn hash(seed: &RandomState, text: &[u8]) -> u64 {
-        let mut hasher = seed.build_hasher();
-        hasher.write(text);
-        hasher.finish()
+    fn new(hasher: &TextHasher) -> Self {
+        Self { table: HashTable::new(), hasher: hasher.clone(), arena: Vec::new(), ends: vec![0; OTHERS as usize + 1] }
     }
 
     fn find(&self, text: &[u8]) -> Option<u32> {
-        self.find_hashed(Self::hash(&self.seed, text), text)
+        self.find_hashed(self.hasher.hash(text), text)
     }
 
     fn find_hashed(&self, hash: u64, text: &[u8]) -> Option<u32> {
@@ -191,7 +184,7 @@ impl CodedTexts {
     }
 
     fn add(&mut self, text: &[u8]) -> u32 {
-        self.add_hashed(Self::hash(&self.seed, text), text)
+        self.add_hashed(self.hasher.hash(text), text)
     }
 
     fn add_hashed(&mut self, text_hash: u64, text: &[u8]) -> u32 {
@@ -200,8 +193,8 @@ impl CodedTexts {
         reserve(&mut self.ends, 1);
         self.arena.extend_from_slice(text);
         self.ends.push(self.arena.len() as u64);
-        let Self { table, seed, arena, ends } = self;
-        let hash = |code: &u32| Self::hash(seed, &arena[range_of(ends, *code)]);
+        let Self { table, hasher, arena, ends } = self;
+        let hash = |code: &u32| hasher.hash(&arena[range_of(ends, *code)]);
         table.insert_unique(text_hash, code, hash);
         code
     }
@@ -253,12 +246,11 @@ impl Dictionary {
         value_bytes: (u64, u64),
         (bytes_max, spare): (u64, &Arc<SpareValues>),
         countries: Option<Arc<Countries>>,
+        hasher: &TextHasher,
     ) -> Self {
-        // New for each process, so that nobody can write texts that collide.
-        let seed = RandomState::default();
         let column = |column: &TextColumn| DerivedColumn {
             column: *column,
-            texts: CodedTexts::new(&seed),
+            texts: CodedTexts::new(hasher),
             // Nothing is known to follow from texts of [`OTHERS`].
             of: vec![NONE, OTHERS],
         };
@@ -266,7 +258,7 @@ impl Dictionary {
         let reserve_bytes = Some(bytes_max / RESERVE_PART).filter(|reserve| *reserve >= RESERVE_BYTES_MIN).unwrap_or(0);
         Self {
             shared: Mutex::new(DictionaryTables {
-                texts: CodedTexts::new(&seed),
+                texts: CodedTexts::new(hasher),
                 derived,
                 value_bytes,
                 bytes_max: bytes_max - reserve_bytes,
@@ -406,22 +398,22 @@ impl Dictionary {
 impl DictionaryTables {
     /// The code of a text, a new one where it was not seen before and there is room.
     pub(crate) fn intern(&mut self, text: &[u8]) -> u32 {
-        self.intern_hashed(CodedTexts::hash(&self.texts.seed, text), text)
+        self.intern_hashed(self.texts.hasher.hash(text), text)
     }
 
-    /// The codes of many texts, in their order.
-    pub(crate) fn intern_all<'a>(&mut self, count: usize, text: impl Fn(usize) -> &'a [u8], codes: &mut Vec<u32>) {
+    /// The codes of many texts with their hashes, in their order.
+    pub(crate) fn intern_all<'a>(&mut self, count: usize, text: impl Fn(usize) -> (u64, &'a [u8]), codes: &mut Vec<u32>) {
         codes.reserve(count);
         let mut hashes = [0; SIDE_BY_SIDE];
         let mut guesses: [(u32, Range<usize>); SIDE_BY_SIDE] = std::array::from_fn(|_| (NONE, 0..0));
         for start in (0..count).step_by(SIDE_BY_SIDE) {
             let end = count.min(start + SIDE_BY_SIDE);
-            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = CodedTexts::hash(&self.texts.seed, text(index)));
+            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = text(index).0);
             let known = &self.texts;
             hashes.iter().zip(&mut guesses).take(end - start).for_each(|(hash, guess)| guess.0 = known.guess(*hash));
             guesses[..end - start].iter_mut().for_each(|(code, range)| *range = known.range(*code));
             for ((index, hash), (code, range)) in (start..end).zip(hashes).zip(&guesses) {
-                let text = text(index);
+                let (_, text) = text(index);
                 let right = self.texts.arena[range.clone()] == *text;
                 codes.push(if right { *code } else { self.intern_hashed(hash, text) });
             }
@@ -640,7 +632,7 @@ impl DictionaryTables {
                 places -= 1;
                 return if bytes.is_empty() { Ok(()) } else { Err(NotRestored::Damaged) };
             }
-            let hash = CodedTexts::hash(&self.texts.seed, bytes);
+            let hash = self.texts.hasher.hash(bytes);
             if bytes.is_empty() || bytes.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, bytes).is_some() {
                 return Err(NotRestored::Damaged);
             }
@@ -773,10 +765,11 @@ pub(crate) fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&
 #[cfg(test)]
 mod tests {
     use super::{Dictionary, NONE, OTHERS, SpareValues};
+    use crate::uncoded::TextHasher;
     use rorqual_accesslog::schema::TextColumn;
 
     fn dictionary(bytes_max: u64) -> Dictionary {
-        Dictionary::new(&[TextColumn::SITE], (0, 0), (bytes_max, &SpareValues::new(0)), None)
+        Dictionary::new(&[TextColumn::SITE], (0, 0), (bytes_max, &SpareValues::new(0)), None, &TextHasher::new(7))
     }
 
     #[test]
@@ -810,7 +803,8 @@ mod tests {
             let expected: Vec<u32> = texts.iter().map(|text| single.lock().intern(text.as_bytes())).collect();
             let mut codes = Vec::new();
             for part in texts.chunks(217) {
-                many.lock().intern_all(part.len(), |index| part[index].as_bytes(), &mut codes);
+                let text = |index: usize| (TextHasher::new(7).hash(part[index].as_bytes()), part[index].as_bytes());
+                many.lock().intern_all(part.len(), text, &mut codes);
             }
             assert_eq!(codes, expected);
             assert_eq!(many.lock().shortage(), single.lock().shortage());

@@ -85,7 +85,7 @@ pub use scan_rows::{OwnRow, ViewRow};
 pub use sorted::{RowOrder, SortedPage};
 pub use store::{Reservation, RowStore, RowStoreSettings};
 pub use suggest::{SuggestWanted, Suggestion, Suggestions};
-pub use table_recorder::{TableRecorder, TableRows, TextCells};
+pub use table_recorder::{RowTexts, TableRecorder, TableRows};
 pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};
 pub use view::{

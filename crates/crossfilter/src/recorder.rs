@@ -157,7 +157,11 @@ impl SegmentRecorder {
         for (index, translation) in self.texts.iter_mut().enumerate().take(rows.batch.text_columns()) {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
-                let value = |number: usize| rows.batch.value(index, (known + number) as u32);
+                let hasher = &self.store.hasher;
+                let value = |number: usize| {
+                    let text = rows.batch.value(index, (known + number) as u32);
+                    (hasher.hash(text), text)
+                };
                 let mut tables = self.store.dictionaries[coded_index(index)].lock();
                 tables.intern_all(all - known, value, &mut translation.globals);
                 if tables.has_groups() {

@@ -37,6 +37,8 @@ pub struct RowStoreSettings {
     pub work_bytes: u64,
     /// Threads of a view.
     pub threads: usize,
+    /// Recorders of a table that there is memory for beside the store.
+    pub recorders: usize,
     /// Folder for rows that do not fit the memory, and its most bytes. Without it they are not
     /// kept.
     pub spill: Option<(PathBuf, u64)>,
@@ -56,7 +58,17 @@ impl RowStoreSettings {
     pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
         let segment_rows = segment_rows(memory_bytes);
         let schema = Arc::new(Schema::access_log().clone());
-        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows, schema, own: None }
+        Self {
+            memory_bytes,
+            work_bytes,
+            threads,
+            recorders: threads,
+            spill: None,
+            countries: None,
+            segment_rows,
+            schema,
+            own: None,
+        }
     }
 
     /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
@@ -179,6 +191,7 @@ impl RowStore {
         let spare = SpareValues::new(all - share);
         let shares = dictionary_shares(settings.counts());
         let parts: u64 = shares.iter().sum();
+        let hasher = TextHasher::new(seed);
         let dictionary = |index: usize| {
             let room = (share / parts * shares[index], &spare);
             Dictionary::new(
@@ -186,11 +199,12 @@ impl RowStore {
                 value_bytes(settings.memory_bytes, settings.threads),
                 room,
                 settings.countries.clone(),
+                &hasher,
             )
         };
         Self {
             dictionaries: (0..settings.counts().coded).map(dictionary).collect(),
-            hasher: TextHasher::new(seed),
+            hasher,
             kept: Mutex::new(ViewCache::new(settings.memory_bytes / KEPT_SHARE)),
             limit_bytes: AtomicU64::new(settings.memory_bytes),
             settings,
@@ -310,6 +324,12 @@ impl RowStore {
         let rows = 5 * self.settings.segment_rows as u64;
         let measured = (threads + 1) * segment + threads * rows + 2 * PIECE_BYTES_MAX as u64;
         measured.min(each_bytes(self.settings.threads))
+    }
+
+    /// Recorders of a table that there is memory for.
+    #[must_use]
+    pub fn recorders(&self) -> usize {
+        self.settings.recorders.max(1)
     }
 
     /// Threads of a view.

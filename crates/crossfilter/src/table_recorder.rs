@@ -6,19 +6,31 @@ use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
 use crate::segment::biased;
 use crate::store::RowStore;
-use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rorqual_accesslog::{ABSENT, NO_TIME};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a text that are kept.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Texts of a column.
-pub trait TextCells {
-    /// The text in a row; the absent value is the empty text.
-    fn text(&self, row: usize) -> &[u8];
+/// Texts of a column, one a row; the absent value is the empty text.
+#[derive(Debug, Clone, Copy)]
+pub struct RowTexts<'a> {
+    /// The bytes of all texts.
+    pub bytes: &'a [u8],
+    /// Start and end of the text of each row.
+    pub ranges: &'a [(u32, u32)],
+}
+
+impl<'a> RowTexts<'a> {
+    /// The text in a row, as much of it as is kept.
+    fn text(&self, row: usize) -> &'a [u8] {
+        let (start, end) = self.ranges[row];
+        let text = &self.bytes[start as usize..end as usize];
+        &text[..text.len().min(TEXT_BYTES_MAX)]
+    }
 }
 
 /// Rows of a table that come after each other in its input.
@@ -30,12 +42,12 @@ pub struct TableRows<'a> {
     /// Time of each row in Unix microseconds, or [`NO_TIME`]; empty where the table has no time.
     pub times: &'a [i64],
     /// The schema's own columns of texts.
-    pub texts: &'a [&'a dyn TextCells],
+    pub texts: &'a [RowTexts<'a>],
     /// The schema's own columns of numbers in their steps, or [`ABSENT`].
     pub numbers: &'a [&'a [u64]],
 }
 
-/// Takes the rows of one input, in ascending order of their offsets.
+/// Takes rows of one input, in ascending order of their offsets.
 pub struct TableRecorder {
     store: Arc<RowStore>,
     input: u32,
@@ -47,6 +59,8 @@ pub struct TableRecorder {
     /// The last wish for fresh rows that was granted.
     granted: u64,
     reserved: bool,
+    /// Codes in a batch of the texts of a column; kept for its memory.
+    known: HashTable<u32>,
 }
 
 /// The distinct texts of some rows of a column.
@@ -55,6 +69,7 @@ struct BatchTexts<'a> {
     /// Index among the values, of each row.
     codes: Vec<u32>,
     values: Vec<&'a [u8]>,
+    hashes: Vec<u64>,
     globals: Vec<u32>,
     /// Some of the values have no code.
     has_uncoded: bool,
@@ -69,18 +84,21 @@ impl BatchTexts<'_> {
 }
 
 impl TableRecorder {
-    /// A recorder of the next input into `store`.
+    /// Recorders of the next input into `store`, each of some of its rows.
     #[must_use]
-    pub fn new(store: &Arc<RowStore>) -> Self {
-        Self {
+    pub fn several(store: &Arc<RowStore>, count: usize) -> Vec<Self> {
+        let input = store.next_input(count);
+        let recorder = |_| Self {
             store: Arc::clone(store),
-            input: store.next_input(1),
+            input,
             builder: SegmentBuilder::new(store.settings.segment_rows, store.counts()),
             place: None,
             shown: 0,
             granted: store.wanted(),
             reserved: false,
-        }
+            known: HashTable::new(),
+        };
+        (0..count).map(recorder).collect()
     }
 
     /// Takes rows.
@@ -148,26 +166,46 @@ impl TableRecorder {
     }
 
     /// The texts of rows, with their codes in all segments.
-    fn columns<'a>(&self, rows: &TableRows<'a>, range: Range<usize>) -> Vec<BatchTexts<'a>> {
-        (CODED..).zip(rows.texts).map(|(index, cells)| self.texts(index, *cells, range.clone())).collect()
+    fn columns<'a>(&mut self, rows: &TableRows<'a>, range: Range<usize>) -> Vec<BatchTexts<'a>> {
+        (CODED..).zip(rows.texts).map(|(index, texts)| self.texts(index, *texts, range.clone())).collect()
     }
 
-    fn texts<'a>(&self, index: usize, cells: &'a dyn TextCells, range: Range<usize>) -> BatchTexts<'a> {
-        let text = |row: usize| {
-            let text = cells.text(row);
-            &text[..text.len().min(TEXT_BYTES_MAX)]
-        };
-        let mut column = BatchTexts::default();
-        let mut known: HashMap<&[u8], u32, RandomState> = HashMap::default();
+    fn texts<'a>(&mut self, index: usize, texts: RowTexts<'a>, range: Range<usize>) -> BatchTexts<'a> {
+        let mut column = BatchTexts { codes: Vec::with_capacity(range.len()), ..BatchTexts::default() };
+        self.known.clear();
+        let mut absent = None;
         for row in range {
-            let code = *known.entry(text(row)).or_insert_with(|| {
-                column.values.push(text(row));
-                (column.values.len() - 1) as u32
-            });
+            let text = texts.text(row);
+            // In many columns most rows have none, and a comparison of no bytes at all is slow
+            // where their address is no memory's.
+            if text.is_empty()
+                && let Some(code) = absent
+            {
+                column.codes.push(code);
+                continue;
+            }
+            // A text is hashed once here for all that need it.
+            let hash = self.store.hasher.hash(text);
+            let BatchTexts { values, hashes, .. } = &column;
+            let is_same = |code: &u32| values[*code as usize] == text;
+            let code = match self.known.entry(hash, is_same, |code| hashes[*code as usize]) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    let code = column.values.len() as u32;
+                    new.insert(code);
+                    column.values.push(text);
+                    column.hashes.push(hash);
+                    code
+                }
+            };
+            if text.is_empty() {
+                absent = Some(code);
+            }
             column.codes.push(code);
         }
+        let BatchTexts { values, hashes, globals, .. } = &mut column;
         let mut tables = self.store.dictionaries[index].lock();
-        tables.intern_all(column.values.len(), |code| column.values[code], &mut column.globals);
+        tables.intern_all(values.len(), |code| (hashes[code], values[code]), globals);
         // No column follows from a table's texts.
         column.has_uncoded = column.globals.contains(&OTHERS);
         column
@@ -216,12 +254,8 @@ impl TableRecorder {
     }
 
     fn append_texts(&mut self, index: usize, column: &BatchTexts<'_>, rows: usize) {
-        let hasher = &self.store.hasher;
         let value = |code: u32| match column.globals[code as usize] {
-            OTHERS => {
-                let text = column.values[code as usize];
-                NewValue::Uncoded(OTHERS, hasher.hash(text), text)
-            }
+            OTHERS => NewValue::Uncoded(OTHERS, column.hashes[code as usize], column.values[code as usize]),
             global => NewValue::Coded(global),
         };
         let mut locals = vec![UNKNOWN; column.values.len()];

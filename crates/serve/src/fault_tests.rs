@@ -61,7 +61,13 @@ pub(crate) fn shared(sessions_max: usize) -> Arc<SessionContext> {
 fn tables(spill: Option<&(PathBuf, u64)>, admission: &Admission) -> TableResources {
     let shares = settings().shares(0, 1).expect("enough memory");
     let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
-    TableResources::new(SessionMemory { shares, question_bytes: 7 << 20, segment_rows }, None, spill, None, admission)
+    TableResources::new(
+        SessionMemory { shares, question_bytes: 7 << 20, segment_rows, recorders: 0 },
+        None,
+        spill,
+        None,
+        admission,
+    )
 }
 
 fn admission(sessions: usize) -> Admission {

@@ -21,6 +21,10 @@ pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 /// Most memory of an ended session without rows: its last report, and the base of any session.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
+/// Part of the server's memory that the recorders of a table take at most, where one alone takes no
+/// more.
+pub(crate) const TABLE_RECORDERS_SHARE: u64 = 16;
+
 /// Part of the memory of a server that is started with tables in which it reads tables, one after
 /// another.
 pub(crate) const TABLES_READING_SHARE: u64 = 4;

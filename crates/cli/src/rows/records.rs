@@ -1,5 +1,6 @@
 //! Rows that are decoded: JSON, CSV, access logs.
 
+use super::recorded::{ChunkFindings, RecordStage, RowsIntoStore};
 use super::{BatchPrinter, unprintable};
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::exit::ExitStatus;
@@ -22,6 +23,25 @@ pub(crate) enum OpenedRows {
     Table(TableFile, Control),
     /// Records.
     Records(Box<RecordRows>),
+}
+
+/// Rules for rows that are recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordRules {
+    /// It ends soon after a value for which there is no column.
+    pub(crate) stops_at_rest: bool,
+    /// A record that is no row is one of the rows, as rejected.
+    pub(crate) keeps_bad: bool,
+}
+
+/// End of rows that were recorded.
+#[derive(Default)]
+pub(crate) struct RecordsEnd {
+    pub(crate) bad: BadRecords,
+    /// A row has a value for which there is no column.
+    pub(crate) has_rest: bool,
+    /// The error that ended it early.
+    pub(crate) error: Option<Error>,
 }
 
 /// An input of records, and the columns that its start has.
@@ -129,28 +149,11 @@ impl RecordRows {
     /// said.
     pub(crate) fn each(
         &mut self,
-        take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
-    ) -> Result<ExitStatus, String> {
-        let (bad, error) = self.read(take, |_, _| {})?;
-        let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
-        let exit = said_bad(&bad, format);
-        match error {
-            Some(error) => Ok(message::error(&error)),
-            None => Ok(interrupt::exit_of(&self.scan.control, exit)),
-        }
-    }
-
-    /// Hands batches on until `take` has enough, and the fault of each bad record before that to
-    /// `take_bad`, with its bytes, or the first of them. Returns the bad records, and the error
-    /// that ended it early.
-    pub(crate) fn read(
-        &mut self,
         mut take: impl FnMut(&RecordBatch) -> Result<BatchOutcome, Error> + Send,
-        mut take_bad: impl FnMut(&str, &[u8]) + Send,
-    ) -> Result<(BadRecords, Option<Error>), String> {
+    ) -> Result<ExitStatus, String> {
         let mut bad = BadRecords::default();
         let input = self.source.input()?;
-        let InputContent::Records(format, _) = &self.source.content else { return Ok((bad, None)) };
+        let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
         let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
         let stages = (0..self.threads).map(|_| RecordDecoder(decoder())).collect();
         let mut own = decoder();
@@ -173,25 +176,59 @@ impl RecordRows {
                     }
                 }
                 self.notes.merge(&decoded.notes);
-                for record in &decoded.bad {
-                    bad.add(&name, record);
-                    take_bad(record.reason, bytes_of(record, &chunk));
-                }
+                decoded.bad.iter().for_each(|record| bad.add(&name, record));
                 // The rest of a chunk that is too much to be decoded at once is decoded in its
                 // turn.
                 let Some(rest) = decoded.rest else { break };
                 part = part.from(rest);
                 decoded = own.decode(&part)?;
             }
-            let long = long_offset(&chunk, format.separators());
-            if let Some(offset) = long {
+            if let Some(offset) = long_offset(&chunk, format.separators()) {
                 bad.add_long(&name, offset, self.scan.record_bytes_max);
-                let start = usize::try_from(offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
-                take_bad(LONG, &chunk.bytes[start..]);
             }
             Ok(())
         });
-        Ok((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
+        self.exit((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
+    }
+
+    /// Gives the rows to a recorder on each thread.
+    pub(crate) fn record(&mut self, recorders: Vec<RowsIntoStore>, rules: RecordRules) -> Result<RecordsEnd, String> {
+        let mut recorded = RecordsEnd::default();
+        let input = self.source.input()?;
+        let InputContent::Records(format, _) = &self.source.content else { return Ok(recorded) };
+        let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
+        let stage = |rows| RecordStage { decoder: decoder(), rows, separators: format.separators(), keeps_bad: rules.keeps_bad };
+        let stages = recorders.into_iter().map(stage).collect();
+        let name = input.name().to_owned();
+        self.name.clone_from(&name);
+        let finish = self.scan.run_stages(input, format, stages, |chunk: ChunkFindings| {
+            if chunk.is_misfit {
+                return Err(misfit(&name, self.unplaced));
+            }
+            self.notes.merge(&chunk.notes);
+            chunk.bad.iter().for_each(|record| recorded.bad.add(&name, record));
+            if let Some(offset) = chunk.long {
+                recorded.bad.add_long(&name, offset, self.scan.record_bytes_max);
+            }
+            recorded.has_rest |= chunk.has_rest;
+            if recorded.has_rest && rules.stops_at_rest {
+                return Err(Error::new(ErrorClass::Stopped, "", "its columns are more than those of its start"));
+            }
+            Ok(())
+        });
+        finish.stages.into_iter().for_each(|stage| stage.rows.finish());
+        recorded.error = finish.error.filter(|error| error.kind() != ErrorClass::Stopped);
+        Ok(recorded)
+    }
+
+    /// Says what was left out of rows that were read, and how that ended.
+    pub(crate) fn exit(&self, (bad, error): (BadRecords, Option<Error>)) -> Result<ExitStatus, String> {
+        let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
+        let exit = said_bad(&bad, format);
+        match error {
+            Some(error) => Ok(message::error(&error)),
+            None => Ok(interrupt::exit_of(&self.scan.control, exit)),
+        }
     }
 
     /// Sentences about what was guessed of the format.
@@ -204,10 +241,15 @@ impl RecordRows {
         self.notes.told(&self.name)
     }
 
-    /// The closing line of `--stats`.
-    pub(crate) fn say_stats(&self, common: &Common) {
+    /// True if it can't be read again.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.source.content, InputContent::Records(_, Some(_)))
+    }
+
+    /// The closing line of `--stats`, of work that began then.
+    pub(crate) fn say_stats(&self, common: &Common, start: Instant) {
         if common.process.stats {
-            crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
+            crate::stats::print(start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
         }
     }
 }
@@ -221,16 +263,6 @@ fn misfit(name: &str, unplaced: Unplaced) -> Error {
         Unplaced::Keep => "it was changed while it was read: its columns are others now",
     };
     Error::new(ErrorClass::Corrupt, name, reason)
-}
-
-/// Fault of a record of which only the head is there.
-const LONG: &str = "the record is longer than one may be";
-
-/// The bytes of a bad record.
-fn bytes_of<'a>(record: &BadRecord, chunk: &'a Chunk) -> &'a [u8] {
-    let start = usize::try_from(record.offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
-    let length = usize::try_from(record.length).unwrap_or(usize::MAX).min(chunk.bytes.len() - start);
-    &chunk.bytes[start..start + length]
 }
 
 /// Outcome of a batch.
@@ -307,7 +339,7 @@ pub(crate) fn print_batches(
 
 fn finish(printer: BatchPrinter, exit: ExitStatus, common: &Common, records: &RecordRows) -> Result<ExitStatus, String> {
     let printed = printer.finish();
-    records.say_stats(common);
+    records.say_stats(common, records.start);
     Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
 }
 

@@ -140,7 +140,7 @@ impl ArrowFooter {
 
 /// Of batches as they are stored, the columns and rows asked for, in pieces.
 pub(super) fn cut(
-    mut stored: impl Iterator<Item = Result<RecordBatch, Error>> + 'static,
+    mut stored: impl Iterator<Item = Result<RecordBatch, Error>> + Send + 'static,
     name: &str,
     (schema, columns): (&SchemaRef, Option<Vec<usize>>),
     rows: RowChoice,

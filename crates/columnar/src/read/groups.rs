@@ -28,7 +28,7 @@ pub(super) struct GroupRows {
 
 /// Makes the filter that decides on rows while they are read; it tells the pages that a batch
 /// begins.
-pub(super) type MakeFilter = Box<dyn Fn(&Arc<Pages>) -> RowFilter>;
+pub(super) type MakeFilter = Box<dyn Fn(&Arc<Pages>) -> RowFilter + Send>;
 
 /// Reads parts.
 pub(super) struct Groups {

@@ -47,7 +47,7 @@ pub enum RowChoice {
 }
 
 /// Batches, or the error of the file.
-pub type ReadBatches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
+pub type ReadBatches = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
 
 /// A file of columns, or a stream of them.
 pub struct TableFile {

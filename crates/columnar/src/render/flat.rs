@@ -11,8 +11,8 @@ use crate::pattern::push_pattern;
 use crate::shape::{is_json, is_rest};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::NullBuffer;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, TextContent, float_step, integer_step};
@@ -78,27 +78,49 @@ pub struct FlatBatch {
 /// The texts of a column; the absent value is the empty text.
 #[derive(Debug, Default)]
 pub struct FlatTexts {
-    bytes: Vec<u8>,
-    /// End of each text.
-    ends: Vec<usize>,
+    bytes: Buffer,
+    /// Start and end of the text of each row.
+    ranges: Vec<(u32, u32)>,
 }
 
 impl FlatTexts {
     /// The text in a row.
     #[must_use]
     pub fn text(&self, row: usize) -> &[u8] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.bytes[start..self.ends[row]]
+        let (start, end) = self.ranges[row];
+        &self.bytes[start as usize..end as usize]
+    }
+
+    /// Bytes that have all texts, and where in them the text of each row is.
+    #[must_use]
+    pub fn parts(&self) -> (&[u8], &[(u32, u32)]) {
+        (&self.bytes, &self.ranges)
+    }
+
+    /// The text that `push` appends for each row.
+    fn made(rows: usize, mut push: impl FnMut(usize, &mut Vec<u8>)) -> Result<Self, ArrowError> {
+        let (mut bytes, mut ranges) = (Vec::new(), Vec::with_capacity(rows));
+        let mut start = 0;
+        for row in 0..rows {
+            push(row, &mut bytes);
+            let end = u32::try_from(bytes.len())
+                .map_err(|_| ArrowError::ComputeError("texts of more than 4 GiB in one batch".to_owned()))?;
+            ranges.push((start, end));
+            start = end;
+        }
+        Ok(Self { bytes: Buffer::from_vec(bytes), ranges })
+    }
+
+    /// The texts as they are in the array, of the rows that are not null.
+    fn shared(texts: &StringArray, rows: impl Iterator<Item = Option<usize>>) -> Self {
+        let offsets = texts.value_offsets();
+        let range = |row: usize| (offsets[row].cast_unsigned(), offsets[row + 1].cast_unsigned());
+        Self { bytes: texts.values().clone(), ranges: rows.map(|row| row.map_or((0, 0), range)).collect() }
     }
 
     /// The pattern of each text.
-    fn patterns(&self) -> Self {
-        let mut patterns = Self::default();
-        for row in 0..self.ends.len() {
-            push_pattern(&mut patterns.bytes, self.text(row));
-            patterns.ends.push(patterns.bytes.len());
-        }
-        patterns
+    fn patterns(&self) -> Result<Self, ArrowError> {
+        Self::made(self.ranges.len(), |row, out| push_pattern(out, self.text(row)))
     }
 }
 
@@ -204,7 +226,7 @@ impl FlatColumns {
                 None => {
                     let texts = texts(&leaf.field, &array, nulls.as_ref())?;
                     let is_message = self.message.as_ref().is_some_and(|(message, _)| *message == place);
-                    let patterns = is_message.then(|| texts.patterns());
+                    let patterns = is_message.then(|| texts.patterns()).transpose()?;
                     flat.texts.push(texts);
                     flat.texts.extend(patterns);
                 }
@@ -278,17 +300,25 @@ where
 }
 
 fn texts(field: &Field, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<FlatTexts, ArrowError> {
+    let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let rows = (0..array.len()).map(|row| is_valid(row).then_some(row));
+    match array.data_type() {
+        DataType::Utf8 if !is_json(field) => return Ok(FlatTexts::shared(array.as_string(), rows)),
+        DataType::Dictionary(_, values) if **values == DataType::Utf8 && !is_json(field) => {
+            let coded = array.as_any_dictionary();
+            let keys = coded.normalized_keys();
+            return Ok(FlatTexts::shared(coded.values().as_string(), rows.map(|row| row.map(|row| keys[row]))));
+        }
+        _ => {}
+    }
     let batch =
         RecordBatch::try_new(Arc::new(Schema::new(vec![Field::clone(field).with_nullable(true)])), vec![Arc::clone(array)])?;
     let csv = Csv::new(&batch)?;
-    let mut texts = FlatTexts::default();
-    for row in 0..array.len() {
-        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-            csv.push_bare(0, row, &mut texts.bytes);
+    FlatTexts::made(array.len(), |row, out| {
+        if is_valid(row) {
+            csv.push_bare(0, row, out);
         }
-        texts.ends.push(texts.bytes.len());
-    }
-    Ok(texts)
+    })
 }
 
 fn moments_us(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Vec<Option<i64>>, ArrowError> {

@@ -4,8 +4,8 @@ use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::schema::{NumberUnit, OwnColumn, Schema, TextColumn, float_step, integer_step};
 use rorqual_accesslog::{ABSENT, NO_TIME};
 use rorqual_crossfilter::{
-    BreakdownError, BreakdownMetric, BreakdownWanted, OwnValue, PanelWanted, RowOrder, RowStore, RowStoreSettings, Stack,
-    TableRecorder, TableRows, TextCells, View, ViewError, ViewParts,
+    BreakdownError, BreakdownMetric, BreakdownWanted, OwnValue, PanelWanted, RowOrder, RowStore, RowStoreSettings, RowTexts,
+    Stack, TableRecorder, TableRows, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use std::collections::BTreeMap;
@@ -35,11 +35,26 @@ fn row(number: usize) -> Row {
     }
 }
 
-struct Texts(Vec<String>);
+/// Texts one after another, and where each is.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ranges: Vec<(u32, u32)>,
+}
 
-impl TextCells for Texts {
-    fn text(&self, row: usize) -> &[u8] {
-        self.0[row].as_bytes()
+impl Texts {
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut all = Self::default();
+        for text in texts {
+            let start = all.bytes.len() as u32;
+            all.bytes.extend_from_slice(text.as_bytes());
+            all.ranges.push((start, all.bytes.len() as u32));
+        }
+        all
+    }
+
+    fn as_rows(&self) -> RowTexts<'_> {
+        RowTexts { bytes: &self.bytes, ranges: &self.ranges }
     }
 }
 
@@ -55,25 +70,27 @@ fn settings(memory_bytes: u64) -> RowStoreSettings {
 }
 
 fn record(store: &Arc<RowStore>, rows: &[Row]) {
-    let mut recorder = TableRecorder::new(store);
+    let mut recorders = TableRecorder::several(store, 2);
     for (number, rows) in rows.chunks(777).enumerate() {
+        // As threads take chunks: in no fixed turns.
+        let recorder = &mut recorders[number * 5 % 7 % 2];
         let times: Vec<i64> = rows.iter().map(|row| row.time_us.unwrap_or(NO_TIME)).collect();
         let counts: Vec<u64> = rows.iter().map(|row| row.count.map_or(ABSENT, integer_step)).collect();
         let shares: Vec<u64> = rows.iter().map(|row| row.share.map_or(ABSENT, float_step)).collect();
-        let levels = Texts(rows.iter().map(|row| row.level.to_owned()).collect());
-        let messages = Texts(rows.iter().map(|row| row.message.clone()).collect());
+        let levels = Texts::of(rows.iter().map(|row| row.level));
+        let messages = Texts::of(rows.iter().map(|row| row.message.as_str()));
         recorder.take(&TableRows {
             offset: number as u64 * 1_000,
             rows: rows.len(),
             times: &times,
-            texts: &[&levels, &messages],
+            texts: &[levels.as_rows(), messages.as_rows()],
             numbers: &[&counts, &shares],
         });
         if number == 3 {
             recorder.reject(number as u64 * 1_000 + 999, "not JSON", b"{\"level\":");
         }
     }
-    recorder.finish();
+    recorders.into_iter().for_each(TableRecorder::finish);
 }
 
 fn rows() -> Vec<Row> {
@@ -229,7 +246,7 @@ fn whole_numbers_keep_all_their_digits() {
     let store = RowStore::new(RowStoreSettings { schema: Arc::new(schema), ..settings(8 << 20) }).expect("no file is needed");
     let ids = [-9_007_199_254_740_993, 1_234_567_890_123_456_789].map(integer_step);
     let keys = [9_007_199_254_740_993, 18_446_744_073_709_551_613];
-    let mut recorder = TableRecorder::new(&store);
+    let mut recorder = TableRecorder::several(&store, 1).remove(0);
     recorder.take(&TableRows { offset: 0, rows: 2, times: &[], texts: &[], numbers: &[&ids, &keys] });
     recorder.finish();
     let viewed = store.view(&View::default(), &ViewParts::default(), &Control::default()).expect("nobody cancels");

@@ -33,6 +33,8 @@ pub(crate) struct SessionMemory {
     pub(crate) question_bytes: u64,
     /// Rows of a segment, which recorders have room for.
     pub(crate) segment_rows: usize,
+    /// Recorders of a table that is read, for which there is memory apart from the shares.
+    pub(crate) recorders: usize,
 }
 
 /// The sessions, oldest first.
@@ -76,7 +78,7 @@ impl Sessions {
         idle_max: Duration,
         page: ViewPage,
     ) -> Self {
-        let SessionMemory { shares, question_bytes, segment_rows } = tables.memory();
+        let SessionMemory { shares, question_bytes, segment_rows, .. } = tables.memory();
         Self {
             exports: BodyPermits::new(admission.pool(PermitKind::Export), RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,

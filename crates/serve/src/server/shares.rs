@@ -6,7 +6,7 @@ use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
 use crate::limits::{
     ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PEER_FILTERS_BYTES, PROGRAM_BYTES,
-    REPORTS_KEPT_BYTES, STORE_BYTES, TABLES_READING_SHARE,
+    REPORTS_KEPT_BYTES, STORE_BYTES, TABLE_RECORDERS_SHARE, TABLES_READING_SHARE,
 };
 use crate::server::config::{Config, StartError};
 use crate::session::uploaded_files_max;
@@ -80,7 +80,8 @@ fn allot_by(config: &mut Config, admission: &Admission, measured_bytes: u64) -> 
     let mut of = |rows: usize| -> Result<SessionMemory, BudgetError> {
         config.settings.kept = Some(kept(config, rows));
         let shares = shares_by(config, admission, measured_bytes)?;
-        Ok(SessionMemory { shares, question_bytes: question_bytes(config), segment_rows: rows })
+        let (question_bytes, recorders) = (question_bytes(config), table_recorders(config, measured_bytes));
+        Ok(SessionMemory { shares, question_bytes, segment_rows: rows, recorders })
     };
     let mut least: Option<BudgetError> = None;
     for rows in sizes {
@@ -103,7 +104,7 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
         ("threads of a question", threads * THREAD_BYTES),
         ("filters of a question, and what it sorts", question_bytes_of(config, measured_bytes)),
         ("reading of tables (a 4th of all)", if config.has_tables { measured_bytes / TABLES_READING_SHARE } else { 0 }),
-        ("rows of a table on their way", if config.has_tables { RECORDER_BYTES } else { 0 }),
+        ("rows of a table on their way", table_recorders(config, measured_bytes) as u64 * RECORDER_BYTES),
         ("numbers of a table in a question", if config.has_tables { threads * TABLE_NUMBERS_BYTES } else { 0 }),
         ("files of logs that are several", files_bytes(config)),
         ("unfinished lines of files that are followed", followed_bytes(config)),
@@ -126,6 +127,16 @@ fn shares_by(config: &Config, admission: &Admission, measured_bytes: u64) -> Res
     // itself.
     let runs = 1 + admission.count(PermitKind::Decoder) + config.reading;
     config.settings.shares_beside(&beside, runs as u64, &instead)
+}
+
+/// Recorders of a table that is read, one a thread, in a 16th of the memory; none where none is
+/// read apart from the sessions' shares.
+fn table_recorders(config: &Config, measured_bytes: u64) -> usize {
+    if !config.has_tables {
+        return 0;
+    }
+    let fitting = measured_bytes / TABLE_RECORDERS_SHARE / RECORDER_BYTES;
+    config.settings.threads_max().min(fitting as usize).max(1)
 }
 
 /// Files that are one log: of uploads, of all sessions that are held, and the server's own.

@@ -116,7 +116,8 @@ impl TableResources {
     /// # Errors
     /// A sentence where there are too many columns.
     pub(crate) fn settings(&self, schema: Schema, file_bytes: u64) -> Result<RowStoreSettings, String> {
-        let SessionMemory { shares, question_bytes, segment_rows } = self.memory;
+        let SessionMemory { shares, question_bytes, segment_rows, recorders } = self.memory;
+        let recorders = |threads: usize| recorders.min(threads).max(1);
         let (texts, numbers) = (schema.own_texts(), schema.own_numbers());
         // Beside its rows a session without memory for reading apart has that, a recorder, and the
         // numbers of a question.
@@ -124,12 +125,12 @@ impl TableResources {
             Some(_) => 0,
             None => self.reading_bytes() + RECORDER_BYTES + threads as u64 * TABLE_NUMBERS_BYTES,
         };
-        // The shares have room for a recorder of logs, and for the other parts of a question's
-        // threads.
+        // There is room for recorders of logs, and in the shares for the other parts of the threads
+        // of a question.
         let beside = |rows: usize, threads: usize| {
-            let recorder_bytes = table_recorder_bytes(rows, texts, numbers);
+            let more = table_recorder_bytes(rows, texts, numbers).saturating_sub(RECORDER_BYTES);
             let columns_bytes = threads as u64 * table_columns_bytes(texts, numbers);
-            apart(threads) + recorder_bytes.saturating_sub(RECORDER_BYTES) + columns_bytes
+            apart(threads) + recorders(threads) as u64 * more + columns_bytes
         };
         let needed = |rows: usize, threads: usize| {
             beside(rows, threads) + STORE_BYTES_MIN.max(4 * table_segment_bytes(rows, texts, numbers))
@@ -142,9 +143,9 @@ impl TableResources {
         });
         let Some((segment_rows, threads)) = fitting else {
             // Of what is added a part goes to the reading of tables, and other parts to questions
-            // and exports.
+            // and exports; and it may suffice for one more recorder.
             let lacking_bytes = needed(SEGMENT_ROWS_MIN, 1).saturating_sub(share_bytes);
-            let lacking = 6 * self.sessions_max as u64 * lacking_bytes.max(1);
+            let lacking = 7 * self.sessions_max as u64 * lacking_bytes.max(1) + 3 * RECORDER_BYTES;
             return Err(format!(
                 "{} columns take more than the {} that a session has: start the server with {} more memory, or with fewer sessions",
                 texts + numbers,
@@ -157,6 +158,7 @@ impl TableResources {
             segment_rows,
             schema: Arc::new(schema),
             spill,
+            recorders: recorders(threads),
             ..RowStoreSettings::new(share_bytes - beside(segment_rows, threads), question_bytes, threads)
         })
     }

@@ -2,26 +2,25 @@
 
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::message;
-use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
-use crate::rows::records::{BatchOutcome, OpenedRows, RecordRows, recognised};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
+use crate::rows::records::{OpenedRows, RecordRows, RecordRules, recognised};
 use crate::verbs::convert::{InputFile, RecordLimit, scan_limited};
 use crate::watchdog::MemoryWatchdog;
-use arrow_array::RecordBatch;
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::json::{Layout, format_rows, parse_rows};
 use rorqual_columnar::limits::PREFIX_BYTES;
-use rorqual_columnar::read::{RowChoice, TableFile, is_table};
+use rorqual_columnar::read::{TableFile, is_table};
 use rorqual_columnar::render::FlatColumns;
 use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings, has_extension};
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Control, Error, ErrorClass, format_size};
+use rorqual_pipe::{Control, format_size};
 use rorqual_serve::{TableEnd, TableOpener, TableSource};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Columns of one table at most: each takes memory for its values.
 const COLUMNS_MAX: usize = 4_000;
@@ -208,7 +207,8 @@ impl TableOpener for UploadedTables {
 
 /// Settings for a table, where there is memory to read one.
 fn fitting(common: &Common, path: &Path, reading_bytes: u64) -> Result<(usize, ScanSettings), String> {
-    let scan = scan_limited(common, RecordLimit::usual(), &[path], reading_bytes, |_, _| RECORDED_BATCH_BYTES);
+    let scan =
+        scan_limited(common, RecordLimit::usual(), &[path], reading_bytes, |_, threads| threads as u64 * RECORDED_BATCH_BYTES);
     scan.map_err(|error| {
         let (bytes, least) = (format_size(reading_bytes), format_size(error.least_bytes()));
         format!(
@@ -281,18 +281,10 @@ fn of_columns(
     memory_bytes: u64,
 ) -> Result<TableEnd, String> {
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
-    let mut rows = RowsIntoStore::new(table.schema(), store);
+    let recorders = RowsIntoStore::several(table.schema(), store, store.recorders());
     let mut progress = TableProgress::new(path, table);
-    for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
-        if control.stopped() {
-            break;
-        }
-        let batch = batch.map_err(|error| error.to_string())?;
-        rows.take(&batch).map_err(|error| error.to_string())?;
-        progress.count(batch.num_rows(), control);
-    }
-    rows.finish();
-    Ok(TableEnd::Whole)
+    let recorded = record_columns(table, recorders, control, |rows| progress.count(rows, control));
+    recorded.map(|()| TableEnd::Whole).map_err(|error| error.to_string())
 }
 
 /// Progress in a file of columns, whose parts are not read from its start to its end: the part of
@@ -320,25 +312,15 @@ impl TableProgress {
 }
 
 fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExtent) -> Result<TableEnd, String> {
-    // Rows and bad records come in turns, of one thread at a time.
-    let rows = Mutex::new(RowsIntoStore::new(records.schema(), store));
-    let mut misfits = false;
-    let lock = || rows.lock().unwrap_or_else(PoisonError::into_inner);
-    let take = |batch: &RecordBatch| {
-        misfits |= lock().take(batch)?;
-        if misfits && extent == SampleExtent::Prefix {
-            return Err(Error::new(ErrorClass::Stopped, "", "its columns are more than those of its start"));
-        }
-        Ok(BatchOutcome::All)
-    };
-    let (_, error) = records.read(take, |reason, text| lock().reject(reason, text))?;
+    let recorders = RowsIntoStore::several(records.schema(), store, records.threads().min(store.recorders()));
+    let rules = RecordRules { stops_at_rest: extent == SampleExtent::Prefix, keeps_bad: true };
+    let recorded = records.record(recorders, rules)?;
     // A wrong guess makes a row of names, or names of a row.
     records.guesses().iter().for_each(|guess| tracing::warn!("{}", message::escaped(guess)));
     records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
-    rows.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    match error {
+    match recorded.error {
         Some(error) => Err(error.to_string()),
-        None if misfits && extent == SampleExtent::Prefix => Ok(TableEnd::MoreColumns),
+        None if recorded.has_rest && extent == SampleExtent::Prefix => Ok(TableEnd::MoreColumns),
         None => Ok(TableEnd::Whole),
     }
 }

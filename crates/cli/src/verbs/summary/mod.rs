@@ -7,8 +7,8 @@ mod terminal;
 
 use crate::args::{Common, FromArgs, ShownArgs, SummaryArgs, TempArgs};
 use crate::exit::ExitStatus;
-use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore};
-use crate::rows::records::{BatchOutcome, OpenedRows, open};
+use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
+use crate::rows::records::{OpenedRows, RecordRows, RecordRules, open};
 use crate::verbs::convert::rest_bytes_of_table;
 use crate::verbs::logs::{HtmlPage, Question, table_page_bytes, unanswerable};
 use crate::watchdog::MemoryWatchdog;
@@ -17,7 +17,7 @@ use arrow_schema::SchemaRef;
 pub(crate) use report::SummaryReport;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_columnar::convert::SampleExtent;
-use rorqual_columnar::read::{RowChoice, TableFile};
+use rorqual_columnar::read::TableFile;
 use rorqual_columnar::render::FlatColumns;
 use rorqual_crossfilter::limits::{
     RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, table_recorder_bytes, table_segment_rows, table_thread_bytes,
@@ -75,66 +75,79 @@ pub(crate) fn answer(common: &Common, asked: SummaryQuestion<'_>) -> ExitStatus 
     // Of a table with few columns; the others are asked when the columns are known.
     let beside = ROWS_BYTES_MIN + RECORDER_BYTES + table_thread_bytes(0, 0) + RECORDED_BATCH_BYTES;
     let begun = Instant::now();
-    let summed = match open(common, asked.from, &shown, asked.file, (beside, SampleExtent::Whole)) {
-        Ok(OpenedRows::Table(table, control)) => of_table(common, asked, &table, &control, begun),
-        Ok(OpenedRows::Records(mut records)) => {
-            let (rest_bytes, threads) = (records.rest_bytes(), records.threads());
-            let control = records.control().clone();
-            let opened = SummarizedFile::new(asked, records.schema(), (common.process.memory_bytes(), rest_bytes), threads);
-            opened.and_then(|mut summary| {
-                let exit = records.each(|batch| summary.rows.take(batch).map(|_| BatchOutcome::All))?;
-                let exit = summary.finish(&control, begun, exit);
-                records.notes().for_each(|note| message::note(&note));
-                records.say_stats(common);
-                Ok(exit)
-            })
-        }
-        Err(exit) => return exit,
-    };
-    summed.unwrap_or_else(|error| message::error(&error))
+    // Most files have the columns of their start. One that has more is read again.
+    let mut extent = SampleExtent::Prefix;
+    loop {
+        let summed = match open(common, asked.from, &shown, asked.file, (beside, extent)) {
+            Ok(OpenedRows::Table(table, control)) => return of_table(common, asked, &table, (&control, begun)),
+            Ok(OpenedRows::Records(mut records)) => {
+                let stops_at_rest = extent == SampleExtent::Prefix && !records.is_stream();
+                match of_records(common, &asked, &mut records, stops_at_rest) {
+                    Ok(None) => {
+                        extent = SampleExtent::Whole;
+                        continue;
+                    }
+                    Ok(Some((summary, exit))) => {
+                        let exit = summary.finish(asked, records.control(), begun, exit);
+                        records.notes().for_each(|note| message::note(&note));
+                        records.say_stats(common, begun);
+                        Ok(exit)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            Err(exit) => return exit,
+        };
+        return summed.unwrap_or_else(|error| message::error(&error));
+    }
 }
 
-fn of_table(
+/// Reads records; `None` where that stopped at a value for which there is no column.
+fn of_records(
     common: &Common,
-    asked: SummaryQuestion<'_>,
-    table: &TableFile,
-    control: &Control,
-    begun: Instant,
-) -> Result<ExitStatus, String> {
+    asked: &SummaryQuestion<'_>,
+    records: &mut RecordRows,
+    stops_at_rest: bool,
+) -> Result<Option<(SummarizedFile, ExitStatus)>, String> {
+    let memory = (common.process.memory_bytes(), records.rest_bytes());
+    let (summary, recorders) = SummarizedFile::new(asked, records.schema(), memory, records.threads())?;
+    let recorded = records.record(recorders, RecordRules { stops_at_rest, keeps_bad: false })?;
+    if recorded.has_rest && stops_at_rest {
+        return Ok(None);
+    }
+    let exit = records.exit((recorded.bad, recorded.error))?;
+    Ok(Some((summary, exit)))
+}
+
+fn of_table(common: &Common, asked: SummaryQuestion<'_>, table: &TableFile, (control, begun): (&Control, Instant)) -> ExitStatus {
     let memory_bytes = common.process.memory_bytes();
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let threads = common.process.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let rest_bytes = rest_bytes_of_table(table, memory_bytes, threads);
-    let mut summary = SummarizedFile::new(asked, table.schema(), (memory_bytes, rest_bytes), threads)?;
-    let mut exit = ExitStatus::Done;
-    for batch in table.batches(None, &RowChoice::All).map_err(|error| error.to_string())? {
-        if control.stopped() {
-            break;
-        }
-        if let Err(error) = batch.and_then(|batch| summary.rows.take(&batch)) {
-            exit = message::error(&error);
-            break;
-        }
-    }
-    Ok(summary.finish(control, begun, interrupt::exit_of(control, exit)))
+    let (summary, recorders) = match SummarizedFile::new(&asked, table.schema(), (memory_bytes, rest_bytes), threads) {
+        Ok(made) => made,
+        Err(error) => return message::error(&error),
+    };
+    let recorded = record_columns(table, recorders, control, |_| {});
+    let exit = recorded.map_or_else(|error| message::error(&error), |()| ExitStatus::Done);
+    summary.finish(asked, control, begun, interrupt::exit_of(control, exit))
 }
 
 /// The rows of a file on their way into a store.
-struct SummarizedFile<'a> {
-    asked: SummaryQuestion<'a>,
+struct SummarizedFile {
     store: Arc<RowStore>,
-    rows: RowsIntoStore,
     view: View,
 }
 
-impl<'a> SummarizedFile<'a> {
-    /// A store for the rows of that schema, in the part of the memory that their reading leaves.
+impl SummarizedFile {
+    /// A store for the rows of that schema, in the part of the memory that their reading leaves,
+    /// and its recorders.
     fn new(
-        asked: SummaryQuestion<'a>,
+        asked: &SummaryQuestion<'_>,
         arrow_schema: &SchemaRef,
         (memory_bytes, rest_bytes): (u64, u64),
         threads: usize,
-    ) -> Result<Self, String> {
+    ) -> Result<(Self, Vec<RowsIntoStore>), String> {
         let columns = FlatColumns::new(arrow_schema);
         let count = columns.own().len();
         let name = escaped_path(asked.file);
@@ -152,10 +165,11 @@ impl<'a> SummarizedFile<'a> {
         let page_bytes = asked.page.as_ref().map_or(0, |_| table_page_bytes(asked.top, texts, numbers));
         let needed_by = |segment_rows: usize, threads: usize| {
             ROWS_BYTES_MIN
-                + table_recorder_bytes(segment_rows, texts, numbers)
-                + threads as u64 * table_thread_bytes(texts, numbers)
-                + RECORDED_BATCH_BYTES
                 + page_bytes
+                + threads as u64
+                    * (table_recorder_bytes(segment_rows, texts, numbers)
+                        + table_thread_bytes(texts, numbers)
+                        + RECORDED_BATCH_BYTES)
         };
         // More memory has larger segments, which are made smaller before it is refused.
         let mut segment_rows = table_segment_rows(rest_bytes, texts, numbers);
@@ -182,15 +196,14 @@ impl<'a> SummarizedFile<'a> {
             RowStoreSettings { spill, segment_rows, schema: Arc::new(schema), ..RowStoreSettings::only(rows_bytes, threads) };
         let store = RowStore::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
-        let rows = RowsIntoStore::new(arrow_schema, &store);
+        let recorders = RowsIntoStore::several(arrow_schema, &store, threads);
         let view = View { from_us: asked.span.since_us, to_us: asked.span.until_us, filter };
-        Ok(Self { asked, store, rows, view })
+        Ok((Self { store, view }, recorders))
     }
 
     /// Counts the rows, and prints the answer.
-    fn finish(self, control: &Control, begun: Instant, exit: ExitStatus) -> ExitStatus {
-        let Self { asked, store, rows, view } = self;
-        rows.finish();
+    fn finish(self, asked: SummaryQuestion<'_>, control: &Control, begun: Instant, exit: ExitStatus) -> ExitStatus {
+        let Self { store, view } = self;
         // Of a run that was stopped the rows so far are summarised; the next Ctrl-C ends the
         // process.
         let control = if control.stopped() { Control::default() } else { control.clone() };
@@ -209,7 +222,7 @@ impl<'a> SummarizedFile<'a> {
         let report = SummaryReport::new(&name, &store.schema(), viewed, complete, Some(begun));
         if let Some((name, rest)) = report.rest() {
             message::note(&format!(
-                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read twice, and has no such values"
+                "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read again where it has such values"
             ));
         }
         let SummaryQuestion { question, page, json, top, .. } = asked;
