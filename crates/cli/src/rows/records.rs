@@ -73,7 +73,10 @@ pub(crate) fn open(
     let control = scan.control.clone();
     interrupt::stop_on_interrupt(&control);
     let opened = recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path.into(), extent);
-    if let Ok(OpenedRows::Records(records)) = &opened {
+    // A file of which all is looked at was read by its start before, and told then.
+    if let Ok(OpenedRows::Records(records)) = &opened
+        && extent == SampleExtent::Prefix
+    {
         records.guesses().iter().for_each(|note| message::note(note));
     }
     opened.map_err(|error| {

@@ -131,6 +131,18 @@ fn a_column_that_changes_its_type_late_is_counted_whole_or_marked() {
     assert_eq!(column(&piped, "took")["hits"], 400_010);
 }
 
+/// A file whose columns turn up late is read again, and what was guessed of it is told once.
+#[test]
+fn a_guess_is_told_once_of_a_file_that_is_read_twice() {
+    let folder = TestFolder::new();
+    let rows: Vec<String> = (0..400_000).map(|n| format!("{{\"took\":{n}}}")).chain(["{\"late\":1}".to_owned()]).collect();
+    let path = folder.file("rows.json", format!("{{\"data\":{{\"items\":[{}]}}}}", rows.join(",")));
+    let ran = rorqual(&["summary", "--json", &path]).run().exits(0);
+    assert_eq!(ran.stderr.matches("$.data.items").count(), 1, "{}", ran.stderr);
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    assert_eq!((&column(&summary, "late")["hits"], &summary["rows"]["total"]), (&json!(1), &json!(400_001)));
+}
+
 #[test]
 fn a_files_own_rest_is_a_column_like_others() {
     let folder = TestFolder::new();

@@ -306,7 +306,8 @@ fn texts(field: &Field, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<
         DataType::Utf8 if !is_json(field) => return Ok(FlatTexts::shared(array.as_string(), rows)),
         DataType::Dictionary(_, values) if **values == DataType::Utf8 && !is_json(field) => {
             let coded = array.as_any_dictionary();
-            let keys = coded.normalized_keys();
+            // Without values all rows are null, and their keys may be anything.
+            let keys = if coded.values().is_empty() { Vec::new() } else { coded.normalized_keys() };
             return Ok(FlatTexts::shared(coded.values().as_string(), rows.map(|row| row.map(|row| keys[row]))));
         }
         _ => {}

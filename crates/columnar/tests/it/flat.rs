@@ -2,8 +2,9 @@
 
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
-    ArrayRef, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Int32Array, RecordBatch,
-    StringArray, StructArray, TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
+    ArrayRef, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Int8Array, Int32Array,
+    LargeStringArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    TimestampSecondArray,
 };
 use arrow_buffer::{NullBuffer, i256};
 use arrow_schema::{DataType, Field};
@@ -39,6 +40,25 @@ fn floats_and_decimals_are_the_numbers_that_are_shown() {
     assert_eq!(rows.numbers[0], [step(0.1), ABSENT, ABSENT, step(f64::INFINITY), step(-1e-45)]);
     assert_eq!(rows.numbers[1], [step(0.1), ABSENT, step(-0.3), step(1e-30), step(0.0)]);
     assert_eq!(rows.numbers[2], [step(123.45), ABSENT, ABSENT, step(-0.05), ABSENT]);
+}
+
+/// Slices of arrays, keys of nulls that are no keys, and dictionaries with nulls or without values.
+#[test]
+fn texts_are_those_of_the_rows_however_they_are_stored() {
+    let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("before"), Some("a"), None, Some(""), Some("né")])).slice(1, 4);
+    let keys = Int8Array::new(vec![2, 0, 1, -7].into(), Some(NullBuffer::from(vec![true, true, true, false])));
+    let values = Arc::new(StringArray::from(vec![Some("x"), None, Some("longer")]));
+    let coded: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
+    let no_values = Arc::new(StringArray::from(Vec::<&str>::new()));
+    let empty: ArrayRef = Arc::new(DictionaryArray::new(Int8Array::new_null(4), no_values));
+    let large: ArrayRef = Arc::new(LargeStringArray::from(vec![None, Some("b"), Some("c"), None]));
+    let (_, rows) = flat(vec![("plain", plain), ("coded", coded), ("empty", empty), ("large", large)]);
+    let texts =
+        |column: usize| -> Vec<&str> { (0..4).map(|row| std::str::from_utf8(rows.texts[column].text(row)).unwrap()).collect() };
+    assert_eq!(texts(0), ["a", "", "", "né"]);
+    assert_eq!(texts(1), ["longer", "x", "", ""]);
+    assert_eq!(texts(2), ["", "", "", ""]);
+    assert_eq!(texts(3), ["", "b", "c", ""]);
 }
 
 #[test]
