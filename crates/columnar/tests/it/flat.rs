@@ -45,7 +45,7 @@ fn floats_and_decimals_are_the_numbers_that_are_shown() {
 /// Slices of arrays, keys of nulls that are no keys, and dictionaries with nulls or without values.
 #[test]
 fn texts_are_those_of_the_rows_however_they_are_stored() {
-    let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("before"), Some("a"), None, Some(""), Some("né")])).slice(1, 4);
+    let plain: ArrayRef = Arc::new(StringArray::from(vec![Some("before"), Some("a"), None, Some(""), Some("né")]).slice(1, 4));
     let keys = Int8Array::new(vec![2, 0, 1, -7].into(), Some(NullBuffer::from(vec![true, true, true, false])));
     let values = Arc::new(StringArray::from(vec![Some("x"), None, Some("longer")]));
     let coded: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
