@@ -60,20 +60,9 @@ pub(crate) fn enough() -> Error {
 }
 
 impl ScanSettings {
-    /// Runs an input's records through stages. An error is the one that ended it early; all records
-    /// before it were handed to them.
+    /// Runs an input's records through stages, which come back with all that they gathered. All
+    /// records before an error were handed to them.
     pub fn run<S: Stage>(
-        &self,
-        input: Input,
-        format: &RecordFormat,
-        stages: Vec<S>,
-        sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
-    ) -> Option<Error> {
-        self.run_stages(input, format, stages, sink).error
-    }
-
-    /// The same; the stages come back with all that they gathered.
-    pub fn run_stages<S: Stage>(
         &self,
         input: Input,
         format: &RecordFormat,
@@ -92,7 +81,7 @@ impl ScanSettings {
 
     /// Decodes an input's records, on one thread a decoder, and hands what they give to `take`, in
     /// order, with the chunk. The rest of a chunk that is too much to be decoded at once is decoded
-    /// by `own` in its turn. An error is as that of [`ScanSettings::run`].
+    /// by `own` in its turn. The error is the one that ended it early.
     pub fn decode(
         &self,
         input: Input,
@@ -102,14 +91,15 @@ impl ScanSettings {
         mut take: impl FnMut(DecodedRecords, &Chunk) -> Result<(), Error> + Send,
     ) -> Option<Error> {
         let stages = decoders.into_iter().map(DecodeStage).collect();
-        self.run(input, format, stages, |(mut decoded, mut chunk): (DecodedRecords, Chunk)| {
+        let finish = self.run(input, format, stages, |(mut decoded, mut chunk): (DecodedRecords, Chunk)| {
             while let Some(rest) = decoded.rest {
                 take(decoded, &chunk)?;
                 chunk = chunk.from(rest);
                 decoded = own.decode(&chunk)?;
             }
             take(decoded, &chunk)
-        })
+        });
+        finish.error
     }
 
     /// The first block of an input. Of a stream up to `ahead_bytes` stored bytes are read ahead,

@@ -125,8 +125,7 @@ impl Stage for RecordStage {
         }
         recorded.long = long_offset(chunk, self.separators);
         if let Some(offset) = recorded.long.filter(|_| self.keeps_bad) {
-            let start = usize::try_from(offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
-            self.rows.recorder.reject(part.offset, LONG, &chunk.bytes[start..]);
+            self.rows.recorder.reject(part.offset, LONG, bytes_from(offset, chunk));
         }
         Ok(recorded)
     }
@@ -134,7 +133,12 @@ impl Stage for RecordStage {
 
 /// The bytes of a bad record, or the first of them.
 fn bytes_of<'a>(record: &BadRecord, chunk: &'a Chunk) -> &'a [u8] {
-    let start = usize::try_from(record.offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX).min(chunk.bytes.len());
-    let length = usize::try_from(record.length).unwrap_or(usize::MAX).min(chunk.bytes.len() - start);
-    &chunk.bytes[start..start + length]
+    let bytes = bytes_from(record.offset, chunk);
+    &bytes[..usize::try_from(record.length).unwrap_or(usize::MAX).min(bytes.len())]
+}
+
+/// The bytes of a chunk from an offset of the input on.
+fn bytes_from(offset: u64, chunk: &Chunk) -> &[u8] {
+    let start = usize::try_from(offset.saturating_sub(chunk.offset)).unwrap_or(usize::MAX);
+    &chunk.bytes[start.min(chunk.bytes.len())..]
 }

@@ -162,7 +162,7 @@ impl RecordRows {
         let mut own = decoder();
         let name = input.name().to_owned();
         self.name.clone_from(&name);
-        let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
+        let finish = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
                 if decoded.misfit.is_some() {
@@ -191,7 +191,7 @@ impl RecordRows {
             }
             Ok(())
         });
-        self.exit((bad, error.filter(|error| error.kind() != ErrorClass::Stopped)))
+        self.exit((bad, finish.error.filter(|error| error.kind() != ErrorClass::Stopped)))
     }
 
     /// Gives the rows to a recorder on each thread.
@@ -204,7 +204,7 @@ impl RecordRows {
         let stages = recorders.into_iter().map(stage).collect();
         let name = input.name().to_owned();
         self.name.clone_from(&name);
-        let finish = self.scan.run_stages(input, format, stages, |chunk: ChunkFindings| {
+        let finish = self.scan.run(input, format, stages, |chunk: ChunkFindings| {
             if chunk.is_misfit {
                 return Err(misfit(&name, self.unplaced));
             }

@@ -510,6 +510,14 @@ fn a_table_far_above_the_memory_keeps_within_it() {
     assert_eq!(found["lines"]["matching"], json!(120_000));
     server.within(320 * MIB);
     drop(server);
+    // By more than one recorder, and as a file of columns.
+    let columns = folder.text("large.parquet");
+    let _ = rorqual(&["convert", &path, "-o", &columns]).run().exits(0);
+    for path in [&path, &columns] {
+        let (server, id) = served(&[path, "--memory", "520MiB", "--threads", "4", "--sessions", "1"]);
+        assert_eq!(view(&server, &id, "level = l3 and n < 600000")["lines"]["matching"], json!(120_000), "{path}");
+        server.within(520 * MIB);
+    }
     // The same rows inside one document.
     let text = std::fs::read_to_string(&path).expect("it was written").trim_end().replace('\n', ",\n");
     let document = folder.file("large.json", format!("{{\"page\":1,\"items\":[\n{text}\n]}}\n"));

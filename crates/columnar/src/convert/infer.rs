@@ -61,13 +61,13 @@ impl ScanSettings {
             seen += bytes;
             if extent == SampleExtent::Prefix && seen >= PREFIX_BYTES as u64 { Err(enough()) } else { Ok(()) }
         };
-        let error = match extent {
+        let finish = match extent {
             SampleExtent::Whole => self.run(input, format, stages, take),
             // Bytes that are read twice count once.
             SampleExtent::Prefix => Self { control: Control::default(), ..self.clone() }.run(input, format, stages, take),
         };
-        columns.complete = error.is_none();
-        (columns, error.filter(|error| error.kind() != ErrorClass::Stopped))
+        columns.complete = finish.error.is_none();
+        (columns, finish.error.filter(|error| error.kind() != ErrorClass::Stopped))
     }
 
     /// The columns of the bytes that were read ahead of a stream, which a run reads again.

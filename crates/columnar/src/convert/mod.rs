@@ -68,7 +68,7 @@ impl Conversion<'_> {
             misfit: &misfit,
         });
         let mut collector = Collector::new((input.name(), format.separators()), self, decoder(), &misfit, rejects);
-        let error = self.scan.run(input, format, stages.collect(), |made| collector.take(made));
+        let error = self.scan.run(input, format, stages.collect(), |made| collector.take(made)).error;
         let (converted, late) = collector.finish();
         let error = error.or(late);
         operation.bytes(self.scan.control.decoded_bytes() - before);

@@ -64,11 +64,11 @@ impl RunningScan {
         let stage = || Decoding { decoder: self.opener.decoder(), skip: self.opener.skip(), opener: self.opener.clone() };
         let stages = (0..self.opener.stream_threads).map(|_| stage()).collect();
         let mut own = self.opener.decoder();
-        let error =
+        let finish =
             self.scan.run(input, &self.opener.format, stages, |(decoded, chunk)| self.send(decoded, &chunk, &mut *own, &name));
         self.opener.context.control.decoded(self.scan.control.decoded_bytes());
         // Of a file that changed, any error may be one of the mixture.
-        let error = self.check().err().or(error).filter(|error| error.kind() != ErrorClass::Stopped);
+        let error = self.check().err().or(finish.error).filter(|error| error.kind() != ErrorClass::Stopped);
         error.map(|error| self.sender.blocking_send(Err(external(error))));
     }
 

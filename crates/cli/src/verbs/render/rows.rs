@@ -321,10 +321,10 @@ impl TemplateRecords {
         let mut own = self.decoder();
         let batches = beside(BATCHES_AHEAD, move |give| {
             let enough = || ReadError::new(ErrorClass::Stopped, "", "enough was seen");
-            let error = scan.run(input, &format, stages, |(decoded, chunk): (DecodedRecords, Chunk)| {
+            let finish = scan.run(input, &format, stages, |(decoded, chunk): (DecodedRecords, Chunk)| {
                 each_batch(decoded, &chunk, own.as_mut(), &counts, |batch| give.send(Ok(batch)).map_err(|_| enough()))
             });
-            if let Some(error) = error.filter(|error| error.kind() != ErrorClass::Stopped) {
+            if let Some(error) = finish.error.filter(|error| error.kind() != ErrorClass::Stopped) {
                 // Nobody may be there to hear it.
                 drop(give.send(Err(error)));
             }
@@ -373,13 +373,13 @@ impl rorqual_render::RowSequence for TemplateRecords {
         let stages = (0..self.threads).map(|_| Renderer { decoder: self.decoder(), body, counts: &counts }).collect();
         let mut own = self.decoder();
         let (mut rows, mut failed) = (0, None);
-        let error = self.scan.run(input, &self.format, stages, |made: DecodedChunk| {
+        let finish = self.scan.run(input, &self.format, stages, |made: DecodedChunk| {
             made.write(body, own.as_mut(), &counts, sink, &mut rows).map_err(|error| {
                 failed = Some(error);
                 ReadError::new(ErrorClass::Stopped, "", "the rendering failed")
             })
         });
-        match (failed, error) {
+        match (failed, finish.error) {
             (Some(error), _) => Err(error),
             (None, Some(error)) => Err(RenderError::Rows(error)),
             (None, None) if self.scan.control.stopped() => Err(stopped()),

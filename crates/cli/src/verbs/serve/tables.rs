@@ -4,8 +4,9 @@ use crate::args::{Common, FromArgs, ShownArgs};
 use crate::message;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
 use crate::rows::records::{OpenedRows, RecordRows, RecordRules, recognised};
-use crate::verbs::convert::{InputFile, RecordLimit, scan_limited};
+use crate::verbs::convert::{InputFile, RecordLimit, rest_bytes_of_table, scan_limited};
 use crate::watchdog::MemoryWatchdog;
+use arrow_schema::Schema as ArrowSchema;
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
@@ -40,6 +41,8 @@ pub(super) struct ServedTable {
     memory_bytes: u64,
     format: TableFormat,
     extent: SampleExtent,
+    /// Recorders for whose batches there is memory.
+    recorders: usize,
     /// The file, from [`TableSource::columns`] on.
     opened: Option<OpenedRows>,
     /// The file as it was at the first look.
@@ -114,7 +117,7 @@ impl ServedTable {
 
     fn new(common: Common, file: InputFile<'_>, memory_bytes: u64, format: TableFormat) -> Self {
         let (path, name) = (file.path.to_owned(), file.name.map(str::to_owned));
-        Self { common, path, name, memory_bytes, format, extent: SampleExtent::Prefix, opened: None, version: None }
+        Self { common, path, name, memory_bytes, format, extent: SampleExtent::Prefix, recorders: 1, opened: None, version: None }
     }
 
     fn file(&self) -> InputFile<'_> {
@@ -207,8 +210,7 @@ impl TableOpener for UploadedTables {
 
 /// Settings for a table, where there is memory to read one.
 fn fitting(common: &Common, path: &Path, reading_bytes: u64) -> Result<(usize, ScanSettings), String> {
-    let scan =
-        scan_limited(common, RecordLimit::usual(), &[path], reading_bytes, |_, threads| threads as u64 * RECORDED_BATCH_BYTES);
+    let scan = scan_limited(common, RecordLimit::usual(), &[path], reading_bytes, |_, _| RECORDED_BATCH_BYTES);
     scan.map_err(|error| {
         let (bytes, least) = (format_size(reading_bytes), format_size(error.least_bytes()));
         format!(
@@ -252,17 +254,25 @@ impl TableSource for ServedTable {
             let name = self.file().shown();
             return Err(format!("{name}: it has {count} columns, and at most {COLUMNS_MAX} are shown"));
         }
+        let rest_bytes = match &opened {
+            OpenedRows::Table(table, _) => rest_bytes_of_table(table, memory_bytes, threads),
+            OpenedRows::Records(records) => records.rest_bytes(),
+        };
+        self.recorders = threads.min((rest_bytes / RECORDED_BATCH_BYTES) as usize).max(1);
         self.opened = Some(opened);
         Ok(columns.schema())
     }
 
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
+        let recorders = |schema: &ArrowSchema| RowsIntoStore::several(schema, store, self.recorders.min(store.recorders()));
         let end = match self.opened.take() {
-            Some(OpenedRows::Table(table, _)) => of_columns((&table, &self.path), store, control, self.memory_bytes),
+            Some(OpenedRows::Table(table, _)) => {
+                of_columns((&table, &self.path), recorders(table.schema()), control, self.memory_bytes)
+            }
             Some(OpenedRows::Records(mut records)) => {
-                let begun = self.extent;
-                self.extent = SampleExtent::Whole;
-                of_records(&mut records, store, begun)
+                let recorders = recorders(records.schema());
+                let begun = std::mem::replace(&mut self.extent, SampleExtent::Whole);
+                of_records(&mut records, recorders, begun)
             }
             None => Ok(TableEnd::Whole),
         };
@@ -276,12 +286,11 @@ impl TableSource for ServedTable {
 
 fn of_columns(
     (table, path): (&TableFile, &Path),
-    store: &Arc<RowStore>,
+    recorders: Vec<RowsIntoStore>,
     control: &Control,
     memory_bytes: u64,
 ) -> Result<TableEnd, String> {
     let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
-    let recorders = RowsIntoStore::several(table.schema(), store, store.recorders());
     let mut progress = TableProgress::new(path, table);
     let recorded = record_columns(table, recorders, control, |rows| progress.count(rows, control));
     recorded.map(|()| TableEnd::Whole).map_err(|error| error.to_string())
@@ -311,8 +320,7 @@ impl TableProgress {
     }
 }
 
-fn of_records(records: &mut RecordRows, store: &Arc<RowStore>, extent: SampleExtent) -> Result<TableEnd, String> {
-    let recorders = RowsIntoStore::several(records.schema(), store, records.threads().min(store.recorders()));
+fn of_records(records: &mut RecordRows, recorders: Vec<RowsIntoStore>, extent: SampleExtent) -> Result<TableEnd, String> {
     let rules = RecordRules { stops_at_rest: extent == SampleExtent::Prefix, keeps_bad: true };
     let recorded = records.record(recorders, rules)?;
     // A wrong guess makes a row of names, or names of a row.

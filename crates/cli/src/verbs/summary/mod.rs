@@ -78,27 +78,22 @@ pub(crate) fn answer(common: &Common, asked: SummaryQuestion<'_>) -> ExitStatus 
     // Most files have the columns of their start. One that has more is read again.
     let mut extent = SampleExtent::Prefix;
     loop {
-        let summed = match open(common, asked.from, &shown, asked.file, (beside, extent)) {
+        let mut records = match open(common, asked.from, &shown, asked.file, (beside, extent)) {
             Ok(OpenedRows::Table(table, control)) => return of_table(common, asked, &table, (&control, begun)),
-            Ok(OpenedRows::Records(mut records)) => {
-                let stops_at_rest = extent == SampleExtent::Prefix && !records.is_stream();
-                match of_records(common, &asked, &mut records, stops_at_rest) {
-                    Ok(None) => {
-                        extent = SampleExtent::Whole;
-                        continue;
-                    }
-                    Ok(Some((summary, exit))) => {
-                        let exit = summary.finish(asked, records.control(), begun, exit);
-                        records.notes().for_each(|note| message::note(&note));
-                        records.say_stats(common, begun);
-                        Ok(exit)
-                    }
-                    Err(error) => Err(error),
-                }
-            }
+            Ok(OpenedRows::Records(records)) => records,
             Err(exit) => return exit,
         };
-        return summed.unwrap_or_else(|error| message::error(&error));
+        let stops_at_rest = extent == SampleExtent::Prefix && !records.is_stream();
+        match of_records(common, &asked, &mut records, stops_at_rest) {
+            Ok(None) => extent = SampleExtent::Whole,
+            Ok(Some((summary, exit))) => {
+                let exit = summary.finish(asked, records.control(), begun, exit);
+                records.notes().for_each(|note| message::note(&note));
+                records.say_stats(common, begun);
+                return exit;
+            }
+            Err(error) => return message::error(&error),
+        }
     }
 }
 
@@ -112,7 +107,8 @@ fn of_records(
     let memory = (common.process.memory_bytes(), records.rest_bytes());
     let (summary, recorders) = SummarizedFile::new(asked, records.schema(), memory, records.threads())?;
     let recorded = records.record(recorders, RecordRules { stops_at_rest, keeps_bad: false })?;
-    if recorded.has_rest && stops_at_rest {
+    // A reader who ends it wants what there is.
+    if recorded.has_rest && stops_at_rest && !records.control().stopped() {
         return Ok(None);
     }
     let exit = records.exit((recorded.bad, recorded.error))?;
