@@ -401,19 +401,24 @@ impl DictionaryTables {
         self.intern_hashed(self.texts.hasher.hash(text), text)
     }
 
-    /// The codes of many texts with their hashes, in their order.
-    pub(crate) fn intern_all<'a>(&mut self, count: usize, text: impl Fn(usize) -> (u64, &'a [u8]), codes: &mut Vec<u32>) {
+    /// The codes of many texts with their hashes, in their order; each hash is asked for once.
+    pub(crate) fn intern_all<'a>(
+        &mut self,
+        count: usize,
+        (hash, text): (impl Fn(usize) -> u64, impl Fn(usize) -> &'a [u8]),
+        codes: &mut Vec<u32>,
+    ) {
         codes.reserve(count);
         let mut hashes = [0; SIDE_BY_SIDE];
         let mut guesses: [(u32, Range<usize>); SIDE_BY_SIDE] = std::array::from_fn(|_| (NONE, 0..0));
         for start in (0..count).step_by(SIDE_BY_SIDE) {
             let end = count.min(start + SIDE_BY_SIDE);
-            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = text(index).0);
+            (start..end).zip(&mut hashes).for_each(|(index, of)| *of = hash(index));
             let known = &self.texts;
             hashes.iter().zip(&mut guesses).take(end - start).for_each(|(hash, guess)| guess.0 = known.guess(*hash));
             guesses[..end - start].iter_mut().for_each(|(code, range)| *range = known.range(*code));
             for ((index, hash), (code, range)) in (start..end).zip(hashes).zip(&guesses) {
-                let (_, text) = text(index);
+                let text = text(index);
                 let right = self.texts.arena[range.clone()] == *text;
                 codes.push(if right { *code } else { self.intern_hashed(hash, text) });
             }
@@ -803,8 +808,8 @@ mod tests {
             let expected: Vec<u32> = texts.iter().map(|text| single.lock().intern(text.as_bytes())).collect();
             let mut codes = Vec::new();
             for part in texts.chunks(217) {
-                let text = |index: usize| (TextHasher::new(7).hash(part[index].as_bytes()), part[index].as_bytes());
-                many.lock().intern_all(part.len(), text, &mut codes);
+                let (text, hasher) = (|index: usize| part[index].as_bytes(), TextHasher::new(7));
+                many.lock().intern_all(part.len(), (|index| hasher.hash(text(index)), text), &mut codes);
             }
             assert_eq!(codes, expected);
             assert_eq!(many.lock().shortage(), single.lock().shortage());

@@ -158,12 +158,9 @@ impl SegmentRecorder {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
                 let hasher = &self.store.hasher;
-                let value = |number: usize| {
-                    let text = rows.batch.value(index, (known + number) as u32);
-                    (hasher.hash(text), text)
-                };
+                let value = |number: usize| rows.batch.value(index, (known + number) as u32);
                 let mut tables = self.store.dictionaries[coded_index(index)].lock();
-                tables.intern_all(all - known, value, &mut translation.globals);
+                tables.intern_all(all - known, (|number| hasher.hash(value(number)), value), &mut translation.globals);
                 if tables.has_groups() {
                     translation.groups_start = Some(tables.groups_start());
                     for number in known..all {

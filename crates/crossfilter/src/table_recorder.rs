@@ -205,7 +205,7 @@ impl TableRecorder {
         }
         let BatchTexts { values, hashes, globals, .. } = &mut column;
         let mut tables = self.store.dictionaries[index].lock();
-        tables.intern_all(values.len(), |code| (hashes[code], values[code]), globals);
+        tables.intern_all(values.len(), (|code| hashes[code], |code| values[code]), globals);
         // No column follows from a table's texts.
         column.has_uncoded = column.globals.contains(&OTHERS);
         column
