@@ -8,9 +8,9 @@
 //! The file may be damaged: the head, each record and each column have a checksum, lengths are held
 //! against the file before anything is allocated, and every code is held against its dictionary.
 
-use crate::columns::{ColumnCounts, FLAW, REJECTED, REPAIRED};
+use crate::columns::{AGENT, ColumnCounts, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::Base;
-use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
+use crate::dictionary::{DictionaryTables, NONE, NotRestored, OTHERS, Shortage};
 use crate::limits::{BASE_BYTES_MIN, PIECE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::record::{
     FRAME_BYTES, JournalRecord, Meta, NumberBytes, RecordHeader, RecordKind, damaged, decode, encode, is_known, pack,
@@ -344,6 +344,16 @@ impl RowStore {
         }
     }
 
+    /// True if no rejected line has a status or an agent: what is neither rejected nor of a bot is
+    /// counted by subtraction.
+    fn are_rejects_bare(&self, columns: &SegmentColumns, rows: usize) -> bool {
+        let flaws = self.dictionaries[FLAW].lock();
+        let [flaw, status, agent] = [FLAW, STATUS, AGENT].map(|index| &columns.coded[index]);
+        let is_rejected: Vec<bool> = flaw.globals.iter().map(|code| flaws.text(*code).first() == Some(&REJECTED)).collect();
+        let has_field = |row: usize| status.get(row) != NONE || agent.get(row) != NONE;
+        !is_rejected.contains(&true) || !(0..rows).any(|row| is_rejected[flaw.codes.get(row) as usize] && has_field(row))
+    }
+
     fn take_head(&self, head: JournalHead, mut segments: Restored) -> Option<()> {
         let mut written = lock(&self.written);
         let lengths: Vec<usize> = head.dictionaries.iter().map(|(length, _)| *length).collect();
@@ -362,7 +372,7 @@ impl RowStore {
         for (meta, columns) in head.growing {
             open.push(meta.place);
             let has = |(index, length): (usize, &usize)| is_known(index, columns.coded[index].globals_max(), *length);
-            if !lengths.iter().enumerate().all(has) {
+            if !lengths.iter().enumerate().all(has) || !self.are_rejects_bare(&columns, meta.rows) {
                 return None;
             }
             segments.put(meta.place, Segment::of_record(meta, Some(columns), None, false))?;
