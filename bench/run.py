@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explorer
+from harness import count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explore_tables, explorer
 from harness import fetch, grep, hashing, logs, machine, many_uploads, render, render_http, results, store, store_http, svg, tables, times
 from harness import upload_browser, upload_curl
 from harness.data import Data
@@ -58,6 +58,7 @@ JOBS = {
     "explore-peers": explore_peers.job,
     "explore-explain": explore_explain.job,
     "explore-arriving": explore_arriving.job,
+    "explore-tables": explore_tables.job,
 }
 
 

@@ -95,6 +95,14 @@ class Data:
             part.rename(path)
         return LogFile(path, plain.lines, plain.bytes)
 
+    def converted(self, rorqual, plain, extension):
+        """The rows of a file in another format, as `convert` writes them; the lines are those of the plain file."""
+        path = plain.path.with_suffix(f".{extension}")
+        if not path.exists() or path.stat().st_mtime < plain.path.stat().st_mtime:
+            print(f"making {path} ...", flush=True)
+            subprocess.run([rorqual, "convert", plain.path, "--force", "-o", path], check=True)
+        return LogFile(path, plain.lines, path.stat().st_size)
+
     def rotated(self, name, count):
         """The same log in `count` files one after another, as rotation leaves them, each as gzip -1 writes it."""
         plain = self.log(name)

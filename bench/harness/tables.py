@@ -24,6 +24,8 @@ NDJSON_ENGINES = {
     "polars": "Polars",
     "pyarrow": "pyarrow",
 }
+# Where the records of `nested.json` are.
+NESTED_ROWS = ["--rows", "$.a.b.items"]
 BEST = ("DuckDB", "DuckDB, 1 GB, order not kept", "ClickHouse local (chdb)", "Polars", "pyarrow")
 
 
@@ -67,8 +69,7 @@ def nested(setting):
     # A line for each element, one for what is before them and one for what is behind.
     count = data.lines - 2
     rows = [
-        ours(setting, "rorqual convert", data, count),
-        ours(setting, "rorqual, --rows '$.a.b.items'", data, count, ["--rows", "$.a.b.items"]),
+        ours(setting, "rorqual convert", data, count, NESTED_ROWS),
         floor("read only, 2 threads", 2, data, setting.programs),
     ]
     goals = [Goal("rorqual convert", peak_mib=256)]
