@@ -18,6 +18,12 @@ pub(crate) fn hash(seed: &Seed, key: &[u8]) -> u64 {
 /// Slots of an empty dictionary; a power of two.
 const SLOTS_MIN: usize = 1 << 10;
 
+/// Hits of a code, on average, from which looking keys up pays.
+const LOOK_UPS_MIN: u64 = 2;
+
+/// Times that a dictionary is filled without looking keys up before that is tried again.
+const BYPASSES: u8 = 7;
+
 /// Distinct values of one field as one worker sees them, coded 1, 2, 3 …; code 0 is the absent
 /// value.
 #[derive(Debug)]
@@ -29,6 +35,8 @@ pub(crate) struct Dict {
     entries: Vec<DictEntry>,
     arena: Vec<u8>,
     last: LastKey,
+    /// Until it was cleared so many times, nothing is looked up: each key gets a code of its own.
+    bypasses_left: u8,
 }
 
 /// The code that was given last, and the place of its key in the arena. None is at `0..0`, where no
@@ -48,7 +56,7 @@ struct DictEntry {
 impl Dict {
     pub(crate) fn new(seed: Seed) -> Self {
         let entries = vec![DictEntry { hash: 0, end: 0 }];
-        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new(), last: LastKey::default() }
+        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new(), last: LastKey::default(), bypasses_left: 0 }
     }
 
     /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
@@ -75,6 +83,9 @@ impl Dict {
     #[inline(never)]
     fn look_up(&mut self, key: &[u8]) -> u32 {
         let hash = hash(&self.seed, key);
+        if self.bypasses_left > 0 {
+            return self.append(hash, key);
+        }
         let mask = self.slots.len() - 1;
         let tag = hash as u32;
         let mut index = tag as usize & mask;
@@ -117,19 +128,40 @@ impl Dict {
         self.arena.len()
     }
 
+    /// Forgets every code after so many hits of all, for a caller to whom it is the same if a key
+    /// has two codes. Where hardly any key came twice, the next ones are not looked up: in a table
+    /// that is so soon cleared that is work for nothing. From time to time it is tried again.
+    pub(crate) fn clear_after(&mut self, hits: u64) {
+        let is_worth_it = self.bypasses_left > 0 || hits >= LOOK_UPS_MIN * self.len() as u64;
+        self.clear();
+        if !is_worth_it {
+            self.bypasses_left = BYPASSES;
+        }
+    }
+
     /// Forgets every code; keeps its memory.
     pub(crate) fn clear(&mut self) {
-        self.slots.fill(0);
+        if self.bypasses_left > 0 {
+            self.bypasses_left -= 1;
+        } else {
+            self.slots.fill(0);
+        }
         self.entries.truncate(1);
         self.arena.clear();
         self.last = LastKey::default();
     }
 
-    #[cold]
-    fn insert(&mut self, hash: u64, index: usize, key: &[u8]) -> u32 {
+    #[inline]
+    fn append(&mut self, hash: u64, key: &[u8]) -> u32 {
         let code = self.entries.len() as u32;
         self.arena.extend_from_slice(key);
         self.entries.push(DictEntry { hash, end: self.arena.len() as u32 });
+        code
+    }
+
+    #[cold]
+    fn insert(&mut self, hash: u64, index: usize, key: &[u8]) -> u32 {
+        let code = self.append(hash, key);
         self.slots[index] = (hash as u32 as u64) << 32 | u64::from(code);
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
@@ -178,6 +210,25 @@ mod tests {
         }
         dict.clear();
         assert_eq!((dict.len(), dict.arena_bytes(), dict.intern(b"x")), (1, 0, 1));
+    }
+
+    #[test]
+    fn keys_that_do_not_come_twice_are_not_looked_up_for_a_while() {
+        let mut dict = Dict::new(Seed::default());
+        let mut codes_of = |hits: u64| {
+            let codes = [&b"one"[..], b"two", b"", b"one", b"one", b"two"].map(|key| dict.intern(key));
+            assert!(codes.iter().all(|code| b"onetwo".windows(3).any(|key| *code == 0 || dict.key(*code) == key)));
+            dict.clear_after(hits);
+            codes
+        };
+        let (looked_up, apart) = ([1, 2, 0, 1, 1, 2], [1, 2, 0, 3, 3, 4]);
+        assert_eq!(codes_of(5), looked_up);
+        for _ in 0..2 {
+            (0..BYPASSES).for_each(|time| assert_eq!(codes_of(5), apart, "{time}"));
+            assert_eq!(codes_of(5), looked_up, "it was tried again, and did not pay");
+        }
+        (0..BYPASSES).for_each(|_| assert_eq!(codes_of(5), apart));
+        (0..20).for_each(|_| assert_eq!(codes_of(6), looked_up, "it pays"));
     }
 
     #[test]

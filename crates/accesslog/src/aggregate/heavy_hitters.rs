@@ -32,8 +32,9 @@ pub(crate) const SHARDS: usize = 16;
 /// shards.
 const SKETCH_LOG_REGISTERS: u8 = 12;
 
-/// Values whose places in a large table are looked up side by side.
-const TOGETHER: usize = 16;
+/// Values whose places in a large table are looked up side by side (measured: with half as many or
+/// twice as many a log of 370,000 clients takes a tenth longer).
+const TOGETHER: usize = 32;
 
 const SLOTS_MIN: usize = 64;
 
@@ -134,10 +135,13 @@ impl FieldTally {
     pub(crate) fn add_all<'a>(&self, shard: usize, codes: &[u32], value: impl Fn(u32) -> (u64, &'a [u8], HitsAndBytes)) {
         let mut shard = self.shard(shard);
         for codes in codes.chunks(TOGETHER) {
-            shard.touch(codes.iter().map(|&code| value(code).0));
-            for &code in codes {
+            let likely = shard.likely(codes.iter().map(|&code| value(code).0));
+            for (&code, likely) in codes.iter().zip(likely) {
                 let (hash, key, amount) = value(code);
-                shard.add(&self.seeds, self.classify.as_ref(), hash, key, amount);
+                match shard.is_of(likely, key) {
+                    Some(entry) => entry.add(amount),
+                    None => shard.add(&self.seeds, self.classify.as_ref(), hash, key, amount),
+                }
             }
         }
     }
@@ -247,6 +251,12 @@ impl TallyEntry {
         HitsAndBytes { hits: self.hits, bytes: self.bytes }
     }
 
+    #[inline]
+    fn add(&mut self, amount: HitsAndBytes) {
+        self.hits += amount.hits;
+        self.bytes = self.bytes.saturating_add(amount.bytes);
+    }
+
     fn hits_max(&self) -> u64 {
         self.hits + u64::from(self.missed)
     }
@@ -269,35 +279,57 @@ impl TallyShard {
         }
     }
 
-    /// Loads the slots, entries and keys of some hashes into the cache. The loads of each round do
-    /// not depend on each other, so the processor waits for memory once a round and not three times
-    /// a hash.
-    fn touch(&self, hashes: impl Iterator<Item = u64>) {
+    /// The entries that some hashes most likely have, each plus one, or 0. All that a comparison of
+    /// their keys needs is in the cache then: the loads of each round do not depend on each other,
+    /// so the processor waits for memory once a round and not three times a hash.
+    fn likely(&self, hashes: impl Iterator<Item = u64>) -> [u32; TOGETHER] {
+        let mut likely = [0; TOGETHER];
         if self.slots.is_empty() {
-            return;
+            return likely;
         }
-        let mut slots = [0; TOGETHER];
-        for (slot, hash) in slots.iter_mut().zip(hashes) {
-            let found = self.slots[home(hash as u32, self.slots.len())];
-            *slot = if (found >> 32) as u32 == hash as u32 { found as u32 } else { 0 };
+        let (mut tags, mut count, mut loaded) = ([0; TOGETHER], 0, 0);
+        for (tag, hash) in tags.iter_mut().zip(hashes) {
+            *tag = hash as u32;
+            loaded ^= self.slots[home(*tag, self.slots.len())];
+            count += 1;
         }
+        black_box(loaded);
+        likely.iter_mut().zip(tags).take(count).for_each(|(entry, tag)| *entry = self.tagged(tag));
         let mut starts = [0; TOGETHER];
-        for (start, slot) in starts.iter_mut().zip(slots) {
-            *start = self.entries.get((slot as usize).wrapping_sub(1)).map_or(0, |entry| entry.start);
+        for (start, entry) in starts.iter_mut().zip(likely) {
+            *start = self.entries.get((entry as usize).wrapping_sub(1)).map_or(0, |entry| entry.start);
         }
-        let mut lengths = [0; TOGETHER];
-        for (length, start) in lengths.iter_mut().zip(starts) {
-            *length = self.arena.get(start as usize).copied().unwrap_or(0);
+        let mut lengths = 0;
+        for start in starts {
+            lengths ^= self.arena.get(start as usize).copied().unwrap_or(0);
         }
         black_box(lengths);
+        likely
+    }
+
+    /// The first entry with that tag plus one; 0 for none.
+    fn tagged(&self, tag: u32) -> u32 {
+        let mut index = home(tag, self.slots.len());
+        loop {
+            let slot = self.slots[index];
+            if slot == 0 || (slot >> 32) as u32 == tag {
+                return slot as u32;
+            }
+            index = following(index, self.slots.len());
+        }
+    }
+
+    /// The entry that [`TallyShard::likely`] gave, if it is that of the key.
+    #[inline]
+    fn is_of(&mut self, likely: u32, key: &[u8]) -> Option<&mut TallyEntry> {
+        let entry = self.entries.get_mut((likely as usize).wrapping_sub(1))?;
+        (key_at(&self.arena, entry.start) == key).then_some(entry)
     }
 
     #[inline]
     fn add(&mut self, seeds: &TallySeeds, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
         let Some(entry) = self.find(hash, key) else { return self.insert(seeds, classify, hash, key, amount) };
-        let entry = &mut self.entries[entry];
-        entry.hits += amount.hits;
-        entry.bytes = entry.bytes.saturating_add(amount.bytes);
+        self.entries[entry].add(amount);
     }
 
     /// The entry of a key.
@@ -636,6 +668,32 @@ mod tests {
             let shard = shard.lock().unwrap();
             let bytes = shard.slots.capacity() * 8 + shard.entries.capacity() * size_of::<TallyEntry>() + shard.arena.capacity();
             assert!(bytes <= shard.limit_bytes, "{bytes} bytes in a shard of {}", shard.limit_bytes);
+        }
+    }
+
+    #[test]
+    fn values_side_by_side_are_those_one_by_one() {
+        let seed = Seed::default();
+        // Enough for all, and so little that values are dropped while others are looked up.
+        for share_bytes in [64 << 20, 256 << 10] {
+            let classify: Classify = Arc::new(|key: &[u8]| key.len() as u32 % 3);
+            let tallies = [(); 2].map(|()| FieldTally::new(&seed, share_bytes, Some(Arc::clone(&classify))));
+            for round in 0..40_u64 {
+                let keys = (0..5_000_u64).map(|n| format!("/{}/{}", (n * n + round * 77) % 9_001, "x".repeat(n as usize % 90)));
+                let mut values: Vec<(u64, String)> = keys.map(|key| (hash(&seed, key.as_bytes()), key)).collect();
+                values.sort_by_key(|(hash, _)| shard_of(*hash));
+                let amount = |code: u32| HitsAndBytes { hits: 1 + u64::from(code % 3), bytes: code.into() };
+                let codes: Vec<u32> = (0..values.len() as u32).collect();
+                let shard = |code: u32| shard_of(values[code as usize].0);
+                for codes in codes.chunk_by(|one, other| shard(*one) == shard(*other)) {
+                    let value = |code: u32| (values[code as usize].0, values[code as usize].1.as_bytes(), amount(code));
+                    tallies[0].add_all(shard(codes[0]), codes, value);
+                }
+                values.iter().zip(0..).for_each(|((_, key), code)| tallies[1].add(key.as_bytes(), amount(code)));
+            }
+            let [all, one] = tallies.each_ref().map(|tally| (tally.top(100_000), tally.classes()));
+            assert_eq!(all.0.floor > 0, share_bytes < 1 << 20);
+            assert_eq!((all.0.rows, all.0.hits, all.0.floor, all.1), (one.0.rows, one.0.hits, one.0.floor, one.1));
         }
     }
 
