@@ -18,7 +18,7 @@ pub(crate) fn hash(seed: &Seed, key: &[u8]) -> u64 {
 /// Slots of an empty dictionary; a power of two.
 const SLOTS_MIN: usize = 1 << 10;
 
-/// Hits of a code, on average, from which looking keys up pays.
+/// Times that a key comes, on average, from which looking keys up pays.
 const LOOK_UPS_MIN: u64 = 2;
 
 /// Times that a dictionary is filled without looking keys up before that is tried again.
@@ -35,6 +35,8 @@ pub(crate) struct Dict {
     entries: Vec<DictEntry>,
     arena: Vec<u8>,
     last: LastKey,
+    /// Keys that were asked for since it was cleared, without those that came again at once.
+    asked: u64,
     /// Until it was cleared so many times, nothing is looked up: each key gets a code of its own.
     bypasses_left: u8,
 }
@@ -56,7 +58,7 @@ struct DictEntry {
 impl Dict {
     pub(crate) fn new(seed: Seed) -> Self {
         let entries = vec![DictEntry { hash: 0, end: 0 }];
-        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new(), last: LastKey::default(), bypasses_left: 0 }
+        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new(), last: LastKey::default(), asked: 0, bypasses_left: 0 }
     }
 
     /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
@@ -82,6 +84,7 @@ impl Dict {
     /// field of a line, and most of these are absent or the same as the last one's.
     #[inline(never)]
     fn look_up(&mut self, key: &[u8]) -> u32 {
+        self.asked += 1;
         let hash = hash(&self.seed, key);
         if self.bypasses_left > 0 {
             return self.append(hash, key);
@@ -128,24 +131,17 @@ impl Dict {
         self.arena.len()
     }
 
-    /// Forgets every code after so many hits of all, for a caller to whom it is the same if a key
-    /// has two codes. Where hardly any key came twice, the next ones are not looked up: in a table
-    /// that is so soon cleared that is work for nothing. From time to time it is tried again.
-    pub(crate) fn clear_after(&mut self, hits: u64) {
-        let is_worth_it = self.bypasses_left > 0 || hits >= LOOK_UPS_MIN * self.len() as u64;
-        self.clear();
-        if !is_worth_it {
-            self.bypasses_left = BYPASSES;
-        }
-    }
-
-    /// Forgets every code; keeps its memory.
+    /// Forgets every code; keeps its memory. Where hardly any key came twice since the last time,
+    /// the next ones are not looked up: that is work for nothing in a table that is so soon
+    /// cleared. Then a key may have several codes, and from time to time it is tried again.
     pub(crate) fn clear(&mut self) {
         if self.bypasses_left > 0 {
             self.bypasses_left -= 1;
         } else {
             self.slots.fill(0);
+            self.bypasses_left = if self.asked < LOOK_UPS_MIN * self.len() as u64 { BYPASSES } else { 0 };
         }
+        self.asked = 0;
         self.entries.truncate(1);
         self.arena.clear();
         self.last = LastKey::default();
@@ -215,20 +211,20 @@ mod tests {
     #[test]
     fn keys_that_do_not_come_twice_are_not_looked_up_for_a_while() {
         let mut dict = Dict::new(Seed::default());
-        let mut codes_of = |hits: u64| {
-            let codes = [&b"one"[..], b"two", b"", b"one", b"one", b"two"].map(|key| dict.intern(key));
-            assert!(codes.iter().all(|code| b"onetwo".windows(3).any(|key| *code == 0 || dict.key(*code) == key)));
-            dict.clear_after(hits);
-            codes
+        let mut codes_of = |keys: &str| -> Vec<u32> {
+            let codes = keys.split(' ').map(|key| (dict.intern(key.as_bytes()), key)).collect::<Vec<_>>();
+            assert!(codes.iter().all(|(code, key)| dict.key(*code) == key.as_bytes()));
+            dict.clear();
+            codes.into_iter().map(|(code, _)| code).collect()
         };
-        let (looked_up, apart) = ([1, 2, 0, 1, 1, 2], [1, 2, 0, 3, 3, 4]);
-        assert_eq!(codes_of(5), looked_up);
+        let (few, looked_up, apart) = ("one two one one  two", [1, 2, 1, 1, 0, 2], [1, 2, 3, 3, 0, 4]);
+        assert_eq!(codes_of(few), looked_up);
         for _ in 0..2 {
-            (0..BYPASSES).for_each(|time| assert_eq!(codes_of(5), apart, "{time}"));
-            assert_eq!(codes_of(5), looked_up, "it was tried again, and did not pay");
+            (0..BYPASSES).for_each(|time| assert_eq!(codes_of(few), apart, "{time}"));
+            assert_eq!(codes_of(few), looked_up, "it was tried again, and did not pay");
         }
-        (0..BYPASSES).for_each(|_| assert_eq!(codes_of(5), apart));
-        (0..20).for_each(|_| assert_eq!(codes_of(6), looked_up, "it pays"));
+        (0..BYPASSES).for_each(|_| assert_eq!(codes_of(few), apart));
+        (0..20).for_each(|_| assert_eq!(codes_of("one two one two one two"), [1, 2, 1, 2, 1, 2], "it pays"));
     }
 
     #[test]

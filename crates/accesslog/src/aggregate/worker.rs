@@ -259,15 +259,12 @@ impl LogWorker {
             let full = |column: &CodedColumn| column.dict.len() > CODES_MAX || column.dict.arena_bytes() > ARENA_BYTES_MAX;
             if self.batch.texts[index].as_ref().is_some_and(full) {
                 self.hand_over_field(index);
-                let hits = counted(&self.sums[index]).map(|(_, amount)| amount.hits).sum();
+                if let Some(column) = &mut self.batch.texts[index] {
+                    column.dict.clear();
+                }
                 self.sums[index].clear();
-                let Some(column) = &mut self.batch.texts[index] else { continue };
-                match &mut self.beside.gathered {
-                    Some(gathered) => {
-                        column.dict.clear();
-                        gathered.recorder.forget(index);
-                    }
-                    None => column.dict.clear_after(hits),
+                if let Some(gathered) = &mut self.beside.gathered {
+                    gathered.recorder.forget(index);
                 }
             }
         }
