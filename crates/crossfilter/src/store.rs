@@ -251,14 +251,14 @@ impl RowStore {
 
     /// The memory that was missing, for people.
     #[must_use]
-    pub fn shortage(&self) -> Option<&'static str> {
-        if self.rows_dropped() > 0 {
-            Some("some rows had no room, and are in no answer")
-        } else if self.spill.as_ref().is_some_and(|spill| !spill.is_journal() && spill.bytes() > 0) {
-            Some("some rows did not fit the memory; they are read back from a temporary file, which takes longer")
-        } else {
-            None
+    pub fn shortage(&self) -> Option<String> {
+        let dropped = self.rows_dropped();
+        if dropped > 0 {
+            return Some(format!("{dropped} rows had no room, and are in no answer"));
         }
+        let has_spilled = self.spill.as_ref().is_some_and(|spill| !spill.is_journal() && spill.bytes() > 0);
+        let spilled = "some rows did not fit the memory; they are read back from a temporary file, which takes longer";
+        has_spilled.then(|| spilled.to_owned())
     }
 
     /// Most memory of one filter, by

@@ -3,24 +3,32 @@
 use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::Control;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// True once Ctrl-C was pressed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The run that Ctrl-C stops.
-static RUN: OnceLock<Control> = OnceLock::new();
+static RUN: Mutex<Option<Control>> = Mutex::new(None);
 
-/// The first Ctrl-C ends the run with a report of the input so far; the second ends the process.
+/// The first Ctrl-C ends the run with a report of the input so far; the second ends the process. A
+/// program that reads its input again has a run after the other: the last one is stopped.
 pub fn stop_on_interrupt(control: &Control) {
-    let control = RUN.get_or_init(|| control.clone()).clone();
-    let handler = move || {
-        if control.stopped() {
+    let before = run().replace(control.clone());
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        control.stop();
+    }
+    if before.is_some() {
+        return;
+    }
+    let handler = || {
+        if is_stopped() {
             std::process::exit(130);
         }
         INTERRUPTED.store(true, Ordering::Relaxed);
-        control.stop();
+        // It may be another one by now.
+        run().iter().for_each(Control::stop);
     };
     // Without a handler Ctrl-C ends the process at once, as it would have anyway.
     if let Err(error) = ctrlc::set_handler(handler) {
@@ -31,7 +39,11 @@ pub fn stop_on_interrupt(control: &Control) {
 /// True once the run is stopped; for readers that are given no [`Control`].
 #[must_use]
 pub fn is_stopped() -> bool {
-    RUN.get().is_some_and(Control::stopped)
+    run().as_ref().is_some_and(Control::stopped)
+}
+
+fn run() -> MutexGuard<'static, Option<Control>> {
+    RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The exit code of a run that would have ended with `exit`, and a message that its output is not

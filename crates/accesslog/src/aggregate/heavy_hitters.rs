@@ -138,7 +138,7 @@ impl FieldTally {
             let likely = shard.likely(codes.iter().map(|&code| value(code).0));
             for (&code, likely) in codes.iter().zip(likely) {
                 let (hash, key, amount) = value(code);
-                match shard.is_of(likely, key) {
+                match shard.entry_of(likely, key) {
                     Some(entry) => entry.add(amount),
                     None => shard.add(&self.seeds, self.classify.as_ref(), hash, key, amount),
                 }
@@ -321,7 +321,7 @@ impl TallyShard {
 
     /// The entry that [`TallyShard::likely`] gave, if it is that of the key.
     #[inline]
-    fn is_of(&mut self, likely: u32, key: &[u8]) -> Option<&mut TallyEntry> {
+    fn entry_of(&mut self, likely: u32, key: &[u8]) -> Option<&mut TallyEntry> {
         let entry = self.entries.get_mut((likely as usize).wrapping_sub(1))?;
         (key_at(&self.arena, entry.start) == key).then_some(entry)
     }

@@ -15,8 +15,8 @@ Examples:
 /// Convert JSON, logs, CSV or columns of any size into Parquet, Arrow IPC, NDJSON or CSV
 ///
 /// Documents may be one a line, one after another, the elements of one giant array, or those of an
-/// array inside a document (--rows; without it a document that is one object is one row, of at most
-/// --record-max). Moments without an offset are taken for UTC; an object of more than 256 keys
+/// array inside a document (--rows; without it a document that is one object is one row, as long as
+/// records may be). Moments without an offset are taken for UTC; an object of more than 256 keys
 /// inside a record is kept as JSON text. Columns are inferred; --schema names them. Rows keep their
 /// order. The file appears whole at the end, or not at all. Several inputs make one file.
 #[derive(Debug, Clone, Args)]

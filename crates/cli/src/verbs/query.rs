@@ -181,7 +181,8 @@ fn not_started(name: &str, cause: &io::Error) -> String {
     if cause.kind() == ErrorKind::NotFound {
         return format!(
             "{name} is neither beside this program nor in PATH. It is built apart: \
-             cargo build --release -p {name}, or make install"
+             `make {}` in the folder of the source",
+            name.trim_start_matches("rorqual-")
         );
     }
     format!("{name}: cannot start: {}", reason(cause))

@@ -138,7 +138,7 @@ fn a_guess_is_told_once_of_a_file_that_is_read_twice() {
     let rows: Vec<String> = (0..400_000).map(|n| format!("{{\"took\":{n}}}")).chain(["{\"late\":1}".to_owned()]).collect();
     let path = folder.file("rows.json", format!("{{\"data\":{{\"items\":[{}]}}}}", rows.join(",")));
     let ran = rorqual(&["summary", "--json", &path]).run().exits(0);
-    assert_eq!(ran.stderr.matches("$.data.items").count(), 1, "{}", ran.stderr);
+    assert_eq!((ran.stderr.matches("$.data.items").count(), ran.stderr.lines().count()), (1, 1), "{}", ran.stderr);
     let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
     assert_eq!((&column(&summary, "late")["hits"], &summary["rows"]["total"]), (&json!(1), &json!(400_001)));
 }
@@ -180,6 +180,27 @@ fn memory_is_kept_and_every_row_is_counted() {
     assert_eq!((&text["hits"], &text["exact"]), (&json!(rows / 5), &json!(false)));
     let n = column(&summary, "n");
     assert_eq!((&n["min"], &n["max"]), (&json!(4), &json!(rows - 1)));
+}
+
+#[test]
+fn what_is_not_in_the_answer_is_told() {
+    let folder = TestFolder::new();
+    // 60 MB of texts that no other row has, and no file for what has no room.
+    let text = |n: u64| (1..8).map(|k| format!("{:016x}", (n * 8 + k).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect::<String>();
+    let rows: String = (0..400_000).map(|n| format!("{{\"n\":{n},\"text\":\"{}\"}}\n", text(n))).collect();
+    let path = folder.file("rows.ndjson", rows);
+    let ran = rorqual(&["summary", "--json", "--memory", "128MiB", "--threads", "1", "--temp-max", "0", &path]).run().exits(0);
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    let [total, dropped] = ["total", "dropped"].map(|name| summary["rows"][name].as_u64().expect("a number"));
+    assert_eq!((total + dropped, dropped > 0, &summary["complete"]), (400_000, true, &json!(false)));
+    ran.says(&[&format!("of {total} rows: {dropped} more had no room, neither in --memory nor"), "--temp-max"]);
+
+    let long = "x".repeat(70_000);
+    let path = folder.file("long.ndjson", format!("{{\"text\":\"{long}1\"}}\n{{\"text\":\"{long}2\"}}\n"));
+    let ran = rorqual(&["summary", "--json", &path]).run().exits(0);
+    let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
+    assert_eq!((&summary["exact"], &summary["rows"]["total"]), (&json!(false), &json!(2)));
+    ran.says(&["longer than 64 KiB"]);
 }
 
 #[test]

@@ -23,6 +23,9 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Bytes before a message: a mark, and its length.
 const PREFIX_BYTES: usize = 8;
 
+/// A message that says it is larger is damaged, not large.
+const MESSAGE_BYTES_SOUND_MAX: usize = 1 << 40;
+
 /// An open stream.
 pub(super) struct ArrowStream {
     schema: SchemaRef,
@@ -200,6 +203,9 @@ impl Messages<'_> {
     fn fits(&self, what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
         if bytes <= bytes_max {
             return Ok(());
+        }
+        if bytes > MESSAGE_BYTES_SOUND_MAX {
+            return Err(unsound(self.name, format!("{what} of {bytes} bytes")).at(self.read));
         }
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
         let text = format!("{what} takes {bytes}, more than {max} of memory: more {MEMORY} would take it, or smaller batches");

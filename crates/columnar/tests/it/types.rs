@@ -340,6 +340,14 @@ fn a_stream_whose_batches_have_no_room_is_refused() {
     let error = error.expect("4 MiB in a share of 2");
     assert_eq!(error.kind(), ErrorClass::Limit);
     assert!(error.to_string().contains("or smaller batches at byte "), "{error}");
+    // No batch is as large as a damaged one may say.
+    let (bytes, length) = (arrow_stream(&[numbers(0, 10)]), 1_u64 << 60);
+    let errors = (64..bytes.len() - 8).step_by(4).filter_map(|at| {
+        let damaged = [&bytes[..at], &length.to_le_bytes(), &bytes[at + 8..]].concat();
+        open(&damaged).map_or_else(Some, |table| lines(&table).1)
+    });
+    let told: Vec<_> = errors.filter(|error| error.to_string().contains("message 0 of 11529215")).collect();
+    assert!(!told.is_empty() && told.iter().all(|error| error.kind() == ErrorClass::Corrupt), "{told:?}");
     // A length that is not there takes nothing.
     let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();
     assert!(refusal(&huge).contains("more \"memory\""), "{}", refusal(&huge));

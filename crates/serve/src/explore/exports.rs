@@ -546,7 +546,7 @@ fn no_lines() -> ApiError {
 }
 
 fn nothing_read() -> ApiError {
-    ApiError::new(StatusCode::CONFLICT, "nothing_read", "nothing of this log was read yet, so it has no rows")
+    ApiError::new(StatusCode::CONFLICT, "nothing_read", "there are no rows: no line or record was read")
 }
 
 /// The answer instead of a first piece.

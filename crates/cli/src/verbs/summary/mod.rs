@@ -212,8 +212,20 @@ impl SummarizedFile {
         if let Some(failure) = store.spill_failure() {
             message::note(&format!("rows that did not fit the memory could not be written to the temporary file: {failure}"));
         }
-        store.shortage().into_iter().for_each(|shortage| message::note(&shortage));
-        let complete = exit == ExitStatus::Done;
+        let dropped = store.rows_dropped();
+        match store.shortage() {
+            Some(_) if dropped > 0 => message::note(&format!(
+                "the answer is of {} rows: {dropped} more had no room, neither in --memory nor in the temporary file (--temp-dir, --temp-max)",
+                store.rows()
+            )),
+            shortage => shortage.into_iter().for_each(|shortage| message::note(&shortage)),
+        }
+        if dropped == 0 && !store.is_whole() {
+            message::note(
+                &"some texts are longer than 64 KiB: of these the start is kept, and those that differ after it count as one",
+            );
+        }
+        let complete = exit == ExitStatus::Done && dropped == 0;
         let name = asked.file.to_string_lossy();
         let report = SummaryReport::new(&name, &store.schema(), viewed, complete, Some(begun));
         if let Some((name, rest)) = report.rest() {
