@@ -23,7 +23,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Bytes before a message: a mark, and its length.
 const PREFIX_BYTES: usize = 8;
 
-/// A message that says it is larger is damaged, not large.
+/// Bytes of a message, 1 TiB: one that says it is larger is damaged, not large.
 const MESSAGE_BYTES_SOUND_MAX: usize = 1 << 40;
 
 /// An open stream.
