@@ -1,6 +1,6 @@
 //! `rorqual summary`
 
-use crate::common::{MIB, TestFolder, advised, rorqual};
+use crate::common::{MIB, TestFolder, advised, eventually, rorqual};
 use crate::tables::peak_bytes;
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
@@ -141,6 +141,25 @@ fn a_guess_is_told_once_of_a_file_that_is_read_twice() {
     assert_eq!((ran.stderr.matches("$.data.items").count(), ran.stderr.lines().count()), (1, 1), "{}", ran.stderr);
     let summary: Value = serde_json::from_str(ran.text()).expect("JSON");
     assert_eq!((&column(&summary, "late")["hits"], &summary["rows"]["total"]), (&json!(1), &json!(400_001)));
+}
+
+#[test]
+fn ctrl_c_ends_the_second_reading_of_a_file() {
+    let folder = TestFolder::new();
+    let row = |n: u32| if n == 400_000 { "{\"late\":1}\n".to_owned() } else { format!("{{\"took\":{n}}}\n") };
+    let text: String = (0..4_000_000).map(row).collect();
+    let file_bytes = text.len() as u64;
+    let path = folder.file("late.ndjson", text);
+    let running = rorqual(&["summary", "--json", &path]).start();
+    // The first reading ends at the late column, a tenth of the way.
+    eventually("a second reading", || {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", running.id())).expect("it runs");
+        let read = io.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("a field of every kernel");
+        (read.trim().parse::<u64>().expect("a number") > file_bytes / 2).then_some(())
+    });
+    running.interrupt();
+    let ran = running.wait().exits(130);
+    assert!(ran.stderr.starts_with("rorqual: stopped by Ctrl-C"), "{}", ran.stderr);
 }
 
 #[test]

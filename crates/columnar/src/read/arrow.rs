@@ -275,7 +275,11 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
         let text = format!("{what} takes {bytes}, more than {max} of memory: more {MEMORY} would take it, or smaller batches");
         Err(Error::new(ErrorClass::Limit, name, text))
     };
-    let stored_bytes = fits(head.saturating_add(body))?;
+    let stored_bytes = head.saturating_add(body);
+    // Bytes that the file does not have are damage, for which no memory is enough.
+    if chunks.has(start, stored_bytes) {
+        fits(stored_bytes)?;
+    }
     let bytes = chunks.bytes(start, stored_bytes).map_err(|error| failed(name, error))?;
     let (message, buffers) = bytes.split_at_checked(head).ok_or_else(|| sound("it is cut short"))?;
     let prefix = |at: usize| buffers.get(at..at.checked_add(8)?)?.try_into().ok();

@@ -43,10 +43,15 @@ impl Chunks {
         self.size_bytes
     }
 
+    /// True if the file has that stretch.
+    pub(super) fn has(&self, start: u64, length: usize) -> bool {
+        start.saturating_add(length as u64) <= self.size_bytes
+    }
+
     /// The stretch from `start`. Nothing is allocated for one that is not there, or that is larger
     /// than any should be.
     pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
-        if start.saturating_add(length as u64) > self.size_bytes {
+        if !self.has(start, length) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{length} bytes at byte {start} are not there")));
         }
         if length > self.piece_bytes_max {

@@ -348,6 +348,13 @@ fn a_stream_whose_batches_have_no_room_is_refused() {
     });
     let told: Vec<_> = errors.filter(|error| error.to_string().contains("message 0 of 11529215")).collect();
     assert!(!told.is_empty() && told.iter().all(|error| error.kind() == ErrorClass::Corrupt), "{told:?}");
+    let bytes = arrow_file(&numbers(0, 10));
+    let errors = (64..bytes.len() - 8).step_by(4).filter_map(|at| {
+        let damaged = [&bytes[..at], &length.to_le_bytes(), &bytes[at + 8..]].concat();
+        open(&damaged).map_or_else(Some, |table| lines(&table).1)
+    });
+    let told: Vec<_> = errors.map(|error| error.to_string()).filter(|error| error.contains("are not there")).collect();
+    assert!(told.iter().any(|error| error.contains("11529215")), "{told:?}");
     // A length that is not there takes nothing.
     let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();
     assert!(refusal(&huge).contains("more \"memory\""), "{}", refusal(&huge));
