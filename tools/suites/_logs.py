@@ -7,6 +7,9 @@ from pathlib import Path
 
 from suites import Verdict
 
+# The schema of an answer about a table that is no log.
+TABLE = "rorqual.summary/1"
+
 # The fields that are compared, with what we call them.
 FIELDS = ("status", "client", "method", "target")
 
@@ -19,7 +22,10 @@ def compare(case, log: Path, truth, program: Path):
     if not answer.stdout:
         first = message.splitlines()[0] if message else "nothing is said"
         return Verdict(case, not truth, f"    {len(truth)} records by the referee; refused with {answer.returncode}: {first}")
-    lines = json.loads(answer.stdout)["lines"]
+    report = json.loads(answer.stdout)
+    if report["schema"] == TABLE:
+        return Verdict(case, not truth, f"    {len(truth)} records by the referee; not read as a log, said by the schema")
+    lines = report["lines"]
     rows = records(log, program)
     wrong = differences(truth, rows)
     # Repaired lines are among those that were parsed.

@@ -140,7 +140,7 @@ impl ValueKind {
         match self {
             Self::Text => "text",
             Self::Bytes => "bytes",
-            Self::Duration(Unit::Seconds) => "seconds",
+            Self::Duration(Unit::Seconds | Unit::PointSeconds) => "seconds",
             Self::Duration(Unit::Millis) => "milliseconds",
             Self::Duration(Unit::Micros) => "microseconds",
             Self::Duration(Unit::Nanos) => "nanoseconds",

@@ -60,7 +60,7 @@ pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: QuoteEscaping) -> Resu
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == QuoteEscaping::Backslash;
         before.clone_from(&end);
-        let own = slot.variable.filter(|_| slot.part == FieldPart::Skip || slot.is_skipped);
+        let own = slot.variable.filter(|_| matches!(slot.part, FieldPart::Skip | FieldPart::Hierarchy) || slot.is_skipped);
         let variable = own.as_ref().map(|_| variables.len() as u16);
         variables.extend(own);
         ops.push(Op {
@@ -168,7 +168,17 @@ fn finish(lead: Vec<u8>, ops: Vec<Op>, variables: Vec<LogVariable>) -> Result<Pr
     let has_clock = ops.iter().any(|op| matches!(op.part, FieldPart::Clock(_)));
     let shape = if is_combined(&lead, &ops) { FastPath::Combined } else { FastPath::General };
     let begins_as_common = begins_as_common(&lead, &ops);
-    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape, variables: variables.into(), begins_as_common })
+    let begins_with_host = begins_with_host(&lead, &ops);
+    Ok(Program {
+        lead: lead.into(),
+        ops: ops.into(),
+        fields,
+        has_clock,
+        shape,
+        variables: variables.into(),
+        begins_as_common,
+        begins_with_host,
+    })
 }
 
 fn begins_as_common(lead: &[u8], ops: &[Op]) -> bool {
@@ -179,6 +189,13 @@ fn begins_as_common(lead: &[u8], ops: &[Op]) -> bool {
     };
     let is_client = ops[0].part == FieldPart::Client && !ops[0].is_skipped;
     lead.is_empty() && is_client && user.part == FieldPart::User && *user.end == *b" ["
+}
+
+fn begins_with_host(lead: &[u8], ops: &[Op]) -> bool {
+    let [host, after @ ..] = ops else { return false };
+    // The port may be between them.
+    let after = if *host.end == *b":" { after.get(1..).unwrap_or_default() } else { after };
+    lead.is_empty() && host.part == FieldPart::Host && !host.is_skipped && begins_as_common(b"", after)
 }
 
 fn is_combined(lead: &[u8], ops: &[Op]) -> bool {

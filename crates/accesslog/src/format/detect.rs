@@ -6,11 +6,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::foreign::ForeignContent;
-use super::prefix::{self, LinePrefix};
+use super::prefix::{self, GROUPS_APART, LinePrefix};
 use super::servers::SERVERS;
 use super::w3c::{W3cColumns, is_directive};
 use super::{Field, LineSyntax, LogFormat, tail};
 use crate::aggregate::NoteReason;
+use crate::parse::number::has_three_decimals;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
 use rorqual_pipe::escaped;
 
@@ -109,7 +110,7 @@ const CANDIDATES: [(&str, &str); 19] = [
     ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
     (
         "traefik_common",
-        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $count "$router" "$server" ${request_time}"#,
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $count "$router" "$server" ${request_time_s}"#,
     ),
     (
         "combined_forwarded",
@@ -117,11 +118,11 @@ const CANDIDATES: [(&str, &str); 19] = [
     ),
     (
         "combined_upstream_timed",
-        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s $upstream_response_time_s"#,
     ),
     (
         "combined_timed",
-        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s"#,
     ),
     // Its default, `%h %V %u`: the host stands where others have the identity.
     (
@@ -135,19 +136,19 @@ const CANDIDATES: [(&str, &str); 19] = [
     ),
     (
         "vhost_combined_upstream_timed",
-        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s $upstream_response_time_s"#,
     ),
     (
         "vhost_combined_timed",
-        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+        r#"$host:$port $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s"#,
     ),
     (
         "host_combined_upstream_timed",
-        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s $upstream_response_time_s"#,
     ),
     (
         "host_combined_timed",
-        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+        r#"$host $remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time_s"#,
     ),
     ("host_combined_forwarded", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{X-Forwarded-For}i""#),
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
@@ -167,6 +168,9 @@ const UPSTREAM_TIMED: [&str; 3] = ["combined_upstream_timed", "vhost_combined_up
 
 /// Beginnings of formats that have a host with its port before the client.
 const PORT_FIRST: [&str; 2] = ["%v:%p ", "$host:$port "];
+
+/// Beginnings of those that have it without.
+const HOST_FIRST: [&str; 2] = ["%v ", "$host "];
 
 /// Number of common formats in [`CANDIDATES`].
 const COMMON: usize = 3;
@@ -263,7 +267,9 @@ fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option
     // A file and a number are one prefix.
     let is_split = |prefix| prefix == LinePrefix::Numbered && before.last() == Some(&LinePrefix::Grep);
     for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix) && !is_split(*prefix)) {
-        let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
+        let is_cut = |line: &[u8]| prefix.ends_in_colon() && begins_with_ipv6(line);
+        let after = lines.iter().filter(|line| !is_cut(line)).filter_map(|line| Some(prefix.split(line)?.1));
+        let after: Vec<&[u8]> = after.collect();
         if after.len() <= most.sound {
             continue;
         }
@@ -335,11 +341,11 @@ fn candidate(name: &str, source: &str) -> Option<LogFormat> {
     }
 }
 
-/// Whole lines that are not blank.
+/// Whole lines that are not blank, nor what grep prints between groups of lines.
 pub(super) fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
     let whole = memchr::memrchr(b'\n', sample).map_or(sample.len(), |end| end);
     let lines = sample[..whole].split(|byte| *byte == b'\n');
-    lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
+    lines.filter(|line| !line.trim_ascii().is_empty() && line.trim_ascii_end() != GROUPS_APART).take(SAMPLE_LINES_MAX).collect()
 }
 
 /// The fit of a format to a sample.
@@ -370,6 +376,11 @@ fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
     let is_forwarded = matches!(format.name(), "combined_forwarded" | "host_combined_forwarded");
     let (is_lighttpd, is_longer) = (format.name() == "lighttpd", format.name() == tail::COMMON_EXTRA);
     let has_port = PORT_FIRST.iter().any(|begin| format.source().starts_with(begin));
+    // What a format that is given says its words are, they are.
+    let is_guess = CANDIDATES.iter().any(|(name, _)| *name == format.name()) || tail::is_layout(format.name());
+    let is_hosted = is_guess && (is_lighttpd || has_port || HOST_FIRST.iter().any(|begin| format.source().starts_with(begin)));
+    let is_common = is_guess && matches!(format.kind(), LineSyntax::Text(program) if program.begins_as_common);
+    let mut hosts = HostTally::default();
     for (number, line) in lines.iter().enumerate() {
         if tally.fit.sound + (lines.len() - number) < sound_min {
             break;
@@ -385,6 +396,7 @@ fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
             || (is_forwarded && !ends_in_clients(line))
             || (is_longer && tail::of_common_line(line).is_none())
             || (is_lighttpd && !is_domain(record.host))
+            || (is_hosted && !record.host.is_empty() && !address::is_host_before(address::client(record.host)))
         {
             continue;
         }
@@ -395,14 +407,51 @@ fn tally(format: &LogFormat, lines: &[&[u8]], sound_min: usize) -> FormatTally {
         if !is_plausible(&record) || !is_access(format, &record, line, asks) || (is_timed && !is_in_order(&record)) {
             continue;
         }
-        // Proxies and clouds have lines of their own that no client asked for.
-        match format.has(Field::Client) && !format.is_json() && !is_server && record.client.is_empty() {
+        hosts.add(&record);
+        // Proxies and clouds have lines of their own that no client asked for; a bare number is the
+        // client of anonymised logs, and much else of others.
+        let is_nameless = record.client.is_empty()
+            || (is_guess && address::is_bare_number(record.client))
+            || (is_common && has_two_clients(line));
+        match format.has(Field::Client) && !format.is_json() && !is_server && is_nameless {
             true => tally.fit.nameless += 1,
             false => tally.fit.sound += 1,
         }
         tally.fields |= record::field_bits(&record);
     }
-    tally
+    if is_hosted && !has_port && hosts.are_clients() {
+        tally.fit = hosts.doubted(tally.fit, lines.len());
+    }
+    if is_timed && tally.fit.sound > 0 && tail::has_constant(lines) { FormatTally::default() } else { tally }
+}
+
+/// The hosts of the lines of a format that has them beside the client.
+#[derive(Debug, Default)]
+struct HostTally {
+    named: usize,
+    /// Hosts that are an address without a port.
+    addresses: usize,
+}
+
+impl HostTally {
+    fn add(&mut self, record: &LogRecord<'_>) {
+        self.named += usize::from(!record.host.is_empty());
+        self.addresses += usize::from(address::is_address(record.host));
+    }
+
+    /// True if most of them are addresses: of two in a line either may be the client, and the other
+    /// a proxy.
+    fn are_clients(&self) -> bool {
+        self.addresses * 2 > self.named
+    }
+
+    /// The fit where it is so: the lines with an address for a host are not sound, and if they are
+    /// few it is not sure all the same.
+    fn doubted(&self, fit: FormatFit, lines: usize) -> FormatFit {
+        let most = (lines * 9).div_ceil(10).saturating_sub(1);
+        let sound = fit.sound.saturating_sub(self.addresses).min(most);
+        FormatFit { sound, nameless: fit.nameless + fit.sound - sound }
+    }
 }
 
 /// W3C's format, where a line says the columns of others and most of them have these.
@@ -536,15 +585,30 @@ fn ends_in_clients(line: &[u8]) -> bool {
     list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).all(is_client)
 }
 
+/// True if an address stands where a common line has the identity, which is a `-` or a name: it may
+/// be the client, and the one before it a proxy.
+fn has_two_clients(line: &[u8]) -> bool {
+    let mut words = line.trim_ascii_start().split(|byte| *byte == b' ');
+    let is_list = words.next().is_some_and(|first| first.ends_with(b","));
+    !is_list && words.next().is_some_and(address::is_address)
+}
+
+/// True if the first word is an address of IPv6, whose first group is no number of a line and no
+/// name of a file.
+fn begins_with_ipv6(line: &[u8]) -> bool {
+    let word = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+    memchr::memchr(b':', word).is_some() && address::is_address(word)
+}
+
 /// True if the first word ends in a colon and a number: a time in front of the line has colons,
 /// too.
 fn begins_with_port(line: &[u8]) -> bool {
     let word = line.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
-    address::client(word) != word
+    !word.starts_with(b":") && address::client(word) != word
 }
 
-/// True if the numbers after the last quote, or the single one, have a decimal point, as nginx's
-/// times do; whole numbers there may be anything (Apache's combinedio has byte counts).
+/// True if the numbers after the last quote, or the single one, are written as nginx writes times;
+/// others there may be anything (Apache's combinedio has byte counts).
 fn ends_in_times(line: &[u8], is_single: bool) -> bool {
     let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);
     let tail = line[quote..].trim_ascii();
@@ -552,7 +616,7 @@ fn ends_in_times(line: &[u8], is_single: bool) -> bool {
         return false;
     }
     let mut words = tail.split(|byte| matches!(byte, b' ' | b','));
-    words.all(|word| word.is_empty() || matches!(word, b"-" | b":") || word.contains(&b'.'))
+    words.all(|word| word.is_empty() || matches!(word, b"-" | b":") || has_three_decimals(word))
 }
 
 fn unknown(lines: &[&[u8]]) -> Unknown {

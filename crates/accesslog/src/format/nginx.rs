@@ -88,10 +88,14 @@ pub(crate) fn part(name: &str) -> (FieldPart, u8) {
         "http_referer" => (FieldPart::Referrer, 0),
         "http_user_agent" => (FieldPart::Agent, 0),
         "request_time" => (FieldPart::RequestTime(Unit::Seconds), 0),
+        "request_time_s" => (FieldPart::RequestTime(Unit::PointSeconds), 1),
         "request_time_ms" => (FieldPart::RequestTime(Unit::Millis), 1),
         "request_time_us" => (FieldPart::RequestTime(Unit::Micros), 1),
+        "upstream_response_time_s" => (FieldPart::UpstreamTime(Unit::PointSeconds), 1),
+        "upstream_response_time_us" => (FieldPart::UpstreamTime(Unit::Micros), 1),
         "upstream_response_time_ms" => (FieldPart::UpstreamTime(Unit::Millis), 1),
         "upstream_response_time" => (FieldPart::UpstreamTime(Unit::Seconds), 0),
+        "hierarchy" => (FieldPart::Hierarchy, 0),
         "host" => (FieldPart::Host, 0),
         "http_host" => (FieldPart::Host, 1),
         "server_name" => (FieldPart::Host, 2),
@@ -184,7 +188,7 @@ fn value_part(text: &str) -> Option<(FieldPart, u8)> {
     }
     let name = bare.strip_prefix('$').filter(|name| !name.contains(|char: char| !char.is_ascii_alphanumeric() && char != '_'))?;
     match part(name) {
-        (FieldPart::Skip, _) => None,
+        (FieldPart::Skip | FieldPart::Hierarchy, _) => None,
         known => Some(known),
     }
 }

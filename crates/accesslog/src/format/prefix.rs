@@ -12,7 +12,8 @@ use crate::parse::{LogRecord, address};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinePrefix {
     /// RFC 3164, rsyslog with its times in RFC 3339, and journalctl's short forms with a date as
-    /// text: `Nov 22 10:11:12 web1 nginx[7]: `; the tag with its process alone, `nginx[7]: `.
+    /// text: `Nov 22 10:11:12 web1 nginx[7]: `; the tag with its process alone, `nginx[7]: `; the
+    /// priority without a time, `<190>nginx: `.
     Syslog,
     /// RFC 5424: `<190>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - `, with the priority or without.
     Syslog5424,
@@ -31,12 +32,16 @@ pub(crate) enum LinePrefix {
     Level,
     /// `grep -n` of one file, `12:`; `cat -n`, blanks, the number and a tab.
     Numbered,
-    /// `grep` over several files: `access.log:`.
+    /// `grep` over several files: `access.log:`; `access.log-` before an address, as it prints the
+    /// lines around those that it finds (`-C`).
     Grep,
-    /// The same with `-n`: `access.log:12:`. Apart from the other, as an IPv6 address may begin
-    /// with such a number.
+    /// The same with `-n`: `access.log:12:`, `access.log-13-`. Apart from the other, as an IPv6
+    /// address may begin with such a number.
     GrepNumbered,
 }
+
+/// The line that grep prints between groups of lines (`-C`).
+pub(crate) const GROUPS_APART: &[u8] = b"--";
 
 impl LinePrefix {
     /// All of them, the more particular before the more general.
@@ -101,6 +106,11 @@ impl LinePrefix {
     /// True if it says that the line goes on in the next one.
     pub(crate) fn is_of_piece(self, line: &[u8]) -> bool {
         self == Self::Cri && cri_tagged(line).is_some_and(|(_, tag, _)| tag == b'P')
+    }
+
+    /// True if it is all up to the first colon, or the second.
+    pub(crate) fn ends_in_colon(self) -> bool {
+        matches!(self, Self::Grep | Self::GrepNumbered | Self::Numbered)
     }
 
     /// Parts of it that are not stored.
@@ -204,7 +214,32 @@ fn host_and_tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
         return Some((first, rest));
     }
     let (tag, rest) = word(rest)?;
+    // BusyBox writes the priority as words.
+    let (tag, rest) = if is_priority(tag) { word(rest)? } else { (tag, rest) };
     tag.ends_with(b":").then_some((first, rest))
+}
+
+/// True of `local7.info`: a facility and a level of syslog.
+fn is_priority(word: &[u8]) -> bool {
+    const FACILITIES: [&[u8]; 13] = [
+        b"kern",
+        b"user",
+        b"mail",
+        b"daemon",
+        b"auth",
+        b"syslog",
+        b"lpr",
+        b"news",
+        b"uucp",
+        b"cron",
+        b"authpriv",
+        b"ftp",
+        b"security",
+    ];
+    let Some(point) = memchr::memchr(b'.', word) else { return false };
+    let (facility, level) = (&word[..point], &word[point + 1..]);
+    let is_local = matches!(facility, [b'l', b'o', b'c', b'a', b'l', b'0'..=b'7']);
+    (is_local || FACILITIES.contains(&facility)) && address::is_level(level)
 }
 
 /// Text after `haproxy[14389]: `, where only the message of a syslog was kept.
@@ -216,13 +251,25 @@ fn after_tag_with_process(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(is_name) && is_process).then_some(rest)
 }
 
-fn syslog(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let line = without_priority(line);
+fn syslog(whole: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = without_priority(whole);
     if let Some(rest) = after_tag_with_process(line) {
         return Some((b"", rest));
     }
-    let rest = without_bsd_time(line).or_else(|| without_iso_time(line))?;
-    host_and_tag(rest.strip_prefix(b" ")?)
+    if let Some(rest) = without_bsd_time(line).or_else(|| without_iso_time(line)) {
+        return host_and_tag(rest.strip_prefix(b" ")?);
+    }
+    // The priority alone, or with a tag. In RFC 5424 a version follows it.
+    let has_version = line.starts_with(b"1 ");
+    (line.len() < whole.len() && !has_version).then(|| (&b""[..], after_tag(line).unwrap_or(line)))
+}
+
+/// Text after `nginx: `.
+fn after_tag(line: &[u8]) -> Option<&[u8]> {
+    let (tag, rest) = word(line)?;
+    let name = tag.strip_suffix(b":")?;
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+    (!name.is_empty() && name != b"unix" && name.iter().all(is_name)).then_some(rest)
 }
 
 fn syslog_5424(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -377,6 +424,9 @@ fn kubectl(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 fn grep(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(context) = grep_context(line) {
+        return Some(context);
+    }
     let colon = memchr::memchr(b':', line).filter(|colon| *colon > 0)?;
     let (file, rest) = (&line[..colon], &line[colon + 1..]);
     // A quote or a bracket before the colon is in the line itself.
@@ -388,7 +438,21 @@ fn grep(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((file, rest))
 }
 
+/// File and line of `access.log-203.0.113.1 - -`, as grep prints the lines around those that it
+/// finds. Names have dashes, too: only before an address is one the end of the file's.
+fn grep_context(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (first, _) = word(line)?;
+    let dash = memchr::memrchr(b'-', first).filter(|dash| *dash > 0)?;
+    let (file, client) = (&first[..dash], &first[dash + 1..]);
+    let is_file = !file.iter().all(u8::is_ascii_digit) && !file.iter().any(|byte| matches!(byte, b'"' | b'[' | b'{' | b':'));
+    (is_file && address::is_address(address::client(client))).then(|| (file, &line[dash + 1..]))
+}
+
 fn grep_numbered(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some((file, rest)) = grep_context(line) {
+        let dash = memchr::memrchr(b'-', file).filter(|dash| *dash > 0)?;
+        return address::is_bare_number(&file[dash + 1..]).then(|| (&file[..dash], rest));
+    }
     let (file, rest) = grep(line)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match &rest[digits..] {
@@ -424,6 +488,10 @@ mod tests {
         splits(LinePrefix::Syslog, "2024-11-22T10:11:12.123456+01:00 web1 nginx: ", "web1");
         splits(LinePrefix::Syslog, "2024-11-22T10:11:12+0100 web1 nginx[7]: ", "web1");
         splits(LinePrefix::Syslog, "2024-11-22T10:11:12+01:00 10.0.0.9  ", "10.0.0.9");
+        splits(LinePrefix::Syslog, "Nov 22 10:11:12 web1 local7.info nginx: ", "web1");
+        splits(LinePrefix::Syslog, "<190>", "");
+        splits(LinePrefix::Syslog, "<190>nginx: ", "");
+        assert_eq!(split(LinePrefix::Syslog, "Nov 22 10:11:12 web1 web.info nginx: a"), None);
         assert_eq!(split(LinePrefix::Syslog, "Nox 22 10:11:12 web1 nginx: a"), None);
         assert_eq!(split(LinePrefix::Syslog, "Nov 22 10:11:12 web1 nginx a"), None);
     }
@@ -485,6 +553,14 @@ mod tests {
         splits(LinePrefix::Grep, "access.log:", "access.log");
         splits(LinePrefix::GrepNumbered, "/var/log/nginx/access.log.1:1234:", "/var/log/nginx/access.log.1");
         assert_eq!(split(LinePrefix::GrepNumbered, "access.log:1.2.3.4 - a"), None);
+        // Lines around those that were found.
+        splits(LinePrefix::Grep, "access.log-", "access.log");
+        splits(LinePrefix::Grep, "access.log-20241122-", "access.log-20241122");
+        splits(LinePrefix::GrepNumbered, "access.log-13-", "access.log");
+        let ipv6 = "access.log-2001:db8::1 - a";
+        assert_eq!(split(LinePrefix::Grep, ipv6), Some(("access.log".to_owned(), "2001:db8::1 - a".to_owned())));
+        assert_eq!(split(LinePrefix::GrepNumbered, "access.log-1.2.3.4 - a"), None);
+        assert_eq!(split(LinePrefix::Grep, "web-1 - - [22/Nov/2024:10:11:12 +0000]"), None);
         assert_eq!(split(LinePrefix::Grep, "1.2.3.4 - - [22/Nov/2024:10:11:12 +0000]"), None);
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) variables: Box<[LogVariable]>,
     /// True if lines begin with client, identity and user, in words: `%h %l %u [`.
     pub(crate) begins_as_common: bool,
+    /// True if these come after a host.
+    pub(crate) begins_with_host: bool,
 }
 
 /// The specialised function, if any, that reads lines of a program.
@@ -72,6 +74,9 @@ pub(crate) enum FieldEnd {
 pub(crate) enum FieldPart {
     /// A field that no record has.
     Skip,
+    /// Squid's code of how a request was passed on, with the peer, which no record has. Where there
+    /// is anything else, a blank is in a field before it.
+    Hierarchy,
     /// An address or a list of them, each with a port or without.
     Client,
     User,
@@ -112,7 +117,7 @@ impl FieldPart {
     pub(crate) fn fields(&self) -> u16 {
         let all = |fields: &[Field]| fields.iter().fold(0, |bits, field| bits | field.bit());
         match self {
-            FieldPart::Skip => 0,
+            FieldPart::Skip | FieldPart::Hierarchy => 0,
             FieldPart::Client => Field::Client.bit(),
             FieldPart::User => Field::User.bit(),
             FieldPart::Host => Field::Host.bit(),

@@ -46,11 +46,11 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     // Envoy's default, and Istio's, which is longer; DURATION is milliseconds.
     (
         "istio",
-        r#"[$time_iso8601] "$request" $status $response_flags $response_details $connection_details "$transport_failure" $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$forwarded_for" "$http_user_agent" "$request_id" "$host" "$authority_host" $cluster $local_upstream $local_downstream $remote_addr $requested_server_name $route_name"#,
+        r#"[$time_iso8601] "$request" $status $response_flags $response_details $connection_details "$transport_failure" $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream_host" $cluster $local_upstream $local_downstream $remote_addr $requested_server_name $route_name"#,
     ),
     (
         "envoy",
-        r#"[$time_iso8601] "$request" $status $response_flags $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$authority_host""#,
+        r#"[$time_iso8601] "$request" $status $response_flags $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream_host""#,
     ),
     // Squid's native format: `%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt`.
     (

@@ -1,11 +1,12 @@
 //! The tail after the agent of a combined line: times, sizes, names of servers.
 //!
-//! Servers differ there, and none writes the unit. A value with a name or a point in its number
-//! is read as a time; a whole number may be bytes as well as any time, and is stepped over.
+//! Servers differ there, and few write the unit. A value with a name, with a unit or with three
+//! digits after its point is read as a time; any other number may be bytes as well as any time, and
+//! is stepped over.
 
 use super::compile::QuoteEscaping;
 use super::{LineSyntax, LogFormat};
-use crate::parse::number::{Unit, duration_sum_us, duration_us};
+use crate::parse::number::{Unit, duration_sum_us, duration_us, has_three_decimals};
 
 /// The combined format, as nginx names its fields, with any word for the second.
 const COMBINED: &str =
@@ -15,6 +16,11 @@ const COMBINED: &str =
 /// is a port, the last would take it for a part of the host.
 const LAYOUTS: [(&str, &str); 3] =
     [("combined_times", ""), ("vhost_combined_times", "$host:$port "), ("host_combined_times", "$host ")];
+
+/// True of the name of a format that is made of a tail.
+pub(super) fn is_layout(name: &str) -> bool {
+    LAYOUTS.iter().any(|(known, _)| *known == name)
+}
 
 /// Name of the one that reads nothing of it.
 pub(super) const EXTRA: &str = "combined_extra";
@@ -31,6 +37,9 @@ pub(super) const UNREAD: &str = "after_agent_";
 /// Two readings of nginx's clock differ so much.
 const CLOCK_US: u64 = 2_000;
 
+/// Lines that have the same number in one place, from which on it is no time.
+const CONSTANT_LINES_MIN: usize = 8;
+
 /// Fields of a tail, at most: longer ones are text, not fields.
 const FIELDS_MAX: usize = 40;
 
@@ -41,6 +50,8 @@ enum TailSlot {
     Seconds,
     /// `12ms` and `0.5s`, which say their unit.
     Suffixed,
+    /// A number before a word that is its unit: `94.801 ms`.
+    Before(Unit),
     /// An absent value: `-`.
     Absent,
     /// Anything else.
@@ -103,8 +114,14 @@ fn source(lines: &[&[u8]]) -> Option<String> {
             // It would be a variable.
             TailPiece::Literal(text) if text.contains(&b'$') => return None,
             TailPiece::Literal(text) => source.push_str(str::from_utf8(text).ok()?),
-            TailPiece::Value(_) if times.request == Some(at) => source.push_str("${request_time}"),
-            TailPiece::Value(_) if times.upstream == Some(at) => source.push_str("${upstream_response_time}"),
+            TailPiece::Value(_) if times.request == Some(at) => {
+                source.push_str(&format!("${{request_time{}}}", variable_end(place(&shapes, at))));
+            }
+            TailPiece::Value(_) if times.upstream == Some(at) => {
+                source.push_str(&format!("${{upstream_response_time{}}}", variable_end(place(&shapes, at))));
+            }
+            // Its unit belongs to the time before it.
+            TailPiece::Value(text) if is_unit_of_read(&shapes, &times, at) => source.push_str(str::from_utf8(text).ok()?),
             TailPiece::Value(_) => source.push_str(&format!("${{{UNREAD}{at}}}")),
         }
     }
@@ -129,7 +146,11 @@ pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
     let whole = || String::from_utf8_lossy(tail).trim().to_owned();
     let names = layout.and_then(|(_, before)| format.source().strip_prefix(before)?.strip_prefix(COMBINED));
     let Some(names) = names else { return Some(whole()) };
-    let is_read = names.split("${").skip(1).map(|name| !name.starts_with(UNREAD));
+    // A unit is no variable of its own.
+    let is_read = names.split("${").skip(1).flat_map(|name| {
+        let has_unit = name.split_once("} ").is_some_and(|(_, after)| unit_of(first_word(after.as_bytes())).is_some());
+        std::iter::repeat_n(!name.starts_with(UNREAD), 1 + usize::from(has_unit))
+    });
     let Some(pieces) = shape(tail) else { return Some(whole()) };
     let values = (0..pieces.len()).filter(|at| matches!(pieces[*at], TailPiece::Value(_)));
     let text = |at: usize| {
@@ -246,9 +267,10 @@ impl TailTimes {
                 _ if place == TailSlot::Other => {}
                 Some("rt" | "request_time") => times.request = times.request.or(Some(at)),
                 Some("urt" | "upstream_response_time") => times.upstream = times.upstream.or(Some(at)),
+                None if place == TailSlot::Seconds && is_constant(shapes, at) => {}
                 None if place == TailSlot::Seconds => nameless.push(at),
-                // Traefik's, the only one.
-                None if place == TailSlot::Suffixed => times.request = times.request.or(Some(at)),
+                // Traefik's, the only one, and morgan's.
+                None if matches!(place, TailSlot::Suffixed | TailSlot::Before(_)) => times.request = times.request.or(Some(at)),
                 _ => {}
             }
         }
@@ -289,8 +311,89 @@ pub(super) fn covers(request_us: u64, upstream_us: u64) -> bool {
     request_us.saturating_add(CLOCK_US) >= upstream_us
 }
 
+/// The end of the name of a variable with values of a kind.
+fn variable_end(slot: TailSlot) -> &'static str {
+    match slot {
+        TailSlot::Before(Unit::Millis) => "_ms",
+        TailSlot::Before(Unit::Micros) => "_us",
+        TailSlot::Before(_) => "",
+        _ => "_s",
+    }
+}
+
+/// The unit that a word is, where a variable can have it.
+fn unit_of(word: &[u8]) -> Option<Unit> {
+    match word {
+        b"s" | b"sec" | b"secs" | b"second" | b"seconds" => Some(Unit::Seconds),
+        b"ms" | b"msec" | b"msecs" | b"millis" | b"millisecond" | b"milliseconds" => Some(Unit::Millis),
+        b"us" | b"\xc2\xb5s" | b"\xce\xbcs" | b"usec" | b"usecs" | b"micros" | b"microsecond" | b"microseconds" => {
+            Some(Unit::Micros)
+        }
+        _ => None,
+    }
+}
+
+fn first_word(text: &[u8]) -> &[u8] {
+    text.split(|byte| matches!(byte, b' ' | b'"' | b'[')).next().unwrap_or_default()
+}
+
+/// The kind of a value before a word that is a unit in some of the lines; `None` where it is in
+/// none.
+fn before_unit(shapes: &[Vec<TailPiece<'_>>], at: usize) -> Option<TailSlot> {
+    let word = |pieces: &Vec<TailPiece<'_>>| match (pieces.get(at + 1), pieces.get(at + 2)) {
+        (Some(TailPiece::Literal(b" ")), Some(TailPiece::Value(word))) => unit_of(word),
+        _ => None,
+    };
+    let unit = shapes.iter().find_map(word)?;
+    let is_number = |pieces: &Vec<TailPiece<'_>>| match pieces.get(at) {
+        Some(TailPiece::Value(b"-")) => true,
+        Some(TailPiece::Value(text)) => {
+            text.first().is_some_and(u8::is_ascii_digit)
+                && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+                && duration_us(text, unit).is_ok()
+        }
+        _ => false,
+    };
+    let are_alike = shapes.iter().all(|pieces| word(pieces) == Some(unit) && is_number(pieces));
+    Some(if are_alike { TailSlot::Before(unit) } else { TailSlot::Other })
+}
+
+/// True if the value at a place is the unit of a time before it that is read.
+fn is_unit_of_read(shapes: &[Vec<TailPiece<'_>>], times: &TailTimes, at: usize) -> bool {
+    let number = at.checked_sub(2).filter(|number| times.request == Some(*number) || times.upstream == Some(*number));
+    number.is_some_and(|number| matches!(place(shapes, number), TailSlot::Before(_)))
+}
+
+/// True if the numbers after the agents have a place in which all are the same.
+pub(super) fn has_constant(lines: &[&[u8]]) -> bool {
+    let tails = lines.iter().filter_map(|line| of_line(line));
+    let mut shapes: Vec<Vec<TailPiece<'_>>> = tails.filter_map(shape).collect();
+    let Some(most) = most_common(&shapes) else { return false };
+    shapes.retain(|other| same(other, &most));
+    (0..most.len()).any(|at| is_constant(&shapes, at))
+}
+
+/// True if many lines have a number in one place, and all the same one, other than zero: it is a
+/// version, a ratio or a weight, and no time.
+fn is_constant(shapes: &[Vec<TailPiece<'_>>], at: usize) -> bool {
+    let mut values = shapes.iter().filter_map(|pieces| match pieces.get(at) {
+        Some(TailPiece::Value(text)) if kind(text) != TailSlot::Absent => Some(*text),
+        _ => None,
+    });
+    let Some(first) = values.next() else { return false };
+    let mut lines = 1;
+    let are_same = values.all(|other| {
+        lines += 1;
+        other == first
+    });
+    are_same && lines >= CONSTANT_LINES_MIN && first.iter().any(|byte| (b'1'..=b'9').contains(byte))
+}
+
 /// The kind of value that all lines have in one place.
 fn place(shapes: &[Vec<TailPiece<'_>>], at: usize) -> TailSlot {
+    if let Some(found) = before_unit(shapes, at) {
+        return found;
+    }
     let mut found = TailSlot::Absent;
     for pieces in shapes {
         let Some(TailPiece::Value(text)) = pieces.get(at) else { return TailSlot::Other };
@@ -317,14 +420,9 @@ fn kind(text: &[u8]) -> TailSlot {
 }
 
 fn word_kind(word: &[u8]) -> TailSlot {
-    // More are a date, not a duration.
-    const DIGITS_MAX: usize = 6;
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match &word[digits..] {
-        // nginx writes milliseconds; with other numbers of digits it is a ratio.
-        [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => {
-            if (1..=DIGITS_MAX).contains(&digits) { TailSlot::Seconds } else { TailSlot::Other }
-        }
+        _ if has_three_decimals(word) => TailSlot::Seconds,
         // Of minutes or hours alone nobody writes a request's time: `5m` is a size.
         [.., b's'] if digits > 0 && duration_us(word, Unit::Seconds).is_ok() => TailSlot::Suffixed,
         _ => TailSlot::Other,

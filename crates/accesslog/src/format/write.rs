@@ -103,7 +103,8 @@ fn text_line(program: &Program, record: &LogRecord<'_>, own: Option<&OwnColumns>
         };
         // Nothing but digits may stand before what directly follows a number.
         let bare = op.stop == FieldEnd::Number || matches!(op.part, FieldPart::MarkedQuery | FieldPart::Clock(_));
-        line.extend_from_slice(if text.is_empty() && !bare { b"-" } else { &text });
+        let absent: &[u8] = if op.part == FieldPart::Hierarchy { b"NONE/-" } else { b"-" };
+        line.extend_from_slice(if text.is_empty() && !bare { absent } else { &text });
         line.extend_from_slice(&op.end);
     }
     line
@@ -117,7 +118,7 @@ fn is_kept(op: &Op) -> bool {
         op.part,
         FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::Method | FieldPart::Target | FieldPart::Protocol
     );
-    op.part != FieldPart::Skip && (always || !op.is_skipped)
+    !matches!(op.part, FieldPart::Skip | FieldPart::Hierarchy) && (always || !op.is_skipped)
 }
 
 /// Text that is read as this part of the record; empty where the record does not have it.
@@ -125,7 +126,7 @@ fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
     let time = |write: &dyn Fn(i64) -> String| record.time_us.map(write).unwrap_or_default().into_bytes();
     let number = |number: Option<String>| number.unwrap_or_default().into_bytes();
     match part {
-        FieldPart::Skip => Vec::new(),
+        FieldPart::Skip | FieldPart::Hierarchy => Vec::new(),
         FieldPart::Client => record.client.to_vec(),
         FieldPart::User => record.user.to_vec(),
         FieldPart::Host => record.host.to_vec(),
@@ -177,11 +178,12 @@ fn target(record: &LogRecord<'_>) -> Vec<u8> {
 pub(crate) fn duration_text(duration_us: u64, unit: Unit) -> String {
     let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
     match unit {
-        Unit::Seconds if duration_us.is_multiple_of(1_000) => {
+        Unit::Seconds | Unit::PointSeconds if duration_us.is_multiple_of(1_000) => {
             format!("{}.{:03}", duration_us / 1_000_000, duration_us / 1_000 % 1_000)
         }
         Unit::Seconds => format!("{}.{:06}", duration_us / 1_000_000, duration_us % 1_000_000),
         Unit::Millis => thousandths(duration_us / 1_000, duration_us % 1_000),
+        Unit::PointSeconds => format!("{duration_us}us"),
         Unit::Micros => duration_us.to_string(),
         Unit::Nanos => (u128::from(duration_us) * 1_000).to_string(),
     }
@@ -190,9 +192,9 @@ pub(crate) fn duration_text(duration_us: u64, unit: Unit) -> String {
 fn epoch_text(time_us: i64, unit: Unit) -> String {
     let (whole, fraction) = (time_us.div_euclid(1_000_000), time_us.rem_euclid(1_000_000));
     match unit {
-        Unit::Seconds if fraction == 0 => whole.to_string(),
-        Unit::Seconds if fraction % 1_000 == 0 => format!("{whole}.{:03}", fraction / 1_000),
-        Unit::Seconds => format!("{whole}.{fraction:06}"),
+        Unit::Seconds | Unit::PointSeconds if fraction == 0 => whole.to_string(),
+        Unit::Seconds | Unit::PointSeconds if fraction % 1_000 == 0 => format!("{whole}.{:03}", fraction / 1_000),
+        Unit::Seconds | Unit::PointSeconds => format!("{whole}.{fraction:06}"),
         // An instant since 1970, as every other of a line with these is.
         unit => duration_text(time_us.unsigned_abs(), unit),
     }

@@ -2,10 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The client of a field: of a list the first that is one, without its port and the brackets around
-/// it.
+/// The client of a field: of a list the first that is known, without its port and the brackets
+/// around it.
 ///
-/// A text that is no list and has none of these is given as it is.
+/// A text that is no list and has none of these is given as it is; so is a list whose first is no
+/// address.
 pub(crate) fn client(text: &[u8]) -> &[u8] {
     match memchr::memchr(b',', text) {
         None => without_port(text),
@@ -30,7 +31,17 @@ fn first_of_list(text: &[u8]) -> &[u8] {
     let mut members = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     // Squid, HAProxy and nginx write `unknown` and `-` for hops that do not say who they are.
     let known = members.find(|member| !matches!(*member, b"" | b"-" | b"unknown"));
-    without_port(known.unwrap_or_default())
+    match known.map(without_port) {
+        Some(known) if is_in_list(known) => known,
+        Some(_) => text,
+        None => b"",
+    }
+}
+
+/// True of an address, and of one that was made anonymous, which has fewer numbers.
+fn is_in_list(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'x' | b'X' | b'*');
+    is_address(text) || (text.contains(&b'.') && text.iter().all(is_part))
 }
 
 /// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons,
@@ -63,6 +74,21 @@ pub(crate) fn is_host(text: &[u8]) -> bool {
 /// stand before lines too.
 pub(crate) fn is_virtual_host(text: &[u8]) -> bool {
     is_host(text) && !is_number(text) && !is_level(text)
+}
+
+/// True if a text can be the name of a virtual host where it stands before the client. Tools put
+/// dates, the names of streams and identifiers there, too.
+pub(crate) fn is_host_before(text: &[u8]) -> bool {
+    const ID_BYTES_MIN: usize = 16;
+    let is_date = memchr::memchr(b'-', text).is_some() && !text.iter().any(u8::is_ascii_alphabetic);
+    let digits = text.iter().filter(|byte| **byte != b'-');
+    let is_id = digits.clone().all(u8::is_ascii_hexdigit) && digits.count() >= ID_BYTES_MIN;
+    is_virtual_host(text) && !is_date && !is_id && !matches!(text, b"stdout" | b"stderr")
+}
+
+/// True of digits and nothing else.
+pub(crate) fn is_bare_number(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 /// True if a text is a number, which may have a fraction: a time, or a duration.
@@ -111,16 +137,16 @@ fn is_torn_address(text: &[u8]) -> bool {
     points > 3 && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
-/// True for `12-203.0.113.7` and `access.log-12-203.0.113.7`: a line of context as grep prints it.
+/// True for `12-203.0.113.7`, `access.log-12-203.0.113.7` and `access.log-203.0.113.7`: a line of
+/// context as grep prints it.
 fn is_after_line_number(text: &[u8]) -> bool {
     // Most names end in a letter, and addresses have no dash.
     if !text.last().is_some_and(u8::is_ascii_digit) || memchr::memchr(b'-', text).is_none() {
         return false;
     }
     let mut parts = text.rsplitn(3, |byte| *byte == b'-');
-    let (Some(last), Some(number)) = (parts.next(), parts.next()) else { return false };
-    let is_ipv4 = str::from_utf8(last).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok());
-    is_ipv4 && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    let (Some(last), Some(before)) = (parts.next(), parts.next()) else { return false };
+    is_ipv4(last) && (is_bare_number(before) || memchr::memchr(b'.', before).is_some())
 }
 
 /// True if a text is an address, of IPv4 or IPv6.
@@ -158,6 +184,7 @@ mod tests {
     #[test]
     fn a_line_number_before_an_address_is_no_host() {
         assert!(!is_host(b"access.log-12-203.0.113.7") && !is_host(b"12-203.0.113.7"));
+        assert!(!is_host(b"access.log-203.0.113.7") && !is_host(b"access.log.1-203.0.113.7"));
         assert!(is_host(b"ec2-203-0-113-7.compute.example") && is_host(b"ip-10.0.0.1") && is_host(b"web-1"));
     }
 
@@ -177,6 +204,9 @@ mod tests {
         assert_eq!(client(b"203.0.113.7, 10.0.0.1"), b"203.0.113.7");
         assert_eq!(client(b"unknown, -, [2001:db8::1]:80,10.0.0.1"), b"2001:db8::1");
         assert_eq!(client(b"unknown,-"), b"");
+        // Neither the first nor the second of these is known to be the client.
+        assert_eq!(client(b"web1,203.0.113.7"), b"web1,203.0.113.7");
+        assert!(!is_host(client(b"web1,203.0.113.7")));
     }
 
     #[test]
@@ -186,6 +216,24 @@ mod tests {
         }
         for host in ["203.0.113.7", "7.example", "web.1", "example.com"] {
             assert!(is_virtual_host(host.as_bytes()), "{host}");
+        }
+    }
+
+    #[test]
+    fn words_before_a_client_that_are_no_host() {
+        for host in ["example.com", "web-1", "203.0.113.7", "2001:db8::1", "_", "cafe", "a1b2c3d4e5f6"] {
+            assert!(is_host_before(host.as_bytes()), "{host}");
+        }
+        for other in [
+            "2024-11-22",
+            "stdout",
+            "stderr",
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+            "17",
+            "info",
+        ] {
+            assert!(!is_host_before(other.as_bytes()), "{other}");
         }
     }
 

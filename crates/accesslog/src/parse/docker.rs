@@ -1,5 +1,6 @@
-//! Lines in the envelope of Docker's json-file driver:
-//! `{"log":"…\n","stream":"stdout","time":"…"}`.
+//! Lines in the envelope of Docker's json-file driver,
+//! `{"log":"…\n","stream":"stdout","time":"…"}`, of its driver for fluentd, and of `journalctl -o
+//! json`, whose lines have no newline.
 
 use super::escape::undo_escapes;
 use super::{LineOutcome, LogParser};
@@ -51,36 +52,47 @@ impl EnvelopeState {
         self.line.reserve_exact(text.len());
         undo_escapes(text, &mut self.line);
         let line = self.line.strip_suffix(b"\n");
-        if line.is_none() && self.line.len() >= PIECE_BYTES {
+        let has = |key: &[u8]| memchr::memmem::find(envelope, key).is_some();
+        let is_whole = line.is_some() || has(br#""container_name""#) || has(br#""MESSAGE""#);
+        if !is_whole && self.line.len() >= PIECE_BYTES {
             return LineOutcome::Rejected(LineFlaw::Piece);
         }
         match self.parser.parse(line.unwrap_or(&self.line)) {
             // The last words of a program that ended its line with itself.
             outcome @ (LineOutcome::Parsed(_) | LineOutcome::Blank) => outcome,
-            outcome if line.is_some() => outcome,
+            outcome if is_whole => outcome,
             _ => LineOutcome::Rejected(LineFlaw::Piece),
         }
     }
 }
 
-/// The text in an envelope, with its escapes.
+/// The text in an envelope, with its escapes: that of its key `log` or `MESSAGE`, before which
+/// others may stand whose values are texts.
 pub(crate) fn enveloped(line: &[u8]) -> Option<&[u8]> {
     // Docker writes no blanks, but what copies its lines may.
-    let key = line.strip_prefix(b"{")?.trim_ascii_start().strip_prefix(br#""log""#)?;
-    let text = key.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+    let mut rest = line.strip_prefix(b"{")?.trim_ascii_start();
+    loop {
+        let (key, after) = string(rest)?;
+        let (text, after) = string(after.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())?;
+        let after = after.trim_ascii();
+        if matches!(key, b"log" | b"MESSAGE") {
+            return (after.ends_with(b"}") && (after == b"}" || after.starts_with(b","))).then_some(text);
+        }
+        rest = after.strip_prefix(b",")?.trim_ascii_start();
+    }
+}
+
+/// The text in quotes that begins here, and what follows it.
+fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
     let mut at = 0;
     loop {
-        at += memchr::memchr2(b'"', b'\\', &text[at..])?;
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
         if text[at] == b'"' {
-            break;
+            return Some((&text[..at], &text[at + 1..]));
         }
         at += 2;
-        if at > text.len() {
-            return None;
-        }
     }
-    let after = text[at + 1..].trim_ascii();
-    (after.ends_with(b"}") && (after == b"}" || after.starts_with(b","))).then_some(&text[..at])
 }
 
 /// The lines in the envelopes of a sample, a line each; of a line in none, nothing.
@@ -101,10 +113,24 @@ mod tests {
 
     #[test]
     fn an_envelope_may_have_blanks() {
-        for line in [r#"{"log":"a\"b","stream":"stdout"}"#, r#"{ "log": "a\"b", "time": "2025" }"#, r#"{"log" :"a\"b"}"#] {
+        for line in [
+            r#"{"log":"a\"b","stream":"stdout"}"#,
+            r#"{ "log": "a\"b", "time": "2025" }"#,
+            r#"{"log" :"a\"b"}"#,
+            r#"{"time":"2025\"","stream":"stdout","log":"a\"b"}"#,
+            r#"{"_HOSTNAME":"web1","MESSAGE":"a\"b"}"#,
+        ] {
             assert_eq!(enveloped(line.as_bytes()), Some(&br#"a\"b"#[..]), "{line}");
         }
-        for line in [r#"{"logs":"a"}"#, r#"{"log":1}"#, r#"{"log":"a""#, r#"{"log":"a" "b"}"#] {
+        for line in [
+            r#"{"logs":"a"}"#,
+            r#"{"log":1}"#,
+            r#"{"log":"a""#,
+            r#"{"log":"a" "b"}"#,
+            r#"{"x":1,"log":"a"}"#,
+            r#"{"x":"log"}"#,
+            r#"{"log":"a\"#,
+        ] {
             assert_eq!(enveloped(line.as_bytes()), None, "{line}");
         }
     }

@@ -97,7 +97,16 @@ fn read<'a>(
     if program.begins_as_common && holds_two(line) {
         return (LineOutcome::Rejected(LineFlaw::TwoLines), has_gap);
     }
+    if program.begins_with_host && is_shifted_after_host(&draft.record) {
+        return (LineOutcome::Rejected(LineFlaw::Start), has_gap);
+    }
     (draft.outcome(needed(program.fields)), has_gap)
+}
+
+/// True if a list of clients stands where the format has a host, so that each field is taken from
+/// the place of another.
+fn is_shifted_after_host(record: &LogRecord<'_>) -> bool {
+    memchr::memchr(b',', record.host).is_some() || record.user.starts_with(b"- ")
 }
 
 /// True if the text taken for client or user has a field of the line in it that stands further on:
@@ -141,7 +150,7 @@ fn read_after_host<'a>(
 ) -> LineOutcome<'a> {
     let (word, rest) = line.split_at(memchr::memchr(b' ', line).map_or(line.len(), |blank| blank + 1));
     let host = present(address::client(word.trim_ascii_end()));
-    let is_host = address::is_virtual_host(host) || word == b"- ";
+    let is_host = address::is_host_before(host) || word == b"- ";
     let draft = match read_as_it_is(program, clock, rest, lenient, own) {
         Ok((draft, false)) if is_host && program.fields & Field::Host.bit() == 0 => draft,
         _ => return LineOutcome::Rejected(LineFlaw::Start),
@@ -316,6 +325,12 @@ impl<'a> LineReader<'_, 'a> {
         let record = &mut self.draft.record;
         match part {
             FieldPart::Skip | FieldPart::Clock(_) => {}
+            FieldPart::Hierarchy if is_hierarchy(text) => {}
+            FieldPart::Hierarchy => {
+                // Which word is one too many nothing tells: half a path would be a wrong value.
+                self.draft.sound = 0;
+                return Err(LineFlaw::TextAfter);
+            }
             FieldPart::Client => {
                 record.client = present(address::client(text));
                 let is_shifted = self.is_shifted_later && memchr::memchr(b' ', record.client).is_some();
@@ -407,6 +422,20 @@ fn after_dash<'a>(op: &Op, text: &'a [u8]) -> Option<(bool, &'a [u8])> {
     }
     let after = text.strip_prefix(end.strip_suffix(b"\"")?)?;
     after.starts_with(b"-").then_some((true, after))
+}
+
+/// True of Squid's `HIER_DIRECT/10.0.0.1`, or `NONE/-`: a word in capitals, and a peer.
+fn is_hierarchy(text: &[u8]) -> bool {
+    const CODE_BYTES_MIN: usize = 4;
+    let is_code = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    let code = memchr::memchr(b'/', text).map(|slash| &text[..slash]);
+    code.is_some_and(|code| code.len() >= CODE_BYTES_MIN && code.iter().all(is_code))
+}
+
+/// The client of a column or a key, whatever it is; but the first of a list is an address.
+pub(crate) fn client_of(text: &[u8]) -> Result<&[u8], LineFlaw> {
+    let client = present(address::client(text));
+    if memchr::memchr(b',', client).is_some() { Err(LineFlaw::NotClient) } else { Ok(client) }
 }
 
 /// Takes a client out of the record that is neither an address nor a name.

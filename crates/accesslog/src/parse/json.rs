@@ -126,6 +126,7 @@ const PATH: usize = 7;
 const QUERY: usize = 8;
 const PROTOCOL: usize = 9;
 const STATUS: usize = 10;
+const BYTES: usize = 11;
 const AGENT: usize = 13;
 
 /// Parts of one kind compete for one place.
@@ -142,13 +143,24 @@ fn kind(part: &FieldPart) -> Option<usize> {
         FieldPart::Query | FieldPart::MarkedQuery => QUERY,
         FieldPart::Protocol => PROTOCOL,
         FieldPart::Status => STATUS,
-        FieldPart::Bytes => 11,
+        FieldPart::Bytes => BYTES,
         FieldPart::Referrer | FieldPart::EncodedReferrer => 12,
         FieldPart::Agent | FieldPart::EncodedAgent => AGENT,
         FieldPart::RequestTime(_) => 14,
         FieldPart::UpstreamTime(_) => 15,
-        FieldPart::Skip | FieldPart::AbsoluteRequest | FieldPart::Clock(_) => return None,
+        FieldPart::Skip | FieldPart::Hierarchy | FieldPart::AbsoluteRequest | FieldPart::Clock(_) => return None,
     })
+}
+
+/// Key in which collectors write their time, and its rank among the keys for one.
+const COLLECTED: &[u8] = b"@timestamp";
+const COLLECTED_RANK: u8 = 5;
+
+/// True of `22/Nov/2024:10:10:00 +0000`, in brackets or without, also without the zone.
+fn is_common_log_time(text: &[u8]) -> bool {
+    const BYTES_MIN: usize = 20;
+    let text = text.strip_prefix(b"[").unwrap_or(text);
+    text.len() >= BYTES_MIN && text[2] == b'/' && text[6] == b'/' && text[11] == b':'
 }
 
 /// Reads one line, without its line end.
@@ -401,14 +413,17 @@ impl<'a> LineScan<'_, 'a> {
         let Some(kind) = kind(&known.part) else {
             return;
         };
-        let is_better = self.held[kind].is_none_or(|held| held.rank >= known.rank);
-        if !is_better && self.state.own.is_none() {
+        if kind != TIME && self.state.own.is_none() && self.held[kind].is_some_and(|held| held.rank < known.rank) {
             return;
         }
         let text = text(&mut self.state.scratch);
+        // Only a server writes such a time: a collector's stands beside it.
+        let is_common = kind == TIME && known.rank > COLLECTED_RANK && is_common_log_time(text.of(&self.state.scratch));
+        let known_rank = if is_common { COLLECTED_RANK - 1 } else { known.rank };
+        let is_better = self.held[kind].is_none_or(|held| held.rank >= known_rank);
         // An empty or '-' value must not push aside, or stand before, one that says something.
         let is_absent = matches!(text, JsonText::Line(b"" | b"-"));
-        let rank = if is_absent { u8::MAX } else { known.rank };
+        let rank = if is_absent { u8::MAX } else { known_rank };
         let value = BestValue { slot, rank, text, key, object };
         let displaced = match self.held[kind] {
             Some(held) if is_absent || !is_better => ((held.key, held.object) != (key, object) && !is_absent).then_some(value),
@@ -417,7 +432,12 @@ impl<'a> LineScan<'_, 'a> {
                 held.filter(|held| held.rank != u8::MAX && (held.key, held.object) != (key, object))
             }
         };
-        if let Some(displaced) = displaced.filter(|_| kind != TIME) {
+        // A second time of the request says nothing; that of a collector is another one.
+        let is_collected = |displaced: &BestValue<'a>| {
+            let winner = self.held[kind].map(|held| held.text.of(&self.state.scratch));
+            displaced.key == COLLECTED && self.keys.is_well_known() && winner.is_some_and(is_common_log_time)
+        };
+        if let Some(displaced) = displaced.filter(|displaced| kind != TIME || is_collected(displaced)) {
             self.take_displaced(&displaced);
         }
     }
@@ -531,7 +551,8 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
                 continue;
             };
             let text = self.text(held);
-            let part = if is_request && has_request { None } else { self.part_of(held.slot, text) };
+            let is_other = (is_request && has_request) || (kind == BYTES && self.is_request_size(held));
+            let part = if is_other { None } else { self.part_of(held.slot, text) };
             let Some(part) = part else {
                 self.unitless = self.keys.slot(held.slot).unitless.or(self.unitless);
                 if let Some(own) = &mut own {
@@ -548,6 +569,19 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         if self.writer == Some(JsonWriterKind::Alp) && record.client.is_empty() && address::is_address(record.host) {
             record.client = std::mem::take(&mut record.host);
         }
+    }
+
+    /// True of nginx's `$content_length`, which is the size of the request's body; elsewhere that
+    /// key is the response's.
+    fn is_request_size(&self, held: BestValue<'a>) -> bool {
+        let is_key = |kind: usize, keys: &[&[u8]]| self.held[kind].is_some_and(|held| keys.contains(&held.key));
+        held.key == b"content_length"
+            && self.keys.is_well_known()
+            && is_key(CLIENT, &[b"remote_addr"])
+            && (is_key(REQUEST, &[b"request"])
+                || is_key(TARGET, &[b"request_uri", b"uri"])
+                || is_key(TIME, &[b"time_local", b"time_iso8601", b"msec"])
+                || is_key(AGENT, &[b"http_user_agent"]))
     }
 
     /// The part that a slot is, in this line; `None` of a time that nothing tells the unit of.
@@ -593,7 +627,7 @@ impl<'p, 'a> RecordFiller<'p, 'a> {
         let record = &mut self.draft.record;
         match part {
             FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => return self.time(text),
-            FieldPart::Client => record.client = address::client(text),
+            FieldPart::Client => record.client = general::client_of(text)?,
             FieldPart::User => record.user = text,
             FieldPart::Host => record.host = text,
             FieldPart::Method => record.method = text,

@@ -11,6 +11,9 @@ pub(crate) enum NumberError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
+    /// Seconds with three digits after the point, as nginx writes them. A number without may be in
+    /// any unit, and is refused.
+    PointSeconds,
     Millis,
     Micros,
     Nanos,
@@ -20,7 +23,7 @@ impl Unit {
     /// Power of ten that makes microseconds of this unit; negative divides.
     fn micros_exponent(self) -> i32 {
         match self {
-            Unit::Seconds => 6,
+            Unit::Seconds | Unit::PointSeconds => 6,
             Unit::Millis => 3,
             Unit::Micros => 0,
             Unit::Nanos => -3,
@@ -93,11 +96,25 @@ fn split_exponent(text: &[u8]) -> Result<(&[u8], i32), NumberError> {
     Ok((&text[..mark], if negative { -size } else { size }))
 }
 
+/// True of seconds as nginx writes a request's time: `0.005`, with at most six digits before the
+/// point. More are a date, and other numbers of digits after it are a ratio or a version.
+pub(crate) fn has_three_decimals(text: &[u8]) -> bool {
+    const DIGITS_MAX: usize = 6;
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match &text[digits..] {
+        [b'.', fraction @ ..] => {
+            (1..=DIGITS_MAX).contains(&digits) && fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
 /// A duration with its unit written after it, as Go writes them: `1.5ms`, `12µs`, `1m2.5s`; a bare
 /// number is in `bare`.
 pub(crate) fn duration_us(text: &[u8], bare: Unit) -> Result<u64, NumberError> {
     if text.last().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {
-        return decimal_us(text, bare);
+        let says_unit = bare != Unit::PointSeconds || has_three_decimals(text);
+        return if says_unit { decimal_us(text, bare) } else { Err(NumberError::NotDigits) };
     }
     let mut rest = text;
     let mut total = 0u64;
@@ -183,6 +200,11 @@ mod tests {
         assert_eq!(duration_us(b"1m2.5s", Unit::Seconds), Ok(62_500_000));
         assert_eq!(duration_us(b"0.1", Unit::Seconds), Ok(100_000));
         assert_eq!(duration_us(b"5 parsecs", Unit::Seconds), Err(NumberError::NotDigits));
+        assert_eq!(duration_us(b"0.100", Unit::PointSeconds), Ok(100_000));
+        assert_eq!(duration_us(b"500us", Unit::PointSeconds), Ok(500));
+        for other in ["500123", "0.1", "0.1000", "1732270200.123"] {
+            assert_eq!(duration_us(other.as_bytes(), Unit::PointSeconds), Err(NumberError::NotDigits), "{other}");
+        }
         assert_eq!(duration_sum_us(b"0.1, 0.2 : -", Unit::Seconds), Ok(Some(300_000)));
         assert_eq!(duration_sum_us(b"-", Unit::Seconds), Ok(None));
     }

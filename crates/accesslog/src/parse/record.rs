@@ -174,6 +174,9 @@ impl fmt::Display for LineFlaw {
                 write!(f, "no closing {:?} after the {spot}", mark.to_string())
             }
             LineFlaw::Missing(spot) => write!(f, "the line ends before the {spot}"),
+            LineFlaw::NotNumber(field @ (Field::RequestTime | Field::UpstreamTime)) => {
+                write!(f, "{} is no number of a known unit", field.title())
+            }
             LineFlaw::NotNumber(field) => write!(f, "{} is not a number", field.title()),
             LineFlaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
             LineFlaw::StatusRange => f.write_str("status is not between 100 and 999"),

@@ -1,6 +1,5 @@
 //! Reads lines of W3C's extended format by the columns that the last `#Fields:` line said.
 
-use super::address;
 use super::general::{self, present, status};
 use super::number::{self, Unit};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
@@ -213,7 +212,7 @@ impl<'a> W3cReader<'a, 'a> {
             W3cColumn::Skip => {}
             W3cColumn::Date => self.date = Some(text),
             W3cColumn::Time => self.clock = Some(text),
-            W3cColumn::Client => record.client = present(address::client(text)),
+            W3cColumn::Client => record.client = general::client_of(text)?,
             W3cColumn::User => record.user = text,
             W3cColumn::Host => record.host = text,
             W3cColumn::Method => record.method = text,

@@ -146,6 +146,61 @@ fn of_two_keys_for_a_field_the_other_has_a_column() {
     assert_eq!(values(&format, &columns(&format), &[line]), [expected]);
 }
 
+/// nginx's `$content_length` is the size of the request's body; of any other writer it is that of
+/// the response.
+#[test]
+fn the_content_length_of_nginx_is_a_column() {
+    let line = r#"{"time_iso8601":"2024-05-01T10:00:00Z","remote_addr":"192.0.2.7","request":"POST /a HTTP/1.1","status":"200","content_length":"999"}"#;
+    let read = |line: &str| {
+        let format = detect(format!("{line}\n").as_bytes(), &[]).expect("a format").format;
+        let mut parser = LogParser::new(&format);
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        (record.bytes, values(&format, &columns(&format), &[line]))
+    };
+    assert_eq!(read(line), (None, vec![of(&[("content_length", "999")])]));
+    let both = line.replace('}', r#","bytes_sent":"512"}"#);
+    assert_eq!(read(&both), (Some(512), vec![of(&[("content_length", "999")])]));
+    let other = line.replace("remote_addr", "client_addr");
+    assert_eq!(read(&other), (Some(999), vec![of(&[])]));
+}
+
+/// A collector's time beside that of the request, which a server wrote.
+#[test]
+fn the_time_of_a_collector_is_a_column() {
+    // `date -ud '2024-11-22 10:10:00' +%s`
+    let time_us = Some(1_732_270_200_000_000);
+    for key in ["time", "time_local"] {
+        let time = format!(r#""{key}":"22/Nov/2024:10:10:00 +0000""#);
+        let collected = r#""@timestamp":"2024-11-23T00:00:00Z""#;
+        for [first, second] in [[collected, &*time], [&*time, collected]] {
+            let line = format!(r#"{{{first},{second},"remote_addr":"192.0.2.7","request":"GET /a HTTP/1.1","status":200}}"#);
+            let format = detect(format!("{line}\n").as_bytes(), &[]).expect("a format").format;
+            for mut parser in [LogParser::new(&format), LogParser::new(&format).with_own(&columns(&format), usize::MAX)] {
+                assert!(
+                    matches!(parser.parse(line.as_bytes()), LineOutcome::Parsed(record) if record.time_us == time_us),
+                    "{line}"
+                );
+            }
+            assert_eq!(values(&format, &columns(&format), &[&line]), [of(&[("@timestamp", "2024-11-23T00:00:00Z")])]);
+        }
+    }
+    // Of two in other forms the collector's is as good as any, and no second one is kept.
+    let line = r#"{"@timestamp":"2024-11-22T10:10:00Z","time":"2024-11-22T10:09:59Z","remote_addr":"192.0.2.7","request":"GET /a HTTP/1.1","status":200}"#;
+    let format = detect(format!("{line}\n").as_bytes(), &[]).expect("a format").format;
+    assert_eq!(values(&format, &columns(&format), &[line]), [of(&[])]);
+}
+
+/// The same name as in their JSON.
+#[test]
+fn the_upstream_of_envoy_and_istio() {
+    for name in ["envoy", "istio"] {
+        let format = LogFormat::named(name).expect("a format");
+        let names: Vec<String> = format.variables().iter().map(|variable| variable.column().name).collect();
+        assert!(names.iter().any(|name| name == "upstream_host"), "{names:?}");
+        assert!(!names.iter().any(|name| name == "authority_host"), "{names:?}");
+    }
+}
+
 #[test]
 fn labels_of_ltsv() {
     let line =

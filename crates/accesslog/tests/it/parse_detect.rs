@@ -358,6 +358,33 @@ fn enveloped(line: &str) -> String {
     format!("{{\"log\":\"{text}\\n\",\"stream\":\"stdout\",\"time\":\"2024-10-10T13:55:36.123456789Z\"}}\n")
 }
 
+/// Docker's driver for fluentd, journalctl, and tools that copy Docker's files have other keys
+/// before the line.
+#[test]
+fn lines_in_envelopes_with_other_keys_first() {
+    let text = COMBINED.replace('"', "\\\"");
+    for (before, after) in [
+        (r#""time":"2024-10-10T13:55:36.123456789Z","stream":"stdout","log""#, "\\n"),
+        (r#""container_name":"/web","source":"stdout","log""#, ""),
+        (r#""_HOSTNAME":"web1","SYSLOG_IDENTIFIER":"nginx","MESSAGE""#, ""),
+    ] {
+        let log = format!("{{{before}:\"{text}{after}\"}}\n").repeat(3);
+        let found = detect(log.as_bytes(), &[]).expect("a known format");
+        assert_eq!((found.format.name(), found.lines, found.sound, found.sure), ("docker+combined", 3, 3, true), "{before}");
+        let mut parser = LogParser::new(&found.format);
+        let line = log.lines().next().expect("a line");
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((record.client, record.path, record.agent), (&b"1.2.3.4"[..], &b"/a"[..], &b"x"[..]), "{before}");
+    }
+    // Without a newline it is no piece of a line, but one that is not as the format says.
+    let mut parser = LogParser::new(&LogFormat::parse("docker+combined").expect("a format"));
+    for line in
+        [r#"{"container_name":"/web","source":"stdout","log":"starting"}"#, r#"{"_HOSTNAME":"web1","MESSAGE":"starting"}"#]
+    {
+        assert!(matches!(parser.parse(line.as_bytes()), LineOutcome::Rejected(LineFlaw::Missing(_))), "{line}");
+    }
+}
+
 /// Fit and reading are counted over the same lines, however many the sample has.
 #[test]
 fn lines_in_envelopes_fit_as_those_inside_do() {
@@ -436,6 +463,10 @@ fn after(before: &str) -> (String, String, String) {
 fn prefixes_are_named_and_taken_off() {
     for (before, format, source) in [
         ("Nov 22 10:11:12 web1 nginx: ", "syslog+combined", "web1"),
+        // BusyBox's, and messages of which a time and a host were not kept.
+        ("Nov 22 10:11:12 web1 local7.info nginx: ", "syslog+combined", "web1"),
+        ("<190>", "syslog+combined", ""),
+        ("<190>nginx: ", "syslog+combined", ""),
         ("<190>Nov  2 10:11:12 web1 nginx[7]: ", "syslog+combined", "web1"),
         ("2024-11-22T10:11:12+0000 web1 nginx[7]: ", "syslog+combined", "web1"),
         ("<165>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - ", "syslog5424+combined", "web1"),

@@ -160,7 +160,7 @@ fn what_is_no_json_access_line() {
     assert_eq!(said(r#"{"ts":"yesterday","status":200}"#), "rejected: time is not written as the format says");
     assert_eq!(said(r#"{"ts":1,"status":2000}"#), "rejected: status is not between 100 and 999");
     assert_eq!(said(r#"{"ts":1,"status":200,"size":-1}"#), "repaired: number of bytes is not a number");
-    assert_eq!(said(r#"{"ts":1,"status":200,"duration":"soon"}"#), "repaired: request time is not a number");
+    assert_eq!(said(r#"{"ts":1,"status":200,"duration":"soon"}"#), "repaired: request time is no number of a known unit");
     assert_eq!(said(r#"{"ts":1e300,"status":200}"#), "rejected: time is not written as the format says");
 }
 
