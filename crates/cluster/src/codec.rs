@@ -27,7 +27,7 @@ use datafusion_proto::protobuf::{FileScanExecConf, PhysicalExprNode};
 use prost::Message;
 use rorqual_accesslog::LogVariable;
 use rorqual_accesslog::format::LogFormat;
-use rorqual_columnar::csv::Dialect;
+use rorqual_columnar::csv::{Dialect, QuoteBasis};
 use rorqual_columnar::{RecordFormat, ValueRules, json};
 use rorqual_pipe::FileVersion;
 use rorqual_query::{
@@ -102,11 +102,36 @@ enum FormatMessage {
     Csv {
         delimiter: u8,
         quote: Option<u8>,
+        basis: BasisMessage,
         says_delimiter: bool,
         header: bool,
         names: Vec<String>,
         rules: RulesMessage,
     },
+}
+
+/// The reason for which a CSV has that quote.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum BasisMessage {
+    Given,
+    Seen,
+    Assumed,
+}
+
+fn basis_out(basis: QuoteBasis) -> BasisMessage {
+    match basis {
+        QuoteBasis::Given => BasisMessage::Given,
+        QuoteBasis::Seen => BasisMessage::Seen,
+        QuoteBasis::Assumed => BasisMessage::Assumed,
+    }
+}
+
+fn basis_in(basis: BasisMessage) -> QuoteBasis {
+    match basis {
+        BasisMessage::Given => QuoteBasis::Given,
+        BasisMessage::Seen => QuoteBasis::Seen,
+        BasisMessage::Assumed => QuoteBasis::Assumed,
+    }
 }
 
 fn rules_out(rules: &ValueRules) -> RulesMessage {
@@ -136,6 +161,7 @@ fn format_out(format: &RecordFormat) -> Result<FormatMessage> {
         RecordFormat::Csv(csv) => FormatMessage::Csv {
             delimiter: csv.delimiter,
             quote: csv.quote,
+            basis: basis_out(csv.basis),
             says_delimiter: csv.says_delimiter,
             header: csv.header,
             names: csv.names.clone(),
@@ -184,8 +210,9 @@ fn format_in(format: FormatMessage) -> Result<RecordFormat> {
             };
             RecordFormat::Json(layout, rules_in(rules))
         }
-        FormatMessage::Csv { delimiter, quote, says_delimiter, header, names, rules } => {
-            RecordFormat::Csv(Dialect { delimiter, quote, says_delimiter, header, names, rules: rules_in(rules) })
+        FormatMessage::Csv { delimiter, quote, basis, says_delimiter, header, names, rules } => {
+            let (basis, rules) = (basis_in(basis), rules_in(rules));
+            RecordFormat::Csv(Dialect { delimiter, quote, basis, says_delimiter, header, names, rules })
         }
     })
 }
@@ -418,6 +445,7 @@ mod tests {
         let csv = Dialect {
             delimiter: b';',
             quote: Some(b'"'),
+            basis: QuoteBasis::Assumed,
             says_delimiter: true,
             header: false,
             names: keys(),

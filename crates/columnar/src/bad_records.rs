@@ -1,9 +1,10 @@
 //! Records that are no rows: how many, and which is the first.
 
+use crate::csv::TORN;
 use crate::decode::BadRecord;
 use crate::json::TOO_LARGE;
 use crate::log::LINE_TOO_LONG;
-use crate::setting::RECORD_MAX;
+use crate::setting::{QUOTE, RECORD_MAX};
 use rorqual_pipe::{Chunk, Error, ErrorClass, format_size};
 
 /// The bad records of one input or several, in the order in which they are added.
@@ -20,6 +21,9 @@ impl BadRecord {
         let mut message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
         if [TOO_LARGE, LINE_TOO_LONG].contains(&self.reason) {
             message += &format!("; {RECORD_MAX} moves this limit");
+        }
+        if self.reason == TORN {
+            message += &format!("; {QUOTE} none makes each line a record");
         }
         Error::new(ErrorClass::Corrupt, name, message).at(self.at)
     }

@@ -1,6 +1,6 @@
 //! Decoding of a chunk by a worker.
 
-use crate::setting::EXACT_NUMBERS;
+use crate::setting::{EXACT_NUMBERS, QUOTE};
 use crate::shape::Shape;
 use arrow_array::RecordBatch;
 use rorqual_pipe::{Chunk, Error};
@@ -113,6 +113,10 @@ pub enum DecodeNote {
     NoNumber,
     /// A key of a log that its first lines do not have.
     LateKey,
+    /// A field of a CSV has text after its closing quote, which is kept.
+    TextAfterQuote,
+    /// A record of a CSV has line breaks in quotes, and its lines may be records.
+    LinesInQuotes,
 }
 
 /// Number of times that something was met, and its first place.
@@ -126,7 +130,7 @@ pub struct Occurrences {
 
 impl DecodeNote {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::DuplicateKey,
         Self::NumberAsText,
         Self::RoundedNumber,
@@ -137,6 +141,8 @@ impl DecodeNote {
         Self::SoFar,
         Self::NoNumber,
         Self::LateKey,
+        Self::TextAfterQuote,
+        Self::LinesInQuotes,
     ];
 }
 
@@ -155,6 +161,14 @@ impl fmt::Display for DecodeNote {
             Self::RepairedLine => "a line with a field that could not be read, which is null",
             Self::NoNumber => "a part of a log with a value that is not a number in a column of numbers, which is null",
             Self::LateKey => "a part of a log with a key that its first 200 lines do not have, which has no column",
+            Self::TextAfterQuote => {
+                let text = "a record with text after a closing quote, which is kept without the quotes";
+                return write!(f, "{text} ({QUOTE} none keeps quotes as text)");
+            }
+            Self::LinesInQuotes => {
+                let text = "a record over several lines, by quotes that may be lone ones";
+                return write!(f, "{text} ({QUOTE} none makes each line a record, {QUOTE} '\"' trusts them)");
+            }
             Self::SoFar => "a line logged before its end, whose bytes and times are those so far (+)",
         };
         f.write_str(text)

@@ -13,12 +13,16 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
+use memchr::memchr;
 use rorqual_pipe::{Chunk, Error, ErrorClass};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const FEWER: &str = "a record with fewer fields than there are columns";
 const MORE: &str = "a record with more fields than there are columns";
+/// Two lone quotes far from each other look so.
+pub(crate) const TORN: &str = "quotes over several lines with text after them, which are not a CSV's";
 const NO_UTF8: &str = "a field that is not UTF-8";
 
 /// The records of a chunk, without the lines before the first and without empty lines: where each
@@ -53,12 +57,11 @@ impl Infer for CsvInferrer {
         let places: Vec<_> = self.0.names.iter().map(|name| record.fields().find_or_add(name, None, count)).collect();
         for (start, bytes, length) in records(&self.0, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            let fields = CsvFields::new(bytes, self.0.marks());
-            if let Some(reason) = unfit(fields.clone(), places.len()) {
+            if let Some(reason) = unfit(bytes, &self.0, offset, &mut inferred.notes) {
                 inferred.bad.push(BadRecord { offset, length: length as u64, at: offset, reason });
                 continue;
             }
-            for (field, place) in fields.zip(&places) {
+            for (field, place) in CsvFields::new(bytes, self.0.marks()).zip(&places) {
                 let alone = places.len() == 1 && CsvCell::is_null_alone(&field);
                 let kinds = if alone { Kinds::NULL } else { CsvCell::of(&field, &self.0.rules).kinds() };
                 if kinds.has(Kinds::CHANGED) {
@@ -73,20 +76,32 @@ impl Infer for CsvInferrer {
     }
 }
 
-/// Reason for which these fields are no row of so many columns.
-fn unfit(fields: CsvFields<'_>, columns: usize) -> Option<&'static str> {
-    let mut count = 0;
-    for field in fields {
+/// Reason for which a record is no row; a doubt about one that is becomes a note.
+fn unfit(record: &[u8], dialect: &Dialect, offset: u64, notes: &mut Notes) -> Option<&'static str> {
+    let (mut count, mut is_quoted, mut goes_on) = (0, false, false);
+    for field in CsvFields::new(record, dialect.marks()) {
         if std::str::from_utf8(&field.text).is_err() {
             return Some(NO_UTF8);
         }
+        if field.goes_on && memchr(b'\n', &field.text).is_some() {
+            return Some(TORN);
+        }
         count += 1;
+        is_quoted |= field.quoted;
+        goes_on |= field.goes_on;
     }
-    match count {
-        fewer if fewer < columns => Some(FEWER),
-        more if more > columns => Some(MORE),
-        _ => None,
+    match count.cmp(&dialect.names.len()) {
+        Ordering::Less => return Some(FEWER),
+        Ordering::Greater => return Some(MORE),
+        Ordering::Equal => {}
     }
+    if goes_on {
+        notes.add(DecodeNote::TextAfterQuote, offset);
+    }
+    if is_quoted && memchr(b'\n', record).is_some() && dialect.doubts_lines(record) {
+        notes.add(DecodeNote::LinesInQuotes, offset);
+    }
+    None
 }
 
 /// Decodes records.
@@ -184,7 +199,7 @@ impl Decode for CsvDecoder {
         let dialect = self.dialect.clone();
         for (start, record, length) in records(&dialect, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            if let Some(reason) = unfit(CsvFields::new(record, dialect.marks()), dialect.names.len()) {
+            if let Some(reason) = unfit(record, &dialect, offset, &mut decoded.notes) {
                 decoded.bad.push(BadRecord { offset, length: length as u64, at: offset, reason });
                 continue;
             }

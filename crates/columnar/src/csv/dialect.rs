@@ -5,7 +5,7 @@ use super::header::{self, HeaderGuess};
 use super::scan::{CsvFields, CsvMarks, CsvRecords, is_odd};
 use crate::rules::ValueRules;
 use crate::setting::{HEADER, QUOTE};
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use rorqual_pipe::Splitter;
 use std::fmt;
 
@@ -23,6 +23,8 @@ pub struct Dialect {
     /// Around fields that have more in them than plain text; `None` where a quote is a character
     /// like any other.
     pub quote: Option<u8>,
+    /// The reason for which it is that quote.
+    pub basis: QuoteBasis,
     /// The first line is no record, but says the delimiter: `sep=;`, as Excel writes and reads it.
     pub says_delimiter: bool,
     /// The first record has the names of the columns.
@@ -53,6 +55,18 @@ pub enum Quote {
     Mark(u8),
     /// There are no such fields: each line is a record.
     Never,
+}
+
+/// Reason to take a character for a quote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuoteBasis {
+    /// It is given.
+    #[default]
+    Given,
+    /// The head of the input has fields in such.
+    Seen,
+    /// It is the usual one, and the head has no field in quotes.
+    Assumed,
 }
 
 /// Reason for which the first record can't be read.
@@ -106,13 +120,46 @@ impl Dialect {
         let mut records = records(head, whole, marks);
         let first = records.next().ok_or(DialectError::Empty)?;
         let header = hints.header.unwrap_or_else(|| {
-            let guess = header::guess(&first, records);
+            let guess = header::guess(&first, records, &hints.rules.nulls);
             notes.extend(doubt(guess));
             guess.header
         });
         let names = if header { distinct(&first) } else { (1..=first.len()).map(|number| format!("column{number}")).collect() };
-        let says_delimiter = said.is_some();
-        Ok((Self { delimiter, quote: marks.quote, says_delimiter, header, names, rules: hints.rules.clone() }, notes))
+        let basis = match hints.quote {
+            Some(_) => QuoteBasis::Given,
+            None if has_quoted_field(head, whole, marks) => QuoteBasis::Seen,
+            None => QuoteBasis::Assumed,
+        };
+        let (says_delimiter, rules) = (said.is_some(), hints.rules.clone());
+        let dialect = Self { delimiter, quote: marks.quote, basis, says_delimiter, header, names, rules };
+        notes.extend(dialect.header_doubt(head));
+        Ok((dialect, notes))
+    }
+
+    /// The lines of a record that has line breaks in quotes may be records of their own: there were
+    /// no quotes before, or each line has as many fields as there are columns. Two such lines are
+    /// no rare text, but for the tabs.
+    pub(super) fn doubts_lines(&self, record: &[u8]) -> bool {
+        let fields = |line: &[u8]| memchr_iter(self.delimiter, line).count() + 1;
+        let lines_min = if self.delimiter == b'\t' { 2 } else { 3 };
+        let mut lines = record.split(|byte| *byte == b'\n');
+        match self.basis {
+            QuoteBasis::Given => false,
+            QuoteBasis::Assumed => true,
+            QuoteBasis::Seen => {
+                let columns = self.names.len();
+                columns > 1 && lines.clone().nth(lines_min - 1).is_some() && lines.all(|line| fields(line) == columns)
+            }
+        }
+    }
+
+    /// A note on a header that may have taken records as well.
+    fn header_doubt(&self, head: &[u8]) -> Option<String> {
+        let mut records = CsvRecords { bytes: head, at: 0, marks: self.marks() };
+        let (_, first, _) = records.find(|(_, record, _)| !record.is_empty()).filter(|_| self.header)?;
+        let text = "its first record is over several lines, by quotes that may be lone ones;";
+        (memchr(b'\n', first).is_some() && self.doubts_lines(first))
+            .then(|| format!("{text} {QUOTE} none makes each line a record, {QUOTE} '\"' trusts them"))
     }
 
     pub(super) fn marks(&self) -> CsvMarks {
@@ -143,6 +190,15 @@ fn doubt(guess: HeaderGuess) -> Option<String> {
         }
         HeaderGuess { .. } => None,
     }
+}
+
+/// True if a field of the head is in quotes, and nothing but them.
+fn has_quoted_field(head: &[u8], whole: bool, marks: CsvMarks) -> bool {
+    if marks.quote.is_none_or(|quote| memchr(quote, head).is_none()) {
+        return false;
+    }
+    let mut records = CsvRecords { bytes: head, at: 0, marks }.filter(|(start, _, length)| whole || start + length < head.len());
+    records.any(|(_, record, _)| CsvFields::new(record, marks).any(|field| field.quoted && !field.goes_on))
 }
 
 /// True if quotes are characters: as lines all records have the same fields, and as quotes they are
@@ -299,6 +355,19 @@ mod tests {
             let quote = detect(text, whole).expect("a record").0.quote;
             assert_eq!(quote, Some(b'"'), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_header_over_lines_that_may_be_records_is_said() {
+        let text = "id,\"text\n1,a\n2,b\"\n3,c\n";
+        let said = |hints: &DialectHints| Dialect::detect(text.as_bytes(), true, hints).expect("a record").1;
+        let header = Some(true);
+        let notes = said(&DialectHints { header, ..DialectHints::default() });
+        assert!(notes.len() == 1 && notes[0].starts_with("its first record is over several lines"), "{notes:?}");
+        for quote in [Quote::Mark(b'"'), Quote::Never] {
+            assert_eq!(said(&DialectHints { header, quote: Some(quote), ..DialectHints::default() }), Vec::<String>::new());
+        }
+        assert_eq!(detect("id,\"size\nin MB\"\nx,2\n", true).expect("a record").1, Vec::<String>::new());
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(super) struct CsvField<'a> {
     pub(super) text: Cow<'a, [u8]>,
     /// It was in quotes, and so is a text even where it is empty.
     pub(super) quoted: bool,
+    /// Its text goes on after the closing quote.
+    pub(super) goes_on: bool,
 }
 
 impl<'a> CsvFields<'a> {
@@ -50,21 +52,22 @@ impl<'a> Iterator for CsvFields<'a> {
     fn next(&mut self) -> Option<CsvField<'a>> {
         let rest = self.rest?;
         if let Some(quote) = self.marks.opening(rest) {
-            let (text, length) = unquoted(rest, self.marks.delimiter, quote);
+            let (field, length) = unquoted(rest, self.marks.delimiter, quote);
             self.rest = rest.get(length + 1..);
-            return Some(CsvField { text, quoted: true });
+            return Some(field);
         }
         let end = memchr(self.marks.delimiter, rest).unwrap_or(rest.len());
         self.rest = rest.get(end + 1..);
-        Some(CsvField { text: Cow::Borrowed(&rest[..end]), quoted: false })
+        Some(CsvField { text: Cow::Borrowed(&rest[..end]), quoted: false, goes_on: false })
     }
 }
 
-/// The text of a field that begins with a quote, and how many bytes the field has.
-fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
+/// A field that begins with a quote, and how many bytes it has.
+fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (CsvField<'_>, usize) {
+    let field = |text, goes_on| CsvField { text, quoted: true, goes_on };
     let end = memchr(mark, &rest[1..]).map_or(rest.len(), |quote| quote + 1);
     if rest.get(end + 1).is_none() || rest.get(end + 1) == Some(&delimiter) {
-        return (Cow::Borrowed(&rest[1..end]), (end + 1).min(rest.len()));
+        return (field(Cow::Borrowed(&rest[1..end]), false), (end + 1).min(rest.len()));
     }
     let mut text = Vec::new();
     let mut at = 1;
@@ -76,13 +79,13 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
             let after = &rest[at..];
             let end = memchr(delimiter, after).unwrap_or(after.len());
             text.extend_from_slice(&after[..end]);
-            return (Cow::Owned(text), at + end);
+            return (field(Cow::Owned(text), end > 0), at + end);
         }
         text.push(mark);
         at += 1;
     }
     text.extend_from_slice(rest.get(at..).unwrap_or_default());
-    (Cow::Owned(text), rest.len())
+    (field(Cow::Owned(text), false), rest.len())
 }
 
 /// The records of a stretch that starts at one's start, each with where it starts, without newline
@@ -194,6 +197,20 @@ mod tests {
             let fields: Vec<String> =
                 CsvFields::new(record.as_bytes(), MARKS).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
             assert_eq!(fields, expected, "{record}");
+        }
+    }
+
+    #[test]
+    fn text_after_a_closing_quote_is_told() {
+        for (record, expected) in [
+            ("\"a\" b,c", [true, false]),
+            ("c,\"x\"y\"z\"", [false, true]),
+            ("\"a\"\"b\",\"c\"", [false, false]),
+            ("\"\"\"\",\"c", [false, false]),
+            ("\"\"\"a\"\"\"x,5\" pipe", [true, false]),
+        ] {
+            let told: Vec<bool> = CsvFields::new(record.as_bytes(), MARKS).map(|field| field.goes_on).collect();
+            assert_eq!(told, expected, "{record}");
         }
     }
 

@@ -318,13 +318,12 @@ fn large_page_bytes(chunk: &ColumnChunkMetaData, chunks: &Chunks, large_bytes_mi
     most.filter(|bytes| *bytes >= large_bytes_min)
 }
 
-/// The columns with moments of 96 bits in microseconds, where nothing says another unit:
-/// nanoseconds reach from 1677 to 2262 only, and Spark writes 9999-12-31.
+/// The columns with moments of 96 bits in microseconds, where these would be nanoseconds, by
+/// default or as the file says: those reach from 1677 to 2262 only, others would come out as
+/// moments in that span, and Spark writes 9999-12-31.
 fn in_micros(plain: &ArrowReaderMetadata) -> Option<SchemaRef> {
     let columns = plain.parquet_schema().columns();
-    let known = plain.metadata().file_metadata().key_value_metadata();
-    let is_hinted = known.is_some_and(|known| known.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY));
-    if is_hinted || columns.iter().all(|column| column.physical_type() != Type::INT96) {
+    if columns.iter().all(|column| column.physical_type() != Type::INT96) {
         return None;
     }
     let mut leaf = 0;
@@ -332,7 +331,9 @@ fn in_micros(plain: &ArrowReaderMetadata) -> Option<SchemaRef> {
         let is_wide = columns.get(leaf).is_some_and(|column| column.physical_type() == Type::INT96);
         leaf += 1;
         match data_type {
-            DataType::Timestamp(_, zone) if is_wide => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+            DataType::Timestamp(TimeUnit::Nanosecond, zone) if is_wide => {
+                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
             other => other.clone(),
         }
     };
@@ -347,6 +348,8 @@ fn with_leaves(field: &FieldRef, change: &mut impl FnMut(&DataType) -> DataType)
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| with_leaves(field, change)).collect()),
         DataType::List(item) => DataType::List(with_leaves(item, change)),
         DataType::LargeList(item) => DataType::LargeList(with_leaves(item, change)),
+        DataType::ListView(item) => DataType::ListView(with_leaves(item, change)),
+        DataType::LargeListView(item) => DataType::LargeListView(with_leaves(item, change)),
         DataType::FixedSizeList(item, length) => DataType::FixedSizeList(with_leaves(item, change), *length),
         DataType::Map(entries, sorted) => DataType::Map(with_leaves(entries, change), *sorted),
         other => change(other),

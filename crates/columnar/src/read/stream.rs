@@ -193,11 +193,18 @@ impl Messages<'_> {
         let length = head[4..].try_into().map_or(-1, i32::from_le_bytes);
         let length = usize::try_from(length).map_err(|_| unsound(self.name, "a negative length").at(self.read))?;
         if length == 0 {
-            return Ok(None);
+            return self.end().map(|()| None);
         }
         self.fits("a message", length, bytes_max)?;
         self.exactly(length, &mut head)?;
         Ok(Some(head))
+    }
+
+    /// Nothing follows the mark of the end: what does is another stream, or damage.
+    fn end(&mut self) -> Result<(), Error> {
+        let (end, mut after) = (self.read, Vec::new());
+        self.take(1, &mut after)?;
+        if after.is_empty() { Ok(()) } else { Err(unsound(self.name, "bytes follow the end of the stream").at(end)) }
     }
 
     fn fits(&self, what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_wrap)]
 
 mod corpus;
+mod csv;
 mod flat;
 mod foreign;
 mod json_common;

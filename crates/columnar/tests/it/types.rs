@@ -8,13 +8,14 @@ use arrow_array::{
     UnionArray,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, UnionFields};
-use parquet::arrow::ArrowWriter;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit, UnionFields};
+use parquet::arrow::{ArrowWriter, add_encoded_arrow_schema_to_metadata};
+use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use rorqual_columnar::read::{RowChoice, TableFile, is_stream, is_table};
+use rorqual_columnar::read::{RowChoice, TableFile, is_stream, is_table, schema_bytes, schema_of_bytes};
 use rorqual_columnar::render::JsonRows;
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
 use rorqual_pipe::{Error, ErrorClass};
@@ -92,13 +93,17 @@ fn int96(days: i64, nanos: u64) -> Int96 {
     value
 }
 
-#[test]
-fn moments_of_96_bits_reach_beyond_2262() {
+/// The moments 9999-12-31, 0001-01-01 and 2024-02-29, by their days since 1970, in a column and in
+/// a struct; with the schema of Arrow that pyarrow keeps in a file.
+fn moments_of_96_bits(kept: Option<&Schema>) -> Vec<u8> {
     let schema = Arc::new(parse_message_type("message m { required int96 t; required group s { required int96 u; } }").unwrap());
+    let mut properties = WriterProperties::default();
+    if let Some(kept) = kept {
+        add_encoded_arrow_schema_to_metadata(kept, &mut properties);
+    }
     let mut bytes = Vec::new();
-    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).unwrap();
     let mut group = writer.next_row_group().unwrap();
-    // 9999-12-31, 0001-01-01 and 2024-02-29 by their days since 1970.
     let values = [int96(2_932_896, 0), int96(-719_162, 86_399_999_999_000), int96(19_782, 3_600_000_000_000)];
     while let Some(mut column) = group.next_column().unwrap() {
         column.typed::<Int96Type>().write_batch(&values, None, None).unwrap();
@@ -106,15 +111,82 @@ fn moments_of_96_bits_reach_beyond_2262() {
     }
     group.close().unwrap();
     writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn moments_of_96_bits_reach_beyond_2262() {
     let expected = ["9999-12-31T00:00:00", "0001-01-01T23:59:59.999999", "2024-02-29T01:00:00"];
     let expected: String = expected.iter().map(|t| format!("{{\"t\":\"{t}\",\"s\":{{\"u\":\"{t}\"}}}}\n")).collect();
-    let table = open(&bytes).unwrap();
+    let table = open(&moments_of_96_bits(None)).unwrap();
     assert_eq!(all_lines(&table), expected);
     // The same of some columns.
     let some = table.batches(Some(&["s.u".to_owned()]), &RowChoice::Range(0..1)).unwrap().next().unwrap().unwrap();
     let mut line = Vec::new();
     JsonRows::new(&some).unwrap().lines(&mut line);
     assert_eq!(line, b"{\"s\":{\"u\":\"9999-12-31T00:00:00\"}}\n");
+}
+
+/// Nanoseconds have no room for them; a coarser unit has.
+#[test]
+fn moments_of_96_bits_do_so_where_the_file_says_nanoseconds() {
+    let schema = |unit: TimeUnit, zone: Option<&str>| {
+        let moments = |name: &str| Field::new(name, DataType::Timestamp(unit, zone.map(Into::into)), false);
+        let inner = Fields::from(vec![moments("u")]);
+        Schema::new(vec![moments("t"), Field::new("s", DataType::Struct(inner), false)])
+    };
+    let lines = |moments: [&str; 3]| -> String {
+        moments.iter().map(|t| format!("{{\"t\":\"{t}\",\"s\":{{\"u\":\"{t}\"}}}}\n")).collect()
+    };
+    let expected = lines(["9999-12-31T00:00:00", "0001-01-01T23:59:59.999999", "2024-02-29T01:00:00"]);
+    let kept = |unit, zone| all_lines(&open(&moments_of_96_bits(Some(&schema(unit, zone)))).unwrap());
+    assert_eq!(kept(TimeUnit::Nanosecond, None), expected);
+    assert_eq!(kept(TimeUnit::Microsecond, None), expected);
+    let in_utc = lines(["9999-12-31T00:00:00Z", "0001-01-01T23:59:59.999999Z", "2024-02-29T01:00:00Z"]);
+    assert_eq!(kept(TimeUnit::Nanosecond, Some("UTC")), in_utc);
+    let in_millis = lines(["9999-12-31T00:00:00", "0001-01-01T23:59:59.999", "2024-02-29T01:00:00"]);
+    assert_eq!(kept(TimeUnit::Millisecond, None), in_millis);
+}
+
+/// The columns beside them are read as the file says.
+#[test]
+fn moments_of_96_bits_are_found_among_other_columns() {
+    let list =
+        "required group l (LIST) { repeated group list { required group element { required int64 a; required int96 t; } } }";
+    let schema = format!(
+        "message m {{ required binary d (STRING); {list} required int64 b (TIMESTAMP(NANOS,false)); required int96 u; }}"
+    );
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let nanos = |name: &str| Field::new(name, DataType::Timestamp(TimeUnit::Nanosecond, None), false);
+    let element = Fields::from(vec![Field::new("a", DataType::Int64, false), nanos("t")]);
+    let element = Arc::new(Field::new("element", DataType::Struct(element), false));
+    let coded = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    for list in [DataType::List(Arc::clone(&element)), DataType::LargeList(Arc::clone(&element)), DataType::ListView(element)] {
+        let kept = [Field::new("d", coded.clone(), false), Field::new("l", list, false), nanos("b"), nanos("u")];
+        let mut properties = WriterProperties::default();
+        add_encoded_arrow_schema_to_metadata(&Schema::new(kept.to_vec()), &mut properties);
+        let mut bytes = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut bytes, Arc::clone(&schema), Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        while let Some(mut column) = group.next_column().unwrap() {
+            let (defined, repeated) = (Some(&[1_i16][..]), Some(&[0_i16][..]));
+            match column.untyped() {
+                ColumnWriter::ByteArrayColumnWriter(column) => column.write_batch(&["x".into()], None, None),
+                ColumnWriter::Int64ColumnWriter(column) => column.write_batch(&[1], defined, repeated),
+                ColumnWriter::Int96ColumnWriter(column) => column.write_batch(&[int96(2_932_896, 0)], defined, repeated),
+                _ => unreachable!(),
+            }
+            .unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.close().unwrap();
+        let moment = "9999-12-31T00:00:00";
+        let row = format!(
+            "{{\"d\":\"x\",\"l\":[{{\"a\":1,\"t\":\"{moment}\"}}],\"b\":\"1970-01-01T00:00:00.000000001\",\"u\":\"{moment}\"}}\n"
+        );
+        assert_eq!(all_lines(&open(&bytes).unwrap()), row);
+    }
 }
 
 #[test]
@@ -322,6 +394,28 @@ fn a_stream_is_read_from_a_file_and_from_a_pipe() {
 }
 
 #[test]
+fn bytes_after_the_end_of_a_stream_are_an_error_after_its_rows() {
+    let bytes = arrow_stream(&[numbers(0, 3), numbers(3, 5)]);
+    let said = format!("not a sound Arrow file: bytes follow the end of the stream at byte {}", bytes.len());
+    let rows = "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n";
+    for after in [&bytes[..], b"\n", &[0; 8]] {
+        let followed = [&bytes[..], after].concat();
+        let table = open(&followed).unwrap();
+        let piped = TableFile::stream(Box::new(Cursor::new(followed)), "in", MEMORY_BYTES).unwrap();
+        for table in [&table, &piped] {
+            let (read, error) = lines(table);
+            let error = error.expect("an error after the rows");
+            assert_eq!((read.as_str(), error.kind(), error.to_string()), (rows, ErrorClass::Corrupt, format!("in: {said}")));
+        }
+        assert_eq!(table.rows().unwrap_err().to_string(), format!("in: {said}"));
+    }
+    // Without the mark of its end, a second stream begins with a schema out of place.
+    let joined = [&bytes[..bytes.len() - 8], &bytes[..]].concat();
+    let (read, error) = lines(&open(&joined).unwrap());
+    assert_eq!((read.as_str(), error.map(|error| error.kind())), (rows, Some(ErrorClass::Corrupt)));
+}
+
+#[test]
 fn a_dictionary_of_a_stream_may_be_replaced() {
     let coded = |values: [&str; 2]| {
         let keys = Int32Array::from(vec![0, 1, 1]);
@@ -366,4 +460,25 @@ fn a_stream_without_columns_has_its_rows() {
     let options = RecordBatchOptions::new().with_row_count(Some(3));
     let batch = RecordBatch::try_new_with_options(schema, Vec::new(), &options).unwrap();
     assert_eq!(open(&arrow_stream(&[batch])).unwrap().rows().unwrap(), 3);
+}
+
+/// All that a column says of itself comes back, and no damage to the bytes is a panic.
+#[test]
+fn a_schema_comes_back_from_its_bytes() {
+    let open = Field::new("open", DataType::Utf8, true).with_metadata([("a".to_owned(), "b".to_owned())].into());
+    let inner = Fields::from(vec![Field::new("x", DataType::Int64, true), Field::new("größe", DataType::Float64, true)]);
+    let schema = Schema::new(vec![
+        open,
+        Field::new("list", DataType::new_list(DataType::Struct(inner), true), true),
+        Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
+    ]);
+    let bytes = schema_bytes(&schema);
+    assert_eq!(schema_of_bytes(&bytes).as_deref(), Some(&schema));
+    assert_eq!(schema_of_bytes(b""), None);
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x41;
+        drop(schema_of_bytes(&damaged));
+        drop(schema_of_bytes(&bytes[..at]));
+    }
 }
