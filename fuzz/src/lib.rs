@@ -255,12 +255,13 @@ pub fn checksums(data: &[u8]) {
     let end = data.iter().find(|byte| matches!(byte, 0 | b'\n')).copied().unwrap_or(b'\n');
     assert_eq!(lines.len(), data.split_inclusive(|byte| *byte == end).count());
     for line in &lines {
-        let ListLine::Entry { digest, name } = line else { continue };
+        let ListLine::Entry { digest, name, .. } = line else { continue };
         assert_eq!(digest.as_bytes().len(), digest.algorithm().digest_bytes());
         let (escaped, marked) = escape(name);
         let mark: &[u8] = if marked { b"\\" } else { b"" };
         let written = [mark, digest.to_string().as_bytes(), b"  ", &escaped].concat();
-        assert_eq!(&ListParser::new(Some(digest.algorithm())).line(&written), line, "{}", written.escape_ascii());
+        let meant = ListLine::Entry { digest: *digest, others: Vec::new(), name: name.clone() };
+        assert_eq!(ListParser::new(Some(digest.algorithm())).line(&written), meant, "{}", written.escape_ascii());
     }
 }
 

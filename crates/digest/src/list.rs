@@ -17,6 +17,9 @@ use crate::{Algorithm, Digest};
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
+/// Digests of BLAKE2b with fewer bits are only taken for such where that is said.
+const BLAKE2B_BITS_GUESSED_MIN: u16 = 128;
+
 /// A line of a list, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListLine {
@@ -24,6 +27,9 @@ pub enum ListLine {
     Entry {
         /// Computed by whoever made the list.
         digest: Digest,
+        /// The same as digests of the other algorithms of that length, where nothing says which it
+        /// is of.
+        others: Vec<Digest>,
         /// The file's name.
         name: Vec<u8>,
     },
@@ -39,7 +45,6 @@ pub struct ListParser {
     algorithm: Option<Algorithm>,
     /// True where one blank stands between digest and name; unknown until a line has shown it.
     one_blank: Option<bool>,
-    guessed: bool,
     /// Entries end with NULs, and their names are not escaped.
     zero: bool,
 }
@@ -47,11 +52,11 @@ pub struct ListParser {
 impl ListParser {
     /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length.
     /// Of algorithms whose digests are of one length the first in [`Algorithm::ALL`] is taken where
-    /// there is no tag, and [`ListLines::has_guessed`] says so. BLAKE2b's lengths are those of the
-    /// digests, whichever was given.
+    /// there is no tag, with the others beside it. BLAKE2b's lengths are those of the digests,
+    /// whichever was given.
     #[must_use]
     pub fn new(algorithm: Option<Algorithm>) -> Self {
-        Self { algorithm, one_blank: None, guessed: false, zero: false }
+        Self { algorithm, one_blank: None, zero: false }
     }
 
     /// The same for a list whose entries end with NULs, and whose names are not escaped.
@@ -66,21 +71,24 @@ impl ListParser {
         if line.is_empty() || line.starts_with(b"#") {
             return ListLine::Nothing;
         }
-        self.entry(line.trim_ascii_start()).map_or(ListLine::Improper, |(digest, name)| ListLine::Entry { digest, name })
+        self.entry(line.trim_ascii_start()).unwrap_or(ListLine::Improper)
     }
 
-    fn entry(&mut self, line: &[u8]) -> Option<(Digest, Vec<u8>)> {
+    fn entry(&mut self, line: &[u8]) -> Option<ListLine> {
         let (escaped, line) = match line.strip_prefix(b"\\") {
             Some(rest) if !self.zero => (true, rest),
             _ => (false, line),
         };
-        let (digest, name) = match tagged(line) {
-            Some((algorithm, digest, name)) => (self.wanted(algorithm)?.digest(digest)?, name),
-            None => self.untagged(line)?,
+        let (digest, others, name) = match tagged(line) {
+            Some((algorithm, digest, name)) => (self.wanted(algorithm)?.digest(digest)?, Vec::new(), name),
+            None => {
+                let (digest, name) = self.untagged(line)?;
+                (digest, if self.algorithm.is_none() { others(&digest) } else { Vec::new() }, name)
+            }
         };
         let name = if escaped { unescape(name)? } else { name.to_vec() };
         // No file has a name with a NUL in it.
-        (!name.is_empty() && !name.contains(&0)).then_some((digest, name))
+        (!name.is_empty() && !name.contains(&0)).then_some(ListLine::Entry { digest, others, name })
     }
 
     /// A digest of this algorithm is wanted here.
@@ -105,7 +113,7 @@ impl ListParser {
         Some((digest, rest))
     }
 
-    fn guess(&mut self, text: &str) -> Option<Digest> {
+    fn guess(&self, text: &str) -> Option<Digest> {
         match self.algorithm {
             Some(Algorithm::Blake2b(_)) => {
                 let of_length = u16::try_from(4 * text.len()).ok().and_then(Algorithm::blake2b);
@@ -115,10 +123,7 @@ impl ListParser {
             Some(algorithm) => return Digest::parse(algorithm, text),
             None => {}
         }
-        let digest = Self::by_length(text)?;
-        let of_that_length = |other: &Algorithm| other.digest_bytes() == digest.algorithm().digest_bytes();
-        self.guessed |= Algorithm::ALL.iter().filter(|other| of_that_length(other)).count() > 1;
-        Some(digest)
+        Self::by_length(text)
     }
 
     fn by_length(text: &str) -> Option<Digest> {
@@ -126,8 +131,19 @@ impl ListParser {
         // hexadecimal is the rule.
         let hex = Algorithm::ALL.into_iter().find(|algorithm| 2 * algorithm.digest_bytes() == text.len());
         let hex = hex.and_then(|algorithm| Digest::parse(algorithm, text));
-        hex.or_else(|| Algorithm::ALL.into_iter().find_map(|algorithm| Digest::parse(algorithm, text)))
+        let known = hex.or_else(|| Algorithm::ALL.into_iter().find_map(|algorithm| Digest::parse(algorithm, text)));
+        // A word of few letters may be hexadecimal by chance.
+        let bits = || u16::try_from(4 * text.len()).ok().filter(|bits| *bits >= BLAKE2B_BITS_GUESSED_MIN);
+        known.or_else(|| Digest::parse(Algorithm::blake2b(bits()?)?, text))
     }
+}
+
+/// The bytes of a digest as digests of the other algorithms of that length.
+fn others(digest: &Digest) -> Vec<Digest> {
+    let blake2b = u16::try_from(8 * digest.as_bytes().len()).ok().and_then(Algorithm::blake2b);
+    let known = Algorithm::ALL.into_iter().filter(|algorithm| !matches!(algorithm, Algorithm::Blake2b(_)));
+    let others = known.chain(blake2b).filter(|algorithm| *algorithm != digest.algorithm());
+    others.filter_map(|algorithm| Digest::from_bytes(algorithm, digest.as_bytes())).collect()
 }
 
 struct Tagged(Algorithm);
@@ -197,11 +213,6 @@ impl<R: BufRead> ListLines<R> {
     /// The lines of `input` as `parser` understands them.
     pub fn new(input: R, parser: ListParser) -> Self {
         Self { input, parser, number: 0, buffer: Vec::new() }
-    }
-
-    /// True once the algorithm of some line was chosen of several by the length of its digest.
-    pub fn has_guessed(&self) -> bool {
-        self.parser.guessed
     }
 
     /// The next line into the buffer, of one that is too long the head; `None` at the end,

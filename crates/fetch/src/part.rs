@@ -68,14 +68,22 @@ impl PartFile {
         let sidecar = Sidecar::new(&path);
         check_target(target, replace).inspect_err(|_| {
             // A fetch that was killed between its rename and its last step has left this.
-            if !path.exists() {
+            let is_record = || sidecar.read().is_ok_and(|found| !matches!(found, SidecarState::Foreign));
+            if !path.exists() && is_record() {
                 let _ = sidecar.remove();
             }
         })?;
+        // Before there is a part that would be ours.
+        if matches!(sidecar.read()?, SidecarState::Foreign) {
+            return Err(foreign(&with_suffix(&path, ".json"), "is no record of a fetch"));
+        }
         let file = lock(&path, target)?;
         let length = file.metadata().map_err(|cause| cannot("read", &path, &cause))?.len();
         let record = match sidecar.read()? {
-            SidecarState::Nothing if length > 0 => return Err(foreign(&path)),
+            SidecarState::Nothing if length > 0 => {
+                let name = escaped_path(&path);
+                return Err(foreign(&path, &format!("is there without {name}.json, so it is not the part of a fetch")));
+            }
             SidecarState::Record(record) if record.url == url && record.validator.is_some() => Some(record),
             _ => None,
         };
@@ -226,7 +234,7 @@ fn exists(target: &Path) -> FetchError {
     FetchError::new(FetchErrorKind::Local, format!("{}: exists; {FORCE} replaces it", escaped_path(target)))
 }
 
-fn foreign(path: &Path) -> FetchError {
-    let message = format!("{0}: is there without {0}.json, so it is not the part of a fetch; move it away", escaped_path(path));
-    FetchError::new(FetchErrorKind::Local, message)
+/// The error of a file that is not ours.
+fn foreign(path: &Path, why: &str) -> FetchError {
+    FetchError::new(FetchErrorKind::Local, format!("{}: {why}; move it away", escaped_path(path)))
 }

@@ -58,6 +58,13 @@ impl SidecarRecord {
     }
 }
 
+/// True of the text of a record, or of what a power failure leaves of one.
+fn is_record(text: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"{\"schema\":\"rorqual.fetch.part/";
+    let length = text.len().min(BEGIN.len());
+    text[..length] == BEGIN[..length] || text.iter().all(|byte| *byte == 0)
+}
+
 /// The file itself.
 #[derive(Debug)]
 pub(crate) struct Sidecar {
@@ -68,8 +75,10 @@ pub(crate) struct Sidecar {
 /// State of a sidecar that was found.
 pub(crate) enum SidecarState {
     Nothing,
-    /// It is ours by its name, and can't be read.
+    /// A record of a fetch that can't be read: cut, or of another version.
     Unreadable,
+    /// Something else has its name.
+    Foreign,
     Record(SidecarRecord),
 }
 
@@ -90,7 +99,8 @@ impl Sidecar {
         let read = file.take(SIDECAR_BYTES_MAX).read_to_end(&mut text);
         read.map_err(|cause| FetchError::local(format!("{}: cannot read", escaped_path(&self.path)), &cause))?;
         let record = serde_json::from_slice(&text).ok().filter(|record: &SidecarRecord| record.schema == SCHEMA);
-        Ok(record.map_or(SidecarState::Unreadable, SidecarState::Record))
+        let unread = || if is_record(&text) { SidecarState::Unreadable } else { SidecarState::Foreign };
+        Ok(record.map_or_else(unread, SidecarState::Record))
     }
 
     /// Replaces the sidecar. It names the URL, which may hold a token, so it is for the owner only.

@@ -450,10 +450,10 @@ pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
 }
 
 /// True if a file has less than the system says: files of /sys are said to have a page, whatever is
-/// in them. They take no room on a disk.
+/// in them, and some can't be read beyond that. They take no room on a disk.
 fn is_shorter(file: &File, metadata: &Metadata) -> bool {
     let last = metadata.len().saturating_sub(1);
-    metadata.blocks() == 0 && metadata.len() > 0 && file.read_at(&mut [0], last).is_ok_and(|read| read == 0)
+    metadata.blocks() == 0 && metadata.len() > 0 && !file.read_at(&mut [0], last).is_ok_and(|read| read > 0)
 }
 
 fn head(file: &File) -> std::io::Result<Vec<u8>> {

@@ -66,8 +66,11 @@ fn the_file_that_is_printed_to_is_not_searched() {
 
 #[test]
 fn files_of_the_kernel_are_streams() {
-    // The size of the first is said to be 4096, of the second 0.
-    for file in ["/sys/class/net/lo/mtu", "/proc/self/status"] {
+    // The size of the first two is said to be 4096, of the third 0. The second can't be read at
+    // that size's end, and is not everywhere.
+    let masks = "/sys/devices/system/cpu/cpu0/topology/core_cpus";
+    let files = ["/sys/class/net/lo/mtu", masks, "/proc/self/status"];
+    for file in files.into_iter().filter(|file| *file != masks || std::path::Path::new(masks).exists()) {
         let expected = std::fs::read_to_string(file).expect("it is there");
         let first = expected.lines().next().expect("a line").split(':').next().expect("a word").to_owned();
         let ran = rorqual(&["grep", "-c", &first, file]).run().exits(0);

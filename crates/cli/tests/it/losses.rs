@@ -1,6 +1,7 @@
 //! No output costs a file: one rule for every verb that writes one.
 
 use crate::common::{PROGRAM, TestFolder, listens, log, rorqual};
+use rorqual_testkit::paths::gzip;
 use rorqual_testkit::process::ProcessRun;
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
@@ -118,6 +119,15 @@ fn an_output_that_looks_like_the_only_input_is_refused() {
         rorqual(&["logs", flag, &access]).run().exits(2).says(&["no log is named", wanted]);
         rorqual(&["logs", flag, &access]).stdin(log(3)).run().exits(2).says(&["no log is named", wanted]);
         check(&files);
+    }
+    // Not even by force, where a log might come from a pipe.
+    let packed = folder.file("packed.log", gzip(&log(3)));
+    for log in [&access, &packed] {
+        let before = std::fs::read(log).expect("it is there");
+        for args in [&["--html", log][..], &["--rejects", log], &["--by", "path", "--rejects", log]] {
+            rorqual(&[&["logs", "--force"], args].concat()).stdin("").run().exits(2).says(&["no log is named"]);
+            assert!(std::fs::read(log).expect("it is there") == before, "{args:?}");
+        }
     }
     // From a pipe a log has no name, and a replaced file is told.
     let there = folder.text("there");

@@ -66,15 +66,40 @@ fn a_part_gone_bad_is_seen_by_the_digest() {
 
 #[test]
 fn a_sidecar_that_can_not_be_read_claims_nothing() {
-    for text in
-        ["", "{", "null", "{\"schema\":\"rorqual.fetch.part/1\"}", "{\"schema\":\"other/9\",\"url\":\"\",\"done\":[[0,9]]}"]
-    {
+    for text in [
+        "",
+        "{",
+        "\0\0\0",
+        "{\"schema\":\"rorqual.fetch.part/1\"}",
+        "{\"schema\":\"rorqual.fetch.part/9\",\"url\":\"\",\"done\":[[0,9]]}",
+    ] {
         let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
         let half = Half::of(&content);
         half.leave(&folder);
         std::fs::write(folder.at("file.part.json"), text).unwrap();
         let ran = run(settings(&half.server.url("/file"), &folder.target(), 2));
         assert_eq!(ran.done().resumed_bytes, 0);
+        folder.has_only(&content);
+    }
+}
+
+#[test]
+fn files_that_are_no_record_or_no_part_are_left_alone() {
+    let (content, server) = (GeneratedContent::new(3 * PIECE, 1), TestServer::honest(&GeneratedContent::new(3 * PIECE, 1)));
+    for (names, text) in [
+        (&["file.part", "file.part.json"][..], "precious"),
+        (&["file.part.json"], "null"),
+        (&["file.part.json"], "{\"schema\":\"other/9\"}"),
+        (&["file.part"], "precious"),
+    ] {
+        let folder = Folder::new();
+        names.iter().for_each(|name| std::fs::write(folder.at(name), text).unwrap());
+        let ran = run(settings(&server.url("/file"), &folder.target(), 2));
+        assert!(ran.failed(FetchErrorKind::Local).message.contains("move it away"), "{ran:?}");
+        assert_eq!(folder.names(), names);
+        assert!(names.iter().all(|name| std::fs::read_to_string(folder.at(name)).unwrap() == text));
+        names.iter().for_each(|name| std::fs::remove_file(folder.at(name)).unwrap());
+        run(settings(&server.url("/file"), &folder.target(), 2)).done();
         folder.has_only(&content);
     }
 }

@@ -39,9 +39,13 @@ fn the_rest_of_a_killed_fetch_is_cleared_away() {
     let (content, folder) = (GeneratedContent::new(3 * PIECE, 1), Folder::new());
     let server = TestServer::honest(&content);
     std::fs::write(folder.target(), "done").unwrap();
-    std::fs::write(folder.at("file.part.json"), "{}").unwrap();
+    std::fs::write(folder.at("file.part.json"), "{\"schema\":\"rorqual.fetch.part/1\"").unwrap();
     run(settings(&server.url("/file"), &folder.target(), 2)).failed(FetchErrorKind::Local);
     assert_eq!(folder.names(), ["file"]);
+    // Another program's file of that name is not.
+    std::fs::write(folder.at("file.part.json"), "{}").unwrap();
+    run(settings(&server.url("/file"), &folder.target(), 2)).failed(FetchErrorKind::Local);
+    assert_eq!(folder.names(), ["file", "file.part.json"]);
 }
 
 #[test]

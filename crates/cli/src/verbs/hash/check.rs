@@ -77,8 +77,8 @@ fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut Chec
         }
     };
     let mut failure = None;
-    let mut list = ListLines::new(input, ListParser::new(args.algorithm).zero(args.zero));
-    let lines = list.by_ref().map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
+    let list = ListLines::new(input, ListParser::new(args.algorithm).zero(args.zero));
+    let lines = list.map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
     // A stop ends the list in the middle of a line.
     let lines = lines.take_while(|_| !hashing.control.stopped());
     let lines = lines.filter(|(_, line)| *line != ListLine::Nothing).peekable();
@@ -94,15 +94,7 @@ fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut Chec
         message::error(&Error::io(name, "cannot read", cause));
         return Ok(false);
     }
-    let good = report.list(&name, &counts);
-    if counts.failed > 0 && list.has_guessed() && !args.status {
-        let name = escaped_line(&name);
-        message::note(&format!(
-            "{name}: the algorithm was taken for the usual one of digests that long, sha256 or sha512; others have digests of that length: \
-             give --algorithm blake3, sha512-256 or blake2b if the list is of one of them"
-        ));
-    }
-    Ok(good)
+    Ok(report.list(&name, &counts))
 }
 
 fn check_lines(
@@ -119,9 +111,19 @@ fn check_lines(
     let work = |_: &mut (), (number, line): (u64, ListLine)| {
         let entry = match line {
             // A list from standard input can't also be the file it speaks of.
-            ListLine::Entry { digest, name } if !(stdin && name == b"-") => {
-                let outcome = check_file(hashing, args, &name, &digest, alone);
-                Some((name, digest, outcome))
+            ListLine::Entry { digest, others, name } if !(stdin && name == b"-") => {
+                let check = |digest: &Digest| check_file(hashing, args, &name, digest, alone);
+                let mut found = (digest, check(&digest));
+                for other in others {
+                    if !matches!(found.1, CheckOutcome::Failed) {
+                        break;
+                    }
+                    let outcome = check(&other);
+                    if !matches!(outcome, CheckOutcome::Failed) {
+                        found = (other, outcome);
+                    }
+                }
+                Some((name, found.0, found.1))
             }
             _ => None,
         };
