@@ -84,6 +84,23 @@ const steps = {
     await shoot(page, 'gone')
   },
 
+  async 'a filter on a session that the server forgot is not shown as applied'(page) {
+    await send(page, put('gone.log', timedText(3_000)))
+    await finished(page)
+    await settled(page)
+    const status = await page.evaluate(async () => {
+      const id = new URLSearchParams(location.hash.slice(1)).get('s')
+      return (await fetch(`/api/sessions/${id}`, { method: 'DELETE' })).status
+    })
+    assert.equal(status, 204)
+    await at(page, 'panel-status').locator('.value').first().click()
+    await at(page, 'trouble').waitFor()
+    assert.match(await at(page, 'trouble').textContent(), /no longer knows.*those of the whole log/)
+    assert.equal(await at(page, 'chip').getAttribute('data-applied'), 'false')
+    assert.match(await at(page, 'scope').textContent(), /whole log/)
+    await shoot(page, 'forgotten')
+  },
+
   async 'the strip counts the view that the rest of the page shows'(page) {
     const text = timedText(5_000)
     await send(page, put('strip.log', text))

@@ -5,6 +5,7 @@ use crate::candidates::{CandidateField, CandidateTest, CandidateValue, threshold
 use crate::columns::source;
 use crate::columns::{PATH, STATUS};
 use crate::counted::CountedViews;
+use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::ViewQuestion;
@@ -230,15 +231,17 @@ impl RowStore {
     /// Fields with rows whose value had no room.
     fn unknown_fields(&self, inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField> {
         let of = |column: TextColumn| {
-            let (index, derived) = source(column);
-            let tables = self.dictionaries[index].lock();
-            let groups = |counted: &CountedViews| {
-                let of_groups = counted.sums.column(index).iter().filter(|(code, _)| tables.is_group(*code));
-                of_groups.map(|(_, amount)| amount.hits).sum::<u64>()
+            let hits = |counted: &CountedViews| match source(column) {
+                (index, None) => {
+                    let tables = self.dictionaries[index].lock();
+                    let of_groups = counted.sums.column(index).iter().filter(|(code, _)| tables.is_group(*code));
+                    of_groups.map(|(_, amount)| amount.hits).sum::<u64>()
+                }
+                // A value that follows from a text may have no room of its own.
+                (_, Some(_)) => self.amounts(counted, column, |amounts, _| amounts.get(OTHERS).hits),
             };
-            let hits = |counted: &CountedViews| groups(counted);
             let (hits_in, hits_all) = (hits(inside), hits(all));
-            let is_short = derived.is_none() && column != TextColumn::URL && hits_all > 0;
+            let is_short = column != TextColumn::URL && hits_all > 0;
             let field = self.schema().text_name(column);
             is_short.then(|| UnknownField { field, hits_in, hits_out: hits_all.saturating_sub(hits_in) })
         };

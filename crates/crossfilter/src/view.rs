@@ -286,12 +286,16 @@ impl RowStore {
     /// The counts of a view, as they are shown.
     pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> ViewResult {
         let panel = |column: &TextColumn| self.panel_of(counted, *column, top);
-        let panels: Vec<Panel> = self.schema().panels().iter().filter_map(panel).collect();
+        let mut panels: Vec<Panel> = self.schema().panels().iter().filter_map(panel).collect();
+        // Rows that had no room may have any value.
+        let is_whole = counted.rows_dropped == 0;
+        panels.iter_mut().for_each(|panel| panel.distinct.exact &= is_whole);
         let lines = self.outcomes(counted);
         let [bots, people, unknown] = self.bots(counted, lines.rejected);
         let clients =
             panels.iter().find(|panel| panel.field == self.schema().text_name(TextColumn::CLIENT)).map(|panel| panel.distinct);
         let mut facets = self.facets(view, counted, top);
+        facets.iter_mut().for_each(|facet| facet.panel.distinct.exact &= is_whole);
         facets.retain(|facet| {
             // Those of the panels that there are.
             let is_it = |panel: &Panel| panel.field == facet.panel.field;
@@ -315,7 +319,7 @@ impl RowStore {
             time: spreads.time_range(),
             histogram: over_time.histogram(),
             status: status_rows(counted, lines.rejected),
-            clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
+            clients: clients.unwrap_or(Distinct { distinct: 0, exact: is_whole, error: 0.0 }),
             bots,
             people,
             unknown,

@@ -29,6 +29,7 @@ export interface BadFilter {
 }
 
 const settleMs = 15
+const forgotten = 'The server no longer knows this session. Drop the file again to read it anew'
 const againMs = 500
 
 class Views {
@@ -129,9 +130,8 @@ class Views {
     // An older question overtook this one on its way to the server.
     if (body.code === 'superseded') return this.latest.again()
     this.asking = false
-    if (body.code === 'no_session') return
     if (body.code !== 'bad_filter') {
-      this.trouble = body.message
+      this.trouble = body.code === 'no_session' ? forgotten : body.message
       return
     }
     const place = locate(terms, body.column ?? 0)

@@ -513,6 +513,7 @@ fn rows_without_a_place_are_counted() {
         }
         let viewed = look(&store, &View::default(), Stack::Class);
         assert!(viewed.rows.dropped > 0 && !viewed.exact);
+        assert!(viewed.panels.iter().all(|panel| !panel.distinct.exact) && !viewed.clients.exact);
         assert_eq!(viewed.rows.total + viewed.rows.dropped, rows.len() as u64);
     }
 }
