@@ -117,6 +117,11 @@ impl TableRecorder {
             start = end;
             self.show_if_full();
         }
+        self.refresh();
+    }
+
+    /// Shows the rows so far where somebody wants to see them.
+    pub fn refresh(&mut self) {
         let wanted = self.store.wanted();
         if wanted != self.granted {
             self.granted = wanted;

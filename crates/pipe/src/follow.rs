@@ -5,10 +5,11 @@ use crate::decode::{Charset, Encoding, MAGIC_BYTES};
 use crate::descriptor::PollableRead;
 use crate::error::{Error, ErrorClass};
 use crate::input::open_at_once;
-use crate::limits::{FOLLOW_EVERY, ROTATED_AFTER};
+use crate::limits::{FOLLOW_EVERY, LAST_LINE_BYTES_MAX, ROTATED_AFTER};
 use crate::setting::FOLLOW;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -219,5 +220,107 @@ impl PollableRead for FollowReader {
         self.pauses
     }
 }
+
+/// A followed file, as ranges of whole lines of the files that have its name one after another.
+///
+/// Files take its name, and become shorter, as [`Input::follow`](crate::Input::follow) has it. A
+/// line that was not finished ends with its file.
+pub struct FollowedLines {
+    reader: FollowReader,
+    /// Start of the line that has no end yet.
+    line_start: u64,
+    /// Lines since the last ones that were cut off before they had an end.
+    lost: u64,
+}
+
+/// Lines that were appended to a followed file.
+#[derive(Debug)]
+pub struct AppendedLines {
+    /// The file that they are of.
+    pub file: File,
+    /// Their bytes in it.
+    pub range: Range<u64>,
+    /// They are the first of another file, or of one that became shorter.
+    pub begins: bool,
+    /// Lines before them without an end, which were gone when the file became shorter.
+    pub lost: u64,
+}
+
+impl FollowedLines {
+    /// The lines of an open file, whose name is `path`, from `start` on, where one begins;
+    /// `followed` tells its state.
+    #[must_use]
+    pub fn new(path: &Path, file: File, start: u64, followed: FollowStatus) -> Self {
+        let following = FollowedFile { path: path.to_owned(), file, followed, start };
+        Self { reader: following.reader(Control::default()), line_start: start, lost: 0 }
+    }
+
+    /// The lines that are there now, `None` where there are no further ones. The first of another
+    /// file come once those before it were taken.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn appended(&mut self) -> io::Result<Option<AppendedLines>> {
+        let reader = &mut self.reader;
+        let size = reader.file.metadata()?.len();
+        if size > reader.place {
+            (reader.place, reader.given) = (size, Instant::now());
+            return self.whole_lines();
+        }
+        let (before, unfinished) = (reader.file.try_clone()?, self.line_start..reader.place);
+        let truncations = reader.followed.truncations();
+        if !reader.begun_anew()? {
+            return Ok(None);
+        }
+        self.line_start = 0;
+        if unfinished.is_empty() {
+            return self.appended();
+        }
+        if self.reader.followed.truncations() > truncations {
+            self.lost += 1;
+            return self.appended();
+        }
+        Ok(Some(self.lines(before, unfinished)))
+    }
+
+    fn whole_lines(&mut self) -> io::Result<Option<AppendedLines>> {
+        let (file, start, place) = (&self.reader.file, self.line_start, self.reader.place);
+        let mut end = last_line_end(file, start, place)?;
+        if end == start && place - start > LAST_LINE_BYTES_MAX {
+            // Too long to be one: what is there of it.
+            end = place;
+        }
+        let file = file.try_clone()?;
+        self.line_start = end;
+        Ok((end > start).then(|| self.lines(file, start..end)))
+    }
+
+    fn lines(&mut self, file: File, range: Range<u64>) -> AppendedLines {
+        AppendedLines { file, begins: range.start == 0, range, lost: std::mem::take(&mut self.lost) }
+    }
+}
+
+/// End of the last whole line between two offsets of a file, of which the first begins a line; the
+/// first where none ends within the last [`LAST_LINE_BYTES_MAX`].
+///
+/// # Errors
+/// When it can't be read.
+pub fn last_line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
+    let least = start.max(end.saturating_sub(LAST_LINE_BYTES_MAX));
+    let (mut to, mut bytes) = (end, Vec::new());
+    while to > least {
+        let from = least.max(to.saturating_sub(SOUGHT_BYTES));
+        bytes.resize((to - from) as usize, 0);
+        file.read_exact_at(&mut bytes, from)?;
+        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + newline as u64 + 1);
+        }
+        to = from;
+    }
+    Ok(start)
+}
+
+/// Bytes that are looked through at a time for the end of a line.
+const SOUGHT_BYTES: u64 = 256 << 10;
 
 const _: () = assert!(ROTATED_AFTER.as_millis() >= 2 * FOLLOW_EVERY.as_millis());

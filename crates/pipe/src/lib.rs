@@ -46,7 +46,7 @@ pub use control::Control;
 pub use error::{Error, ErrorClass, reason};
 pub use escape::{escaped, escaped_args, escaped_line, escaped_path};
 pub use file::FileRanges;
-pub use follow::FollowStatus;
+pub use follow::{AppendedLines, FollowStatus, FollowedLines, last_line_end};
 pub use held::{FileGrowth, FileVersion, HeldFile};
 pub use input::Input;
 pub use pool::{BufferPool, Lease};

@@ -55,6 +55,9 @@ pub const TURN_BYTES_MAX: u64 = 16 << 20;
 /// its writers go on with it until they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);
 
+/// Bytes of a file that may grow that are looked through for the end of its last whole line.
+pub const LAST_LINE_BYTES_MAX: u64 = 64 << 20;
+
 /// Bytes in which the end of a file's first line is looked for, to detect the format of its lines;
 /// at no cost in memory.
 pub const FIRST_LINE_BYTES_MAX: u64 = 256 << 20;

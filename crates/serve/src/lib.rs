@@ -42,5 +42,5 @@ pub use render::Rendering;
 pub use server::api::routes;
 pub use server::config::{Config, StartError};
 pub use server::{OwnFile, OwnFileContent, Reload, Server, ServerTotals};
-pub use session::{TableEnd, TableOpener, TableSource};
+pub use session::{TableEnd, TableOpener, TablePoint, TableSource};
 pub use state::CacheSettings;

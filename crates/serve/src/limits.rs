@@ -547,8 +547,5 @@ pub(crate) const CACHED_FILE_BYTES_MIN: u64 = 1 << 20;
 /// Bytes of such a file that are read before what was read is kept, so that a kill loses no more.
 pub(crate) const CACHED_PART_BYTES: u64 = 1 << 30;
 
-/// Bytes of such a file that are looked through for the end of its last whole line.
-pub(crate) const LAST_LINE_BYTES_MAX: u64 = 64 << 20;
-
 /// Pause between two looks of the housekeeping.
 pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

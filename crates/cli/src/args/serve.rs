@@ -75,7 +75,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) country: CountryArgs,
     /// Follow the FILEs as `tail -F` does: read on as they grow, through rotation and truncation,
-    /// until Ctrl-C. Streams (a FIFO, `-`) are read as they come. Several are one log
+    /// until Ctrl-C. Streams (a FIFO, `-`) are read as they come. Several are one log, and each
+    /// file of JSON lines is a session
     #[arg(long, requires = "files")]
     pub(crate) follow: bool,
     /// Open each log as a session of its own, instead of all as one. Those that are one are not in

@@ -47,8 +47,18 @@ impl RowsIntoStore {
         Ok(self.rest.is_some_and(has_rest))
     }
 
+    /// Takes a record without a text, which is no row for that reason.
+    pub(crate) fn reject(&mut self, offset: u64, reason: &str) {
+        self.recorder.reject(offset, reason, b"");
+    }
+
+    /// Shows the rows so far where somebody wants to see them.
+    pub(crate) fn refresh(&mut self) {
+        self.recorder.refresh();
+    }
+
     /// Ends the input.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.recorder.finish();
     }
 }

@@ -9,11 +9,12 @@ use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_columnar::convert::SampleExtent;
+use rorqual_columnar::json::Layout;
 use rorqual_columnar::read::TableFile;
 use rorqual_columnar::{
     BadRecord, BadRecords, Decode, DecodedRecords, Notes, RecordFormat, ScanSettings, Unplaced, choose_columns, long_offset,
 };
-use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_path};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage, escaped_path};
 use std::path::Path;
 use std::time::Instant;
 
@@ -72,7 +73,7 @@ pub(crate) fn open(
     let (threads, scan) = scanned.map_err(|error| message::error(&error))?;
     let control = scan.control.clone();
     interrupt::stop_on_interrupt(&control);
-    let opened = recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path.into(), extent);
+    let opened = recognised((threads, (memory_bytes, memory_bytes)), scan, from, shown, path.into(), extent.into());
     // A file of which all is looked at was read by its start before, and told then.
     if let Ok(OpenedRows::Records(records)) = &opened
         && extent == SampleExtent::Prefix
@@ -88,21 +89,38 @@ pub(crate) fn open(
     })
 }
 
-/// Opens a file as [`open`] does, with these settings; the columns are those of that extent.
+/// The columns of records.
+pub(crate) enum RecordColumns {
+    /// Columns of this extent, with `_rest` in any case where that is wanted.
+    Found { extent: SampleExtent, with_rest: bool },
+    /// Columns that were found before.
+    Known(SchemaRef),
+}
+
+impl From<SampleExtent> for RecordColumns {
+    fn from(extent: SampleExtent) -> Self {
+        Self::Found { extent, with_rest: false }
+    }
+}
+
+/// Opens a file as [`open`] does, with these settings and columns.
 pub(crate) fn recognised(
     (threads, memory): (usize, (u64, u64)),
     scan: ScanSettings,
     from: &FromArgs,
     shown: &ShownArgs,
     file: InputFile<'_>,
-    extent: SampleExtent,
+    columns: RecordColumns,
 ) -> Result<OpenedRows, String> {
     let start = Instant::now();
     let mut source = KnownInput::open(file, &given(from)?, &scan, memory)?;
     if let InputContent::Table(table) = source.content {
         return Ok(OpenedRows::Table(table, scan.control));
     }
-    let schema = columns_of(&mut source, &scan, threads, extent)?;
+    let schema = match columns {
+        RecordColumns::Found { extent, with_rest } => columns_of(&mut source, &scan, threads, (extent, with_rest))?,
+        RecordColumns::Known(schema) => schema,
+    };
     let (schema, unplaced) = match &shown.columns {
         Some(columns) => {
             let chosen = choose_columns(&schema, columns).map_err(|error| format!("{}: {error}", escaped_path(file.path)))?;
@@ -196,16 +214,29 @@ impl RecordRows {
 
     /// Gives the rows to a recorder on each thread.
     pub(crate) fn record(&mut self, recorders: Vec<RowsIntoStore>, rules: RecordRules) -> Result<RecordsEnd, String> {
-        let mut recorded = RecordsEnd::default();
         let input = self.source.input()?;
-        let InputContent::Records(format, _) = &self.source.content else { return Ok(recorded) };
+        let (recorded, recorders) = self.record_input(input, recorders, rules);
+        recorders.into_iter().for_each(RowsIntoStore::finish);
+        Ok(recorded)
+    }
+
+    /// The same of an input that is a part of this one, or goes on with it; more may come for the
+    /// recorders.
+    pub(crate) fn record_input(
+        &mut self,
+        input: Input,
+        recorders: Vec<RowsIntoStore>,
+        rules: RecordRules,
+    ) -> (RecordsEnd, Vec<RowsIntoStore>) {
+        let mut recorded = RecordsEnd::default();
+        let InputContent::Records(format, _) = &self.source.content else { return (recorded, recorders) };
         let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
         let stage = |rows| RecordStage { decoder: decoder(), rows, separators: format.separators(), keeps_bad: rules.keeps_bad };
         let stages = recorders.into_iter().map(stage).collect();
         let name = input.name().to_owned();
         self.name.clone_from(&name);
         let finish = self.scan.run(input, format, stages, |chunk: ChunkFindings| {
-            if chunk.is_misfit {
+            if chunk.is_misfit && !rules.stops_at_rest {
                 return Err(misfit(&name, self.unplaced));
             }
             self.notes.merge(&chunk.notes);
@@ -213,15 +244,14 @@ impl RecordRows {
             if let Some(offset) = chunk.long {
                 recorded.bad.add_long(&name, offset, self.scan.record_bytes_max);
             }
-            recorded.has_rest |= chunk.has_rest;
+            recorded.has_rest |= chunk.has_rest || chunk.is_misfit;
             if recorded.has_rest && rules.stops_at_rest {
                 return Err(Error::new(ErrorClass::Stopped, "", "its columns are more than those of its start"));
             }
             Ok(())
         });
-        finish.stages.into_iter().for_each(|stage| stage.rows.finish());
         recorded.error = finish.error.filter(|error| error.kind() != ErrorClass::Stopped);
-        Ok(recorded)
+        (recorded, finish.stages.into_iter().map(|stage| stage.rows).collect())
     }
 
     /// Says what was left out of rows that were read, and how that ended.
@@ -242,6 +272,17 @@ impl RecordRows {
     /// Sentences about what was met in the records that were read, in the order of the kinds.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         self.notes.told(&self.name)
+    }
+
+    /// True if each record is a line of a plain file of UTF-8, to which others may be appended.
+    pub(crate) fn has_lines(&mut self) -> Result<bool, String> {
+        let is_lines = matches!(&self.source.content, InputContent::Records(RecordFormat::Json(Layout::Lines, _), None));
+        Ok(is_lines && self.source.input()?.is_file())
+    }
+
+    /// Gives the memory of buffers back that no run has.
+    pub(crate) fn release_buffers(&self) {
+        self.scan.pool.release_free();
     }
 
     /// True if it can't be read again.

@@ -606,17 +606,6 @@ fn a_table_that_was_read_is_not_read_again_and_says_the_same() {
 fn a_table_that_changed_or_whose_rows_are_others_is_read_anew() {
     let cached = Cached::named("app.ndjson", lines(ROWS));
     cached.open().end();
-    cached.append(lines(1));
-    let grown = cached.open();
-    assert_eq!(grown.kept_bytes(), &Value::Null);
-    assert_eq!(grown.ask("view", &json!({}))["lines"]["total"], ROWS + 1);
-    grown.end();
-    let again = cached.open();
-    assert_eq!(
-        (again.kept_bytes(), &again.ask("view", &json!({}))["lines"]["total"]),
-        (&cached.size().into(), &(ROWS + 1).into())
-    );
-    again.end();
     // A column that only the last row has: the file is read twice.
     cached.append("{\"level\": \"late\", \"late\": 7}\n");
     for is_kept in [false, true] {
@@ -632,6 +621,67 @@ fn a_table_that_changed_or_whose_rows_are_others_is_read_anew() {
             let opened = document.open_with(args);
             assert_eq!(opened.kept_bytes().is_u64(), is_kept);
             assert_eq!(opened.ask("view", &json!({}))["lines"]["total"], rows);
+            opened.end();
+        }
+    }
+}
+
+/// JSON lines in which a key is always null, which tells no type, in many rows.
+fn with_nulls(from: usize, rows: usize) -> String {
+    let line = |n: usize| format!("{{\"n\":{n},\"parent\":null,\"level\":\"l{}\",\"took\":{}.5}}\n", n % 3, n % 100);
+    (from..from + rows).map(line).collect()
+}
+
+#[test]
+fn of_a_table_that_grew_only_the_new_lines_are_read() {
+    let all = with_nulls(0, ROWS + 3_000);
+    // In the middle of a line, which is none until it goes on.
+    let cuts = [ROWS, ROWS + 1_000].map(|rows| with_nulls(0, rows).len() + 20);
+    let cached = Cached::named("app.ndjson", &all[..cuts[0]]);
+    let count = |opened: &Opened| {
+        let [all, some] = ["", "level = l1"].map(|filter| opened.ask("view", &json!({"where": filter}))["lines"].clone());
+        let counts = [&all["total"], &all["parsed"], &all["rejected"], &some["matching"]];
+        counts.map(|lines| lines.as_u64().expect("a count"))
+    };
+    let rows = ROWS as u64;
+    let meant = |rows: u64, rejected| [rows + rejected, rows, rejected, rows / 3 + u64::from(rows % 3 == 2)];
+    for kept in [Value::Null, (cuts[0] - 20).into()] {
+        let opened = cached.open();
+        assert_eq!((opened.kept_bytes(), count(&opened)), (&kept, meant(rows, 1)));
+        opened.end();
+    }
+    for (from, to, kept, meant) in
+        [(cuts[0], cuts[1], cuts[0] - 20, meant(rows + 1_000, 1)), (cuts[1], all.len(), cuts[1] - 20, meant(rows + 3_000, 0))]
+    {
+        cached.append(&all[from..to]);
+        let grown = cached.open();
+        assert_eq!((grown.kept_bytes(), count(&grown)), (&kept.into(), meant));
+        let read_bytes = grown.read_bytes();
+        assert!(read_bytes < cached.size(), "{read_bytes} of {}", cached.size());
+        grown.end();
+    }
+    let last = cached.open();
+    assert_eq!(last.kept_bytes(), cached.size());
+    let answers = |opened: &Opened| {
+        let asked = [
+            ("view", json!({"where": "took >= 62.5", "buckets": 900})),
+            ("explain", json!({"select": {"where": "level = l2"}})),
+            ("rows", json!({"offset": ROWS - 2, "limit": 9})),
+            ("rows", json!({"where": "level = l0", "from_end": true, "limit": 5})),
+        ];
+        let mut asked = asked.map(|(verb, body)| opened.ask(verb, &body));
+        asked.iter_mut().for_each(|answer| drop(answer["seconds"].take()));
+        asked
+    };
+    assert_eq!(answers(&last), answers(&Opened::new(&["--no-cache", &cached.log])), "as if it was read at once");
+    last.end();
+    // A value for which the lines before had no column, and then one that fits none of them.
+    for (line, filter) in [("{\"parent\":7}\n", "parent = 7"), ("{\"n\":\"none\"}\n", "n = none")] {
+        cached.append(line);
+        for is_kept in [false, true] {
+            let opened = cached.open();
+            assert_eq!(opened.kept_bytes().is_u64(), is_kept, "{line}");
+            assert_eq!(opened.ask("view", &json!({"where": filter}))["lines"]["matching"], 1, "{line}");
             opened.end();
         }
     }
@@ -680,6 +730,34 @@ fn records_that_were_too_long_are_read_with_another_memory() {
     open("320MiB", true, 0);
     open("4GiB", false, 1);
     open("4GiB", true, 1);
+}
+
+/// All of it is in the cache, and it goes on all the same.
+#[test]
+fn a_file_that_is_in_the_cache_is_followed() {
+    for (cached, more) in [(Cached::new(log(LINES)), log(3)), (Cached::named("app.ndjson", lines(ROWS)), lines(3).into_bytes())] {
+        let total = |rows: usize| if cached.log.ends_with("ndjson") { ROWS + rows } else { LINES as usize + rows };
+        for appended in [0, 3, 6] {
+            let server = Server::start(&["--cache-dir", &cached.cache, "--follow", &cached.log]);
+            let id = first_session(&server);
+            let when_lines = |lines: usize| {
+                server.when(&id, "the lines", |live| live["session"]["state"] == "following");
+                eventually("the lines", || {
+                    let answer = server.request("POST", &format!("/api/sessions/{id}/view"), b"{}").json();
+                    (answer["lines"]["parsed"] == lines).then_some(())
+                });
+            };
+            when_lines(total(appended));
+            let kept = server.live(&id)["session"]["reopened"]["kept_bytes"].clone();
+            assert_eq!(kept.is_u64(), appended > 0, "{kept}");
+            cached.append(&more);
+            when_lines(total(appended + 3));
+            server.running.terminate();
+            drop(server.running.wait().exits(0));
+            // Nothing changes between this opening and the next.
+            Server::start(&["--cache-dir", &cached.cache, "--follow", &cached.log]).running.terminate();
+        }
+    }
 }
 
 /// Rows far above the memory.

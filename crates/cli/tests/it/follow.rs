@@ -226,3 +226,93 @@ fn many_files_are_followed_and_all_of_them_are_read() {
     server.within(memory);
     ends_in_time(server);
 }
+
+/// JSON lines of an application.
+fn events(from: usize, rows: usize) -> String {
+    let line = |n: usize| format!("{{\"ts\":\"2026-01-27T10:00:{:02}Z\",\"n\":{n},\"level\":\"l{}\"}}\n", n % 60, n % 3);
+    (from..from + rows).map(line).collect()
+}
+
+fn matching(server: &Server, id: &str, filter: &str) -> u64 {
+    let body = json!({"where": filter}).to_string();
+    let view = server.request("POST", &format!("/api/sessions/{id}/view"), body.as_bytes()).json();
+    view["lines"]["matching"].as_u64().unwrap_or_else(|| panic!("{view}"))
+}
+
+#[test]
+fn json_lines_are_followed_as_logs_are() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", events(0, 3_000));
+    append(&path, &events(3_000, 1)[..30]);
+    let (server, id) = follow(&path, &[]);
+    assert_eq!(when_lines(&server, &id, 3_000, 0), state(0, 0, false));
+    append(&path, &events(3_000, 1)[30..]);
+    append(&path, events(3_001, 2));
+    when_lines(&server, &id, 3_003, 0);
+    assert_eq!(matching(&server, &id, "n = 3000"), 1);
+    append(&path, "no JSON\n");
+    when_lines(&server, &id, 3_003, 1);
+    // A key, and a type, that the file had not when it was opened.
+    append(&path, "{\"n\":\"text\",\"late\":{\"a\":1}}\n");
+    when_lines(&server, &id, 3_004, 1);
+    assert_eq!(matching(&server, &id, "_rest contains late"), 1);
+    assert_eq!(matching(&server, &id, "_rest contains text"), 1);
+    // Renamed, with half a line, and then cut.
+    append(&path, "{\"n\":70000}");
+    std::fs::rename(&path, folder.at("app.ndjson.1")).expect("it is there");
+    append(&path, events(0, 5));
+    assert_eq!(when_lines(&server, &id, 3_010, 1), state(0, 1, false));
+    assert_eq!(matching(&server, &id, "n = 70000"), 1);
+    // Half a line is seen with the one before it.
+    append(&path, events(5, 1) + "{\"n\":1");
+    when_lines(&server, &id, 3_011, 1);
+    File::create(&path).expect("it can be written");
+    server.when(&id, "the cut", |live| live["session"]["follow"]["truncations"] == 1);
+    append(&path, events(0, 2));
+    assert_eq!(when_lines(&server, &id, 3_013, 2), state(1, 1, false));
+    let rows = server.request("POST", &format!("/api/sessions/{id}/rows"), b"{\"from_end\": true, \"limit\": 3}").json();
+    assert!(rows.to_string().contains("it is lost"), "{rows}");
+    ends_in_time(server);
+}
+
+#[test]
+fn a_table_of_no_lines_is_not_followed_and_a_log_beside_one_is() {
+    let folder = TestFolder::new();
+    let csv = folder.file("a.csv", "a,b\n1,2\n3,4\n");
+    let said = rorqual(&["serve", "--port", "0", "--follow", &csv]).run().exits(2);
+    said.says(&["only JSON lines can be followed: leave out --follow"]);
+    let (log, app) = (folder.file("a.log", log(10)), folder.file("app.ndjson", events(0, 20)));
+    let (server, _) = follow(&app, &[&log]);
+    let names = || {
+        let sessions = server.get("/api/sessions").json()["sessions"].clone();
+        let one = |session: &Value| (session["state"].clone(), session["name"].clone());
+        sessions.as_array().expect("a list").iter().map(one).collect::<Vec<_>>()
+    };
+    eventually("both", || names().iter().all(|(state, _)| state == "following").then_some(()));
+    assert_eq!(names().len(), 2);
+    ends_in_time(server);
+}
+
+/// A writer appends all the time, as applications do.
+#[test]
+fn a_table_that_grows_while_it_is_read_has_the_lines_that_it_had() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", events(0, 200_000));
+    let is_over = AtomicBool::new(false);
+    let reached = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                append(&path, events(0, 100));
+            }
+        });
+        let server = Server::start(&["--no-cache", &path]);
+        let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+        let live =
+            server.when(&id, "the end", |live| ["finished", "failed"].iter().any(|state| live["session"]["state"] == *state));
+        is_over.store(true, Ordering::Relaxed);
+        live
+    });
+    assert_eq!(reached["session"]["state"], "finished", "{}", reached["session"]["error"]);
+    let lines = reached["report"]["lines"]["parsed"].as_u64().expect("a count");
+    assert!(lines >= 200_000 && reached["report"]["lines"]["rejected"].as_u64().is_some_and(|lines| lines <= 1), "{lines}");
+}

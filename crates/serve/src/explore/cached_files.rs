@@ -31,7 +31,9 @@ impl Sessions {
         table: Option<&dyn TableSource>,
     ) -> Result<(Arc<Session>, Option<String>), ApiError> {
         let name = path.to_string_lossy().into_owned();
-        let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
+        let is_whole = table.is_none_or(|table| table.followed().is_none());
+        let data = file.metadata().ok().filter(|data| data.is_file() && is_whole);
+        let size = data.map(|data| data.len());
         self.create_cached(path, file, NewUpload::file(name, size), table)
     }
 

@@ -208,7 +208,13 @@ impl Server {
             };
             let (session, note) = opened.map_err(|error| format!("{name}: {}", error.message()))?;
             notes.extend(note.map(|note| format!("{name}: {note}")));
-            queue.push((session, name, content));
+            match content {
+                // It has no end.
+                OwnFileContent::Table(table, _) if table.followed().is_some() => {
+                    tokio::task::spawn_blocking(move || session.run_table(table));
+                }
+                content => queue.push((session, name, content)),
+            }
         }
         tokio::task::spawn_blocking(move || {
             for (session, name, content) in queue {

@@ -2,36 +2,35 @@
 
 use super::phase::{Phase, SessionEnd};
 use super::runs::FailOnUnwind;
-use super::{Session, SessionState, TableSource, lock};
-use crate::limits::{CACHED_PART_BYTES, LAST_LINE_BYTES_MAX};
+use super::{NewUpload, Session, SessionState, TablePoint, TableSource, lock};
+use crate::limits::CACHED_PART_BYTES;
 use crate::saved_schema::SavedSchema;
 use crate::state::{CacheEntry, SavedColumns, SavedFile, SavedFormat, SavedSession, SavedTable};
+use data_encoding::BASE64;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Error, Input, reason};
+use rorqual_pipe::{Error, Input, last_line_end, reason};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::runtime::Handle;
-
-/// Bytes that are looked through at a time for the end of a line.
-const SOUGHT_BYTES: u64 = 256 << 10;
 
 /// The cache's entry of a session's file.
 pub(crate) struct CachedFile {
     entry: Arc<CacheEntry>,
     file: File,
     /// Bytes of the file whose rows came from the cache.
-    taken_bytes: u64,
+    taken_bytes: AtomicU64,
     read: Mutex<ReadSoFar>,
     /// The table that it is, in case that it has to be read anew; `None` of a log.
     table: Option<Mutex<Box<dyn TableSource>>>,
+    /// End of a table's rows in the cache, from which its reading goes on.
+    point: Mutex<Option<TablePoint>>,
 }
 
 /// Part of a file that was read.
@@ -49,17 +48,9 @@ pub(crate) struct ReopenedView {
     kept_bytes: u64,
 }
 
-/// State of a file that was restored.
-pub(super) enum FileLeft {
-    /// All of it was read.
-    Nothing,
-    /// It goes on.
-    Rest,
-}
-
 impl CachedFile {
     pub(crate) fn new(entry: Arc<CacheEntry>, file: File) -> Self {
-        Self { entry, file, taken_bytes: 0, read: Mutex::default(), table: None }
+        Self { entry, file, taken_bytes: AtomicU64::new(0), read: Mutex::default(), table: None, point: Mutex::default() }
     }
 
     /// The same, which is a table.
@@ -82,12 +73,32 @@ impl CachedFile {
         self.entry.open_again()
     }
 
+    /// The end of a table's rows that came from the cache.
+    pub(super) fn point(&self) -> Option<TablePoint> {
+        lock(&self.point).clone()
+    }
+
+    /// Reads all of it anew.
+    pub(super) fn begin_anew(&self) {
+        self.taken_bytes.store(0, Ordering::Relaxed);
+    }
+
+    fn taken_bytes(&self) -> u64 {
+        self.taken_bytes.load(Ordering::Relaxed)
+    }
+
     /// Goes on after a checkpoint.
-    fn resume(&mut self, saved: &SavedSession, format: Option<LogFormat>) -> FileLeft {
+    fn resume(&mut self, saved: &SavedSession, format: Option<LogFormat>) {
         let lines = saved.file.as_ref().map_or(0, |file| file.lines);
-        self.taken_bytes = saved.offset;
+        self.taken_bytes = AtomicU64::new(saved.offset);
         self.read = Mutex::new(ReadSoFar { offset: saved.offset, lines, format });
-        if saved.offset >= self.entry.identity.size() { FileLeft::Nothing } else { FileLeft::Rest }
+        let columns = saved.table.as_ref().and_then(SavedTable::columns);
+        self.point = Mutex::new(columns.map(|columns| TablePoint { offset: saved.offset, columns }));
+    }
+
+    /// True if all of a file is in the cache that is not followed.
+    fn is_whole(&self, announced: &NewUpload) -> bool {
+        self.taken_bytes() >= self.entry.identity.size() && announced.size.get().is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
@@ -112,13 +123,13 @@ impl Session {
     pub(crate) fn with_cached(mut self, mut cached: CachedFile, saved: Option<SavedSession>) -> Self {
         if let Some(saved) = saved {
             let format = saved.format.as_ref().and_then(SavedFormat::format);
-            let left = cached.resume(&saved, format.clone());
+            cached.resume(&saved, format.clone());
             self.control.resumed(saved.offset, saved.decoded_bytes);
             self.analyzer.analysis().go_on(saved.counts);
             let mut inner = self.lock();
             (inner.format, inner.guess) = (format, saved.guess);
             inner.table = saved.table.map(|table| table.format);
-            if matches!(left, FileLeft::Nothing) {
+            if cached.is_whole(&self.announced) {
                 inner.phase = Phase::Ended { end: SessionEnd::Finished, ran: None };
             }
             drop(inner);
@@ -139,7 +150,7 @@ impl Session {
 
     /// Bytes of its file whose rows came from the cache.
     pub(crate) fn kept_bytes(&self) -> u64 {
-        self.cached.as_ref().map_or(0, |cached| cached.taken_bytes)
+        self.cached.as_ref().map_or(0, CachedFile::taken_bytes)
     }
 
     /// The part of its file that came from the cache, for clients.
@@ -190,7 +201,7 @@ impl Session {
             }
             return Ok(error);
         }
-        let whole_lines = line_end(&cached.file, cached.lock().offset, size).map_err(failed);
+        let whole_lines = last_line_end(&cached.file, cached.lock().offset, size).map_err(failed);
         let end = match whole_lines {
             Ok(end) => end,
             Err(error) => return Ok(Some(error)),
@@ -233,10 +244,13 @@ impl Session {
         Ok(ran.error)
     }
 
-    /// Keeps the rows of a table that was read to its end.
-    pub(super) fn keep_table(&self, cached: &CachedFile) {
-        if cached.entry.is_unchanged() {
-            self.keep_file(cached, cached.entry.identity.size(), false, true);
+    /// Keeps the rows of a table that was read to its end, or to a point from which it may go on.
+    pub(super) fn keep_table(&self, cached: &CachedFile, point: Option<TablePoint>) {
+        let offset = point.as_ref().map_or(cached.entry.identity.size(), |point| point.offset);
+        let resumes = point.is_some();
+        if resumes || cached.entry.is_unchanged() {
+            *lock(&cached.point) = point;
+            self.keep_file(cached, offset, resumes, true);
         } else {
             cached.entry.give_up("the file, or its name or mode, was changed while it was read");
         }
@@ -278,7 +292,9 @@ impl Session {
             saved.guess.clone_from(&inner.guess);
             let schema = || SavedSchema::of(&store.schema());
             let (has_flaws, read_with) = (store.has_flaws(), self.shared.tables.read_with());
-            saved.table = inner.table.clone().map(|format| SavedTable { format, schema: schema(), has_flaws, read_with });
+            let columns = cached.point().map(|point| BASE64.encode(&point.columns));
+            saved.table =
+                inner.table.clone().map(|format| SavedTable { format, schema: schema(), columns, has_flaws, read_with });
         }
         let decoded_bytes = self.control.decoded_bytes() - self.looked[1].load(Ordering::Relaxed);
         (saved.offset, saved.lines, saved.decoded_bytes) = (offset, lines, decoded_bytes);
@@ -306,24 +322,7 @@ fn part_end(file: &File, start: u64, end: u64) -> u64 {
         return end;
     }
     // Where no line ends, the rest is one part.
-    line_end(file, start, most).ok().filter(|found| *found > start).unwrap_or(end)
-}
-
-/// End of the last whole line between two offsets, of which the first begins a line; the first
-/// where none ends.
-fn line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
-    let least = start.max(end.saturating_sub(LAST_LINE_BYTES_MAX));
-    let (mut to, mut bytes) = (end, Vec::new());
-    while to > least {
-        let from = least.max(to.saturating_sub(SOUGHT_BYTES));
-        bytes.resize((to - from) as usize, 0);
-        file.read_exact_at(&mut bytes, from)?;
-        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(from + newline as u64 + 1);
-        }
-        to = from;
-    }
-    Ok(start)
+    last_line_end(file, start, most).ok().filter(|found| *found > start).unwrap_or(end)
 }
 
 #[cfg(test)]
@@ -334,13 +333,7 @@ mod tests {
     #[test]
     fn a_part_ends_with_a_line() {
         let mut file = tempfile::tempfile().expect("a file");
-        let long = SOUGHT_BYTES as usize + 10;
-        file.write_all(b"one\n").and_then(|()| file.write_all(&vec![b'x'; long])).expect("it can be written");
-        let size = (4 + long) as u64;
-        assert_eq!(line_end(&file, 0, size).expect("it can be read"), 4, "far before the end");
-        assert_eq!(line_end(&file, 4, size).expect("it can be read"), 4, "no line ends after it");
+        file.write_all(b"one\ntwo").expect("it can be written");
         assert_eq!(part_end(&file, 0, 4), 4);
-        file.write_all(b"\n").expect("it can be written");
-        assert_eq!(line_end(&file, 0, size + 1).expect("it can be read"), size + 1);
     }
 }

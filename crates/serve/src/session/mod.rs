@@ -18,7 +18,7 @@ pub(crate) use parts::{LogPart, SavedParts, uploaded_files_max};
 pub(crate) use phase::SessionEnd;
 pub(crate) use runs::SliceOutcome;
 pub(crate) use shown::SessionView;
-pub use table::{TableEnd, TableOpener, TableSource};
+pub use table::{TableEnd, TableOpener, TablePoint, TableSource};
 pub(crate) use table_resources::{TableResources, no_file};
 pub(crate) use uploads::too_long;
 

@@ -1,12 +1,16 @@
 //! A session whose rows are those of a table: a file of the server, or an upload that was spooled
 //! to a temporary file.
 
-use super::phase::{Failure, Phase};
+use super::cached::CachedFile;
+use super::phase::Failure;
 use super::runs::{FailOnUnwind, UploadRun};
 use super::{Session, lock};
+use crate::admission::PermitGuard;
+use crate::saved_schema::SavedSchema;
 use rorqual_accesslog::schema::Schema;
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::Control;
+use rorqual_pipe::limits::FOLLOW_EVERY;
+use rorqual_pipe::{Control, FollowStatus};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,11 +46,52 @@ pub trait TableSource: Send {
     /// A sentence with the name of the file.
     fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String>;
 
-    /// Gives all its rows to a store that has these columns.
+    /// Goes on at a point that an earlier reading told: its columns, as [`TableSource::columns`]
+    /// has them, for the rows after it. `None` where it can't.
+    ///
+    /// # Errors
+    /// A sentence with the name of the file.
+    fn go_on(&mut self, point: &TablePoint, memory_bytes: u64, control: &Control) -> Result<Option<Schema>, String>;
+
+    /// Gives all its rows to a store that has these columns; of a file of lines those that have an
+    /// end.
     ///
     /// # Errors
     /// A sentence with the name of the file; the rows before it stay.
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String>;
+
+    /// End of the rows that were recorded, where others may be appended to the file.
+    fn point(&self) -> Option<TablePoint>;
+
+    /// Gives the rest of its rows: a last line without an end.
+    ///
+    /// # Errors
+    /// As [`TableSource::record`].
+    fn record_rest(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String>;
+
+    /// Its state where it is followed; `None` where it is read to its end.
+    fn followed(&self) -> Option<FollowStatus>;
+
+    /// True if there are lines that were appended since.
+    ///
+    /// # Errors
+    /// A sentence with the name of the file.
+    fn has_appended(&mut self) -> Result<bool, String>;
+
+    /// Gives these lines to the store.
+    ///
+    /// # Errors
+    /// As [`TableSource::record`].
+    fn record_appended(&mut self, store: &Arc<RowStore>) -> Result<(), String>;
+}
+
+/// A place in a file of lines, where its reading can go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePoint {
+    /// Offset of the line that is next.
+    pub offset: u64,
+    /// The columns, in a form of the source's own.
+    pub columns: Vec<u8>,
 }
 
 /// End of the rows of a table.
@@ -61,21 +106,11 @@ pub enum TableEnd {
 impl Session {
     /// Reads a table of the server to its end. Blocks, for as long as another is read too.
     pub(crate) fn run_table(self: &Arc<Self>, table: Box<dyn TableSource>) {
-        {
-            let mut inner = self.lock();
-            self.change(&mut inner, |phase| (phase.read(false), ()));
-            if !matches!(inner.phase, Phase::Reading { .. }) {
-                return;
-            }
+        if !self.begin_reading(table.followed().into_iter().collect()) {
+            return;
         }
         let guard = FailOnUnwind(self);
-        let turn = self.shared.tables.turn_blocking();
-        let failure = self.read_table(table, 0);
-        // A checkpoint is written in the turn of a question, which comes before this one.
-        drop(turn);
-        if let Some(cached) = self.cached().filter(|_| failure.is_none() && !self.control.stopped()) {
-            self.keep_table(cached);
-        }
+        let failure = self.read_table(table, 0, self.shared.tables.turn_blocking());
         self.end_table(failure);
         std::mem::forget(guard);
     }
@@ -84,15 +119,12 @@ impl Session {
     pub(crate) async fn run_uploaded_table(self: &Arc<Self>) {
         let turn = self.shared.tables.turn().await;
         let session = Arc::clone(self);
-        let read = move || {
-            let _turn = turn;
-            session.read_uploaded_table();
-        };
+        let read = move || session.read_uploaded_table(turn);
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(read).await;
     }
 
-    fn read_uploaded_table(self: &Arc<Self>) {
+    fn read_uploaded_table(self: &Arc<Self>, turn: PermitGuard) {
         // To its end: who stopped it waits for that.
         let mut reading = lock(&self.reading);
         if self.is_over() {
@@ -103,7 +135,7 @@ impl Session {
             self.lock().dedicated = false;
             match self.shared.tables.open(self.name(), spooled.path()) {
                 Some(table) => {
-                    let failure = self.read_table(table, spooled.bytes());
+                    let failure = self.read_table(table, spooled.bytes(), turn);
                     self.end_table(failure);
                 }
                 None => {
@@ -116,11 +148,12 @@ impl Session {
         std::mem::forget(guard);
     }
 
-    /// Reads a table to its end, beside so many bytes of its session in files; the failure that
-    /// ended it early.
-    fn read_table(&self, mut table: Box<dyn TableSource>, file_bytes: u64) -> Option<String> {
+    /// Reads a table in that turn to its end, or for as long as it is followed, beside so many
+    /// bytes of its session in files; the failure that ended it early.
+    fn read_table(&self, mut table: Box<dyn TableSource>, file_bytes: u64, turn: PermitGuard) -> Option<String> {
         self.lock().table = Some(table.format());
-        self.record_table(&mut *table, file_bytes).err().filter(|_| !self.control.stopped())
+        let read = self.record_table(&mut *table, file_bytes, turn).and_then(|()| self.follow_table(&mut *table));
+        read.err().filter(|_| !self.control.stopped())
     }
 
     fn end_table(self: &Arc<Self>, failure: Option<String>) {
@@ -133,23 +166,72 @@ impl Session {
         self.looked[1].store(self.control.decoded_bytes(), Ordering::Relaxed);
     }
 
-    fn record_table(&self, table: &mut dyn TableSource, file_bytes: u64) -> Result<(), String> {
-        let tables = &self.shared.tables;
+    fn record_table(&self, table: &mut dyn TableSource, file_bytes: u64, mut turn: PermitGuard) -> Result<(), String> {
+        let mut has_columns = self.go_on_with_table(table)?;
         loop {
-            // Where all of it is looked at, progress begins anew with that, and with its rows.
-            self.look_anew();
-            let schema = table.columns(tables.reading_bytes(), &self.control)?;
-            self.look_anew();
-            let settings = tables.settings(schema, file_bytes)?;
-            let make = || match self.cached() {
-                Some(_) => self.stores.made(settings).map_err(|error| error.message().to_owned()),
-                None => tables.store(settings),
-            };
-            let Some(store) = self.rows.replace(make).transpose()? else { return Ok(()) };
-            self.lock().schema = store.schema();
-            if table.record(&store, &self.control)? == TableEnd::Whole {
+            if !has_columns && !self.begin_table(table, file_bytes)? {
+                return Ok(());
+            }
+            let Some(store) = self.rows.store() else { return Ok(()) };
+            has_columns = false;
+            if table.record(&store, &self.control)? == TableEnd::MoreColumns {
+                continue;
+            }
+            if let Some(cached) = self.cached().filter(|_| !self.control.stopped()) {
+                // A checkpoint is written in the turn of a question, which comes before this one.
+                drop(turn);
+                self.keep_table(cached, table.point());
+                turn = self.shared.tables.turn_blocking();
+            }
+            if table.record_rest(&store, &self.control)? == TableEnd::Whole {
                 return Ok(());
             }
         }
+    }
+
+    /// Goes on with a table of which the cache has the first rows; false where it is to be read
+    /// from its start.
+    fn go_on_with_table(&self, table: &mut dyn TableSource) -> Result<bool, String> {
+        let Some(point) = self.cached().and_then(CachedFile::point) else { return Ok(false) };
+        let columns = table.go_on(&point, self.shared.tables.reading_bytes(), &self.control)?;
+        let is_same = |columns: Schema, store: &RowStore| SavedSchema::of(&columns) == SavedSchema::of(&store.schema());
+        Ok(columns.zip(self.rows.store()).is_some_and(|(columns, store)| is_same(columns, &store)))
+    }
+
+    /// Begins a table from its start, with a store for its columns; false where it is over.
+    fn begin_table(&self, table: &mut dyn TableSource, file_bytes: u64) -> Result<bool, String> {
+        let tables = &self.shared.tables;
+        if self.kept_bytes() > 0 {
+            let session = &self.id;
+            tracing::info!(session, "the table that the cache has is read anew: lines that were appended need other columns");
+            self.cached().into_iter().for_each(CachedFile::begin_anew);
+        }
+        // Where all of it is looked at, progress begins anew with that, and with its rows.
+        self.look_anew();
+        let schema = table.columns(tables.reading_bytes(), &self.control)?;
+        self.look_anew();
+        let settings = tables.settings(schema, file_bytes)?;
+        let make = || match self.cached() {
+            Some(_) => self.stores.made(settings).map_err(|error| error.message().to_owned()),
+            None => tables.store(settings),
+        };
+        let Some(store) = self.rows.replace(make).transpose()? else { return Ok(false) };
+        self.lock().schema = store.schema();
+        Ok(true)
+    }
+
+    /// Takes the lines that are appended to a table that is followed, until it is stopped.
+    fn follow_table(&self, table: &mut dyn TableSource) -> Result<(), String> {
+        if table.followed().is_none() {
+            return Ok(());
+        }
+        while !self.control.stopped_within(FOLLOW_EVERY) {
+            let Some(store) = self.rows.store() else { return Ok(()) };
+            if table.has_appended()? {
+                let _turn = self.shared.tables.turn_blocking();
+                table.record_appended(&store)?;
+            }
+        }
+        Ok(())
     }
 }

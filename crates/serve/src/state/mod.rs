@@ -21,6 +21,7 @@ pub(crate) use file_identity::SavedFile;
 use crate::limits::{ID_BYTES, NAME_BYTES_MAX};
 use crate::saved_schema::SavedSchema;
 use crate::session::{SavedParts, SessionEnd};
+use data_encoding::BASE64;
 use rorqual_accesslog::aggregate::AnalysisCounts;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
@@ -112,10 +113,19 @@ pub(crate) struct SavedTable {
     /// Name of its format, for people.
     pub(crate) format: String,
     pub(crate) schema: SavedSchema,
+    /// The columns by which lines that are appended are read, in base64; `None` where none are.
+    pub(crate) columns: Option<String>,
     /// Records were left out, which are those that were too long for this memory, among others.
     pub(crate) has_flaws: bool,
     /// Memory and threads that it was read with.
     pub(crate) read_with: (u64, usize),
+}
+
+impl SavedTable {
+    /// The columns by which lines that are appended are read.
+    pub(crate) fn columns(&self) -> Option<Vec<u8>> {
+        self.columns.as_ref().and_then(|columns| BASE64.decode(columns.as_bytes()).ok())
+    }
 }
 
 /// A format, by its name and as it was given.

@@ -265,16 +265,16 @@ fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: Sa
 }
 
 /// The columns that the start of an input has, or all of it where that is wanted and it is no
-/// stream, with `_rest` for later values without one.
+/// stream, with `_rest` for later values without one, where there may be some or `with_rest`.
 pub(crate) fn columns_of(
     source: &mut KnownInput,
     scan: &ScanSettings,
     threads: usize,
-    extent: SampleExtent,
+    (extent, with_rest): (SampleExtent, bool),
 ) -> Result<SchemaRef, String> {
     match source.schema() {
         Some(schema) => Ok(schema),
-        None => look(source, scan, threads, extent).map(|(found, _)| found.shape.to_schema(!found.complete)),
+        None => look(source, scan, threads, extent).map(|(found, _)| found.shape.to_schema(with_rest || !found.complete)),
     }
 }
 

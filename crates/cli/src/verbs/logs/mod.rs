@@ -27,15 +27,17 @@ pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats, RunEnd};
 use rorqual_accesslog::filter::Filter;
-use rorqual_accesslog::format::{Detection, Field, LogFormat, formats_in_config, preview};
+use rorqual_accesslog::format::{Detection, Field, ForeignContent, LogFormat, detect, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns, Recording};
 use rorqual_columnar::render::cut_to_width;
-use rorqual_pipe::limits::PROGRAM_BYTES;
+use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES};
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -214,7 +216,7 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
 /// always.
 fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String> {
     let (flag, name) = (output.flag, escaped_path(output.path));
-    let is_meant = output.force && !io::stdin().is_terminal();
+    let is_meant = output.force && !io::stdin().is_terminal() && !is_log(output.path);
     if !args.files.is_empty() || is_meant || !output.path.is_file() {
         return Ok(());
     }
@@ -222,6 +224,15 @@ fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String
     Err(format!(
         "{flag} {name}: no log is named, and {name} is there: the name of the {wanted} may be missing, as in {flag} {example} {name}"
     ))
+}
+
+/// True of a file that a log may be, whose lines nobody could get back: of a known format, or
+/// compressed.
+fn is_log(path: &Path) -> bool {
+    let mut head = vec![0; BLOCK_BYTES];
+    let read = File::open(path).and_then(|file| file.read_at(&mut head, 0));
+    head.truncate(read.unwrap_or(0));
+    detect(&head, &[]).is_ok() || ForeignContent::of_bytes(&head).is_some()
 }
 
 /// The meaning of the arguments.

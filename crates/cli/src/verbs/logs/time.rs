@@ -1,13 +1,15 @@
 //! Times as people type them.
 
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use jiff::{SignedDuration, Timestamp};
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Unix microseconds of a date, a date and time, or either with a zone; UTC unless it says
 /// otherwise.
 pub(crate) fn parse_us(text: &str) -> Result<i64, String> {
     // By hand and not as a `Timestamp`, which ends a day before the year 9999 does.
-    let utc_us = |datetime: DateTime| datetime.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_micros() as i64;
+    let utc_us = |datetime: DateTime| datetime.duration_since(EPOCH).as_micros() as i64;
     let civil = text.strip_suffix('Z').unwrap_or(text);
     text.parse::<Timestamp>()
         .map(Timestamp::as_microsecond)
@@ -23,7 +25,9 @@ pub(crate) fn show(seconds: i64) -> String {
 
 /// The same in the pattern of `strftime`.
 pub(crate) fn format(seconds: i64, pattern: &str) -> String {
-    Timestamp::from_second(seconds).map_or_else(|_| "?".to_owned(), |time| time.strftime(pattern).to_string())
+    // Not as a `Timestamp`, as in `parse_us`.
+    let time = EPOCH.checked_add(SignedDuration::from_secs(seconds));
+    time.map_or_else(|_| "?".to_owned(), |time| time.strftime(pattern).to_string())
 }
 
 /// An offset from UTC as `+02:00`.
@@ -64,6 +68,18 @@ mod tests {
             (3_944_620_085, "125 years"),
         ] {
             assert_eq!(show_width(seconds), words);
+        }
+    }
+
+    #[test]
+    fn the_last_days_of_the_calendar_are_shown() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00"),
+            (-1, "1969-12-31 23:59:59"),
+            (253_402_300_799, "9999-12-31 23:59:59"),
+            (253_402_300_800, "?"),
+        ] {
+            assert_eq!(show(seconds), text);
         }
     }
 

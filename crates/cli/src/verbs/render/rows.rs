@@ -162,7 +162,7 @@ fn of_file(
     memory_bytes: u64,
 ) -> Result<RowOrigin, String> {
     let mut opened = Opened::open(path.as_path().into(), given, scan, (memory_bytes, memory_bytes))?.say_guesses();
-    let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
+    let schema = columns_of(&mut opened, scan, threads, (SampleExtent::Prefix, false))?;
     Ok(match opened.content {
         InputContent::Table(table) => RowOrigin::Table(Arc::new(table)),
         InputContent::Records(format, None) => {
@@ -181,7 +181,7 @@ fn of_query(common: &Common, query: TemplateQuery, scan: &ScanSettings, threads:
     let format = RecordFormat::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
     let mut opened =
         Opened { path: PathBuf::from("-"), name: None, content: InputContent::Records(format, Some(input)), notes: Vec::new() };
-    let schema = columns_of(&mut opened, scan, threads, SampleExtent::Prefix)?;
+    let schema = columns_of(&mut opened, scan, threads, (SampleExtent::Prefix, false))?;
     let InputContent::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
     let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), query)));
     Ok(RowOrigin::Records { format, schema, input })

@@ -81,11 +81,11 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
         has_given_rows.set(has_given_rows.get() || table.has_given_rows());
         Some(table)
     };
-    let open_file = |path: &Path| open_file(path, table);
+    let open_file = |path: &Path| if args.follow { follow(path, table) } else { open_file(path, table) };
     let named = named_files(args);
     named.errors.iter().chain(&named.notes).for_each(|said| message::note(said));
     input::say_if_twice(&named.files);
-    let (logs, bad) = if args.follow { open_all(&named.files, follow) } else { open_all(&named.files, open_file) };
+    let (logs, bad) = open_all(&named.files, open_file);
     let bad = bad || !named.errors.is_empty();
     if logs.is_empty() && bad {
         return ExitStatus::Bad;
@@ -103,6 +103,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     let runtimes = common.process.threads_or(ASYNC_THREADS_MAX).min(ASYNC_THREADS_MAX);
     let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX).div_ceil(runtimes)
         + config.reading
+        + logs.iter().filter(|log| log.is_followed_table()).count()
         + EXPORTS_MAX
         + STORE_ASKS_MAX
         + usize::from(args.renders);
@@ -178,6 +179,14 @@ enum StartLog {
     FollowedTogether(Vec<Input>),
 }
 
+impl StartLog {
+    /// A table that takes lines for as long as the server runs.
+    fn is_followed_table(&self) -> bool {
+        let Self::File(OwnFile { content: OwnFileContent::Table(table, _), .. }) = self else { return false };
+        table.followed().is_some()
+    }
+}
+
 fn open_logs(server: &Server, logs: Vec<StartLog>, service: &ServiceArgs) -> Result<(), String> {
     let (mut files, mut followed) = (Vec::new(), Vec::new());
     for log in logs {
@@ -216,6 +225,7 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         _ => 0,
     };
     let is_table = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Table(..), .. }));
+    let tables = logs.iter().filter(|log| is_table(log)).count();
     Ok(Config {
         port: args.port,
         access: args.service.access(),
@@ -223,13 +233,13 @@ fn config(common: &Common, args: &ServeArgs, memory_bytes: u64, logs: &[StartLog
         state: args.state.clone(),
         cache: cache(args)?,
         // Files are read one after another; of followed ones nobody knows how long they take.
-        reading: followed + (logs.len() - followed - logs.iter().filter(|log| is_table(log)).count()).min(1),
+        reading: followed + (logs.len() - followed - tables).min(1),
         files_open: logs.iter().map(files).sum(),
         followed_together: logs.iter().map(lines).sum(),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
-        has_tables: logs.iter().any(is_table),
+        has_tables: tables > 0,
         table_opener: Some(Arc::new(UploadedTables { common: common.clone(), formats: formats(&args.format)?, memory_bytes })),
         settings: AnalyzeSettings {
             memory_bytes,
@@ -305,11 +315,16 @@ fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>)
 }
 
 /// The same, of which several logs are one, where the first of them was. Of those that are followed
-/// all are.
+/// all are. Each table stays for itself.
 fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
-    if follows && logs.len() > 1 {
+    if follows {
+        let (tables, logs): (Vec<_>, Vec<_>) = logs.into_iter().partition(|log| matches!(log, StartLog::File(_)));
+        if logs.len() < 2 {
+            return logs.into_iter().chain(tables).collect();
+        }
         let input = |log| if let StartLog::Followed(_, input) = log { Some(input) } else { None };
-        return vec![StartLog::FollowedTogether(logs.into_iter().filter_map(input).collect())];
+        let one = StartLog::FollowedTogether(logs.into_iter().filter_map(input).collect());
+        return std::iter::once(one).chain(tables).collect();
     }
     let is_log = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Log(_), .. }));
     if logs.iter().filter(|log| is_log(log)).count() < 2 {
@@ -331,8 +346,21 @@ fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
     others
 }
 
-fn follow(path: &Path) -> Result<StartLog, String> {
-    Input::follow(path).map(|input| StartLog::Followed(path.to_owned(), input)).map_err(|error| error.to_string())
+/// A file that is read as it grows, or a stream.
+fn follow(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<StartLog, String> {
+    let input = Input::follow(path).map_err(|error| error.to_string())?;
+    // A stream is looked at as it comes.
+    let Some(file) = input.followed_file().map_err(|error| error.to_string())? else {
+        return Ok(StartLog::Followed(path.to_owned(), input));
+    };
+    Ok(match table(path) {
+        Some(table) => own_table(path, table.followed()?, file),
+        None => StartLog::Followed(path.to_owned(), input),
+    })
+}
+
+fn own_table(path: &Path, table: ServedTable, file: File) -> StartLog {
+    StartLog::File(OwnFile { path: path.to_owned(), content: OwnFileContent::Table(Box::new(table), file) })
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -341,7 +369,7 @@ fn is_stdin(path: &Path) -> bool {
 
 fn open_file(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<StartLog, String> {
     if is_stdin(path) {
-        return follow(path);
+        return follow(path, table);
     }
     let name = path.display();
     // Looked at first: opening a FIFO waits for its writer, and nothing could end that.
@@ -352,11 +380,10 @@ fn open_file(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Resul
         return Err(format!("{name}: {advice}"));
     }
     let file = File::open(path).map_err(cannot)?;
-    let content = match table(path) {
-        Some(table) => OwnFileContent::Table(Box::new(table), file),
-        None => OwnFileContent::Log(file),
-    };
-    Ok(StartLog::File(OwnFile { path: path.to_owned(), content }))
+    Ok(match table(path) {
+        Some(table) => own_table(path, table, file),
+        None => StartLog::File(OwnFile { path: path.to_owned(), content: OwnFileContent::Log(file) }),
+    })
 }
 
 /// Reads token and certificate again, each time it is told to.

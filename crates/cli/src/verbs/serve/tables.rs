@@ -3,22 +3,25 @@
 use crate::args::{Common, FromArgs, ShownArgs};
 use crate::message;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
-use crate::rows::records::{OpenedRows, RecordRows, RecordRules, recognised};
+use crate::rows::records::{OpenedRows, RecordColumns, RecordRows, RecordRules, RecordsEnd, recognised};
 use crate::verbs::convert::{InputFile, RecordLimit, rest_bytes_of_table, scan_limited};
 use crate::watchdog::MemoryWatchdog;
-use arrow_schema::Schema as ArrowSchema;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{ForeignContent, detect};
 use rorqual_accesslog::schema::Schema;
 use rorqual_columnar::convert::SampleExtent;
 use rorqual_columnar::json::{Layout, format_rows, parse_rows};
 use rorqual_columnar::limits::PREFIX_BYTES;
-use rorqual_columnar::read::{TableFile, is_table};
+use rorqual_columnar::read::{TableFile, is_table, schema_bytes, schema_of_bytes};
 use rorqual_columnar::render::FlatColumns;
 use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings, has_extension};
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Control, format_size};
-use rorqual_serve::{TableEnd, TableOpener, TableSource};
+use rorqual_pipe::{AppendedLines, Control, FollowStatus, FollowedLines, Input, format_size, last_line_end, reason};
+use rorqual_serve::{TableEnd, TableOpener, TablePoint, TableSource};
+use std::fs::{File, Metadata};
+use std::io::{self, Seek};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +50,29 @@ pub(super) struct ServedTable {
     opened: Option<OpenedRows>,
     /// The file as it was at the first look.
     version: Option<FileVersion>,
+    /// The file, from [`TableSource::columns`] on, where its rows are lines of a plain text.
+    lines: Option<TableLines>,
+    /// Its state where it is followed: lines are read as they are appended.
+    followed: Option<FollowStatus>,
+    /// A row with a value for which there is no column ends the reading, as there may be columns
+    /// for it.
+    stops_at_rest: bool,
+}
+
+/// A file whose rows are lines.
+struct TableLines {
+    file: File,
+    /// Offset from which it is read.
+    start: u64,
+    /// End of its last whole line.
+    end: u64,
+    size_bytes: u64,
+    /// The lines after those, as they are appended.
+    follow: FollowedLines,
+    /// Some of them that were not read yet.
+    appended: Option<AppendedLines>,
+    /// Their recorder.
+    recorder: Option<RowsIntoStore>,
 }
 
 /// The format of a table.
@@ -56,12 +82,15 @@ pub(crate) struct TableFormat {
     pub(crate) name: String,
     /// Arguments to read it with.
     pub(crate) from: FromArgs,
+    /// Each row is a line.
+    is_lines: bool,
 }
 
 impl TableFormat {
     /// `rows` are those that were given, in a JSON document.
     fn new(name: impl Into<String>, rows: Option<&str>) -> Self {
-        Self { name: name.into(), from: FromArgs { rows: rows.map(str::to_owned), guesses_rows: true, ..FromArgs::default() } }
+        let from = FromArgs { rows: rows.map(str::to_owned), guesses_rows: true, ..FromArgs::default() };
+        Self { name: name.into(), from, is_lines: false }
     }
 }
 
@@ -69,9 +98,12 @@ impl TableFormat {
 /// one answer only where none of them changed.
 type FileVersion = (u64, u64, u64, i64, i64);
 
-fn version(path: &Path) -> Option<FileVersion> {
-    let data = path.metadata().ok()?;
-    Some((data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec()))
+fn file_version(path: &Path) -> Option<FileVersion> {
+    path.metadata().ok().as_ref().map(version)
+}
+
+fn version(data: &Metadata) -> FileVersion {
+    (data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec())
 }
 
 /// The format of a file that is a table; `None` where it is a log, or a format is given. `rows` are
@@ -117,7 +149,34 @@ impl ServedTable {
 
     fn new(common: Common, file: InputFile<'_>, memory_bytes: u64, format: TableFormat) -> Self {
         let (path, name) = (file.path.to_owned(), file.name.map(str::to_owned));
-        Self { common, path, name, memory_bytes, format, extent: SampleExtent::Prefix, recorders: 1, opened: None, version: None }
+        Self {
+            common,
+            path,
+            name,
+            memory_bytes,
+            format,
+            extent: SampleExtent::Prefix,
+            recorders: 1,
+            opened: None,
+            version: None,
+            lines: None,
+            followed: None,
+            stops_at_rest: true,
+        }
+    }
+
+    /// The same, which is read as it grows.
+    ///
+    /// # Errors
+    /// A sentence where its rows are no lines.
+    pub(super) fn followed(self) -> Result<Self, String> {
+        if !self.format.is_lines {
+            let (name, format) = (self.file().shown(), &self.format.name);
+            return Err(format!(
+                "{name}: it is a table ({format}), of which only JSON lines can be followed: leave out --follow"
+            ));
+        }
+        Ok(Self { followed: Some(FollowStatus::default()), ..self })
     }
 
     fn file(&self) -> InputFile<'_> {
@@ -143,7 +202,8 @@ impl ServedTable {
                 Some(match layout {
                     _ if given.is_some() => TableFormat::new(format!("JSON, rows of {}", given.unwrap_or_default()), given),
                     Layout::Rows(_) | Layout::Members(_) => TableFormat::new(format!("JSON, rows of {}", guessed()), None),
-                    Layout::Lines | Layout::Documents | Layout::Array => TableFormat::new("JSON", None),
+                    Layout::Lines => TableFormat { is_lines: true, ..TableFormat::new("JSON", None) },
+                    Layout::Documents | Layout::Array => TableFormat::new("JSON", None),
                 })
             }
             // Told by its separators alone it may be a log in a format of its own, or an error log.
@@ -180,6 +240,9 @@ fn is_of_requests(head: &[u8]) -> bool {
     let (requests, all) = lines.fold((0, 0), |(requests, all), line| (requests + usize::from(has_method(line)), all + 1));
     2 * requests > all
 }
+
+/// Fault of a line that nobody could read.
+const LOST: &str = "its file was cut before the line had an end, and it is lost";
 
 /// Opens tables that are uploaded.
 pub(super) struct UploadedTables {
@@ -236,15 +299,114 @@ impl TableSource for ServedTable {
     }
 
     fn reopened(&self) -> Box<dyn TableSource> {
-        Box::new(Self::new(self.common.clone(), self.file(), self.memory_bytes, self.format.clone()))
+        let reopened = Self::new(self.common.clone(), self.file(), self.memory_bytes, self.format.clone());
+        Box::new(Self { followed: self.followed.clone(), ..reopened })
     }
 
     fn columns(&mut self, memory_bytes: u64, control: &Control) -> Result<Schema, String> {
-        self.version = self.version.or_else(|| version(&self.path));
+        let columns = RecordColumns::Found { extent: self.extent, with_rest: self.followed.is_some() };
+        self.open_rows(columns, 0, (memory_bytes, control))
+    }
+
+    fn go_on(&mut self, point: &TablePoint, memory_bytes: u64, control: &Control) -> Result<Option<Schema>, String> {
+        let known = schema_of_bytes(&point.columns);
+        let has_rest = |schema: &SchemaRef| FlatColumns::new(schema).rest().is_some();
+        let Some(schema) = known.filter(|schema| self.followed.is_none() || has_rest(schema)) else { return Ok(None) };
+        let schema = self.open_rows(RecordColumns::Known(schema), point.offset, (memory_bytes, control))?;
+        Ok(self.lines.is_some().then_some(schema))
+    }
+
+    fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
+        let whole_lines = self.lines.as_ref().map(|lines| lines.start..lines.end);
+        let end = self.record_rows(whole_lines, store, control);
+        // Of lines only more may have come.
+        let is_changed = || self.lines.is_none() && file_version(&self.path) != self.version;
+        if !control.stopped() && is_changed() {
+            return Err(self.changed());
+        }
+        end
+    }
+
+    fn point(&self) -> Option<TablePoint> {
+        let (Some(lines), Some(OpenedRows::Records(records))) = (&self.lines, &self.opened) else { return None };
+        Some(TablePoint { offset: lines.end, columns: schema_bytes(records.schema()) })
+    }
+
+    fn record_rest(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
+        match &self.lines {
+            // While it is followed, a line without its end waits for that.
+            Some(lines) if self.followed.is_none() && lines.end < lines.size_bytes => {
+                let rest = lines.end..lines.size_bytes;
+                self.record_rows(Some(rest), store, control)
+            }
+            _ => Ok(TableEnd::Whole),
+        }
+    }
+
+    fn followed(&self) -> Option<FollowStatus> {
+        self.followed.clone()
+    }
+
+    fn has_appended(&mut self) -> Result<bool, String> {
+        let name = self.file().shown();
+        let Some(lines) = &mut self.lines else { return Ok(false) };
+        if lines.appended.is_none() {
+            lines.appended = lines.follow.appended().map_err(|cause| format!("{name}: cannot read: {}", reason(&cause)))?;
+        }
+        if lines.appended.is_none() {
+            lines.recorder.iter_mut().for_each(RowsIntoStore::refresh);
+        }
+        Ok(lines.appended.is_some())
+    }
+
+    fn record_appended(&mut self, store: &Arc<RowStore>) -> Result<(), String> {
+        let name = self.file().shown();
+        let (Some(lines), Some(OpenedRows::Records(records))) = (&mut self.lines, &mut self.opened) else { return Ok(()) };
+        let Some(AppendedLines { file, range, begins, lost }) = lines.appended.take() else { return Ok(()) };
+        if begins {
+            // Offsets of a recorder's rows ascend.
+            lines.recorder.take().into_iter().for_each(RowsIntoStore::finish);
+        }
+        let new = || RowsIntoStore::several(records.schema(), store, 1);
+        let mut recorders = lines.recorder.take().map_or_else(new, |known| vec![known]);
+        recorders.iter_mut().for_each(|recorder| (0..lost).for_each(|_| recorder.reject(range.start, LOST)));
+        let input = part_of(&name, &file, range.clone())?;
+        // A value without a column is in `_rest` until the file is opened again.
+        let rules = RecordRules { stops_at_rest: false, keeps_bad: true };
+        let (recorded, recorders) = records.record_input(input, recorders, rules);
+        lines.recorder = recorders.into_iter().next();
+        records.release_buffers();
+        let is_cut = || file.metadata().is_ok_and(|data| data.len() < range.end);
+        if let Some(error) = recorded.error {
+            if !is_cut() {
+                return Err(error.to_string());
+            }
+            // It was cut while these lines were read.
+            lines.recorder.iter_mut().for_each(|recorder| recorder.reject(range.end, LOST));
+        }
+        lines.recorder.iter_mut().for_each(RowsIntoStore::refresh);
+        Ok(())
+    }
+}
+
+impl ServedTable {
+    /// Opens the file with these columns, to be read from an offset on.
+    fn open_rows(
+        &mut self,
+        columns: RecordColumns,
+        start: u64,
+        (memory_bytes, control): (u64, &Control),
+    ) -> Result<Schema, String> {
+        self.version = self.version.or_else(|| file_version(&self.path));
+        self.stops_at_rest = !matches!(columns, RecordColumns::Found { extent: SampleExtent::Whole, .. });
+        self.extent = SampleExtent::Whole;
+        let lines = if self.format.is_lines { Some(self.open_lines(start)?) } else { None };
         let (threads, scan) = settings(&self.common, self.file(), memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
         let memory = (memory_bytes, self.memory_bytes);
-        let opened = recognised((threads, memory), scan, &self.format.from, &shown, self.file(), self.extent)?;
+        let mut opened = recognised((threads, memory), scan, &self.format.from, &shown, self.file(), columns)?;
+        let is_lines = if let OpenedRows::Records(records) = &mut opened { records.has_lines()? } else { false };
+        self.lines = lines.filter(|_| is_lines);
         let columns = FlatColumns::new(match &opened {
             OpenedRows::Table(table, _) => table.schema(),
             OpenedRows::Records(records) => records.schema(),
@@ -263,25 +425,62 @@ impl TableSource for ServedTable {
         Ok(columns.schema())
     }
 
-    fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
+    /// The file, of which the lines from an offset on are read that are there now.
+    fn open_lines(&self, start: u64) -> Result<TableLines, String> {
+        let failed = |cause: io::Error| format!("{}: cannot read: {}", self.file().shown(), reason(&cause));
+        let file = File::open(&self.path).map_err(failed)?;
+        let data = file.metadata().map_err(failed)?;
+        let place = |version: FileVersion| (version.0, version.1);
+        if self.version.map(place) != Some(place(version(&data))) || data.len() < start {
+            return Err(self.changed());
+        }
+        let end = last_line_end(&file, start, data.len()).map_err(failed)?;
+        let status = self.followed.clone().unwrap_or_default();
+        let follow = file.try_clone().map(|file| FollowedLines::new(&self.path, file, end, status)).map_err(failed)?;
+        Ok(TableLines { file, start, end, size_bytes: data.len(), follow, appended: None, recorder: None })
+    }
+
+    /// Records a part of a file of lines, or all of another.
+    fn record_rows(&mut self, part: Option<Range<u64>>, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         let recorders = |schema: &ArrowSchema| RowsIntoStore::several(schema, store, self.recorders.min(store.recorders()));
-        let end = match self.opened.take() {
+        let name = self.file().shown();
+        match &mut self.opened {
             Some(OpenedRows::Table(table, _)) => {
-                of_columns((&table, &self.path), recorders(table.schema()), control, self.memory_bytes)
+                of_columns((table, &self.path), recorders(table.schema()), control, self.memory_bytes)
             }
-            Some(OpenedRows::Records(mut records)) => {
+            Some(OpenedRows::Records(records)) => {
+                let rules = RecordRules { stops_at_rest: self.stops_at_rest, keeps_bad: true };
                 let recorders = recorders(records.schema());
-                let begun = std::mem::replace(&mut self.extent, SampleExtent::Whole);
-                of_records(&mut records, recorders, begun)
+                let recorded = match (part, &self.lines) {
+                    (Some(part), Some(lines)) => {
+                        let (recorded, recorders) = records.record_input(part_of(&name, &lines.file, part)?, recorders, rules);
+                        recorders.into_iter().for_each(RowsIntoStore::finish);
+                        recorded
+                    }
+                    _ => records.record(recorders, rules)?,
+                };
+                end_of(records, recorded, rules)
             }
             None => Ok(TableEnd::Whole),
-        };
-        if !control.stopped() && version(&self.path) != self.version {
-            let name = self.file().shown();
-            return Err(format!("{name}: it was changed while it was read: its rows may be of both versions"));
         }
-        end
     }
+
+    fn changed(&self) -> String {
+        format!("{}: it was changed while it was read: its rows may be of both versions", self.file().shown())
+    }
+}
+
+/// A part of a file of lines as an input.
+fn part_of(name: &str, file: &File, part: Range<u64>) -> Result<Input, String> {
+    let again = || {
+        let mut file = file.try_clone()?;
+        // Looking for holes moves the place that all handles share.
+        file.rewind()?;
+        Ok(file)
+    };
+    let file = again().map_err(|cause: io::Error| format!("{name}: cannot open again: {}", reason(&cause)))?;
+    let input = Input::from_file(name.to_owned(), file).map_err(|error| error.to_string())?;
+    Ok(input.into_utf8().within(part))
 }
 
 fn of_columns(
@@ -320,15 +519,13 @@ impl TableProgress {
     }
 }
 
-fn of_records(records: &mut RecordRows, recorders: Vec<RowsIntoStore>, extent: SampleExtent) -> Result<TableEnd, String> {
-    let rules = RecordRules { stops_at_rest: extent == SampleExtent::Prefix, keeps_bad: true };
-    let recorded = records.record(recorders, rules)?;
+fn end_of(records: &RecordRows, recorded: RecordsEnd, rules: RecordRules) -> Result<TableEnd, String> {
     // A wrong guess makes a row of names, or names of a row.
     records.guesses().iter().for_each(|guess| tracing::warn!("{}", message::escaped(guess)));
     records.notes().for_each(|note| tracing::info!("{}", message::escaped(&note)));
     match recorded.error {
         Some(error) => Err(error.to_string()),
-        None if recorded.has_rest && extent == SampleExtent::Prefix => Ok(TableEnd::MoreColumns),
+        None if recorded.has_rest && rules.stops_at_rest => Ok(TableEnd::MoreColumns),
         None => Ok(TableEnd::Whole),
     }
 }

@@ -44,8 +44,9 @@ pub(super) fn print(
         message::note(&"some values had no room in --memory and were not looked at one by one; more --memory has room for them");
     }
     let time = report.time.as_ref().map(|time| (time.span.first, time.span.last));
-    let exit =
-        question.unanswerable_of(&answer, time, report.rows.matching).map_or(ExitStatus::Done, |error| message::error(&error));
+    let exit = question
+        .unanswerable_of(&answer, time, (report.rows.matching, report.rows.dropped))
+        .map_or(ExitStatus::Done, |error| message::error(&error));
     let (schema, shown) = match &answer {
         LogsAnswer::Explain(explained) => ("rorqual.explain/1", TableAnswer::Explain(explained)),
         LogsAnswer::Compare(compared) => ("rorqual.compare/1", TableAnswer::Compare(compared)),

@@ -87,13 +87,15 @@ impl RowsQuestion {
         };
         report.stats.peak_bytes = stats::peak_bytes();
         let held = held(store, start);
+        report.complete &= held.dropped == 0;
         say_if_left_out(store);
         say_if_not_all(&held, &answer, settings);
-        let exit = self.question.unanswerable(&answer, &report).map_or(ExitStatus::Done, |error| message::error(&error));
+        let exit =
+            self.question.unanswerable(&answer, &report, held.dropped).map_or(ExitStatus::Done, |error| message::error(&error));
         let printed = match &page {
             _ if args.json => json::print(&report, &self.question, &answer, held, &control),
             Some(_) => Ok(()),
-            None => terminal::print(&report, &self.question, &answer, top, &control),
+            None => terminal::print((&report, held.dropped), &self.question, &answer, top, &control),
         };
         let exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
         let Some(page) = page else { return exit };

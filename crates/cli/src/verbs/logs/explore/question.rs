@@ -138,12 +138,17 @@ impl Question {
     }
 
     /// Reason for which the answer says nothing, where that is for the question.
-    pub(super) fn unanswerable(&self, answer: &LogsAnswer, report: &LogReport) -> Option<String> {
-        self.unanswerable_of(answer, report.time.map(|time| (time.first, time.last)), report.lines.parsed)
+    pub(super) fn unanswerable(&self, answer: &LogsAnswer, report: &LogReport, dropped: u64) -> Option<String> {
+        self.unanswerable_of(answer, report.time.map(|time| (time.first, time.last)), (report.lines.parsed, dropped))
     }
 
-    /// The same for so many rows, with their first and last time.
-    pub(crate) fn unanswerable_of(&self, answer: &LogsAnswer, time: Option<(f64, f64)>, rows: u64) -> Option<String> {
+    /// The same for so many rows, with their first and last time, beside so many that had no room.
+    pub(crate) fn unanswerable_of(
+        &self,
+        answer: &LogsAnswer,
+        time: Option<(f64, f64)>,
+        (rows, dropped): (u64, u64),
+    ) -> Option<String> {
         let Some((first, last)) = time else {
             let flag = match self {
                 Self::Explain(_) => "--explain",
@@ -157,8 +162,12 @@ impl Question {
             };
             return Some(format!("{flag}: no selected line has a time"));
         };
-        let all = || format!("the log is of {} to {} UTC", time::show(first as i64), time::show(last as i64));
-        let empty = |flag: &str, span: &SpanFilter| format!("{flag} {}: no line is in this span; {}", show(span), all());
+        let all = || {
+            let log = if dropped == 0 { "the log is" } else { "the lines that had room are" };
+            format!("{log} of {} to {} UTC", time::show(first as i64), time::show(last as i64))
+        };
+        let none = if dropped == 0 { "no line is in this span" } else { "no line that had room is in this span" };
+        let empty = |flag: &str, span: &SpanFilter| format!("{flag} {}: {none}; {}", show(span), all());
         match (self, answer) {
             (Self::Explain(span), LogsAnswer::Explain(explained)) if explained.rows_in == 0 => Some(empty("--explain", span)),
             (Self::Explain(span), LogsAnswer::Explain(explained)) if explained.rows_out == 0 => Some(format!(

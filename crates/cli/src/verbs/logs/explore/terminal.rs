@@ -20,8 +20,9 @@ const INDENT: &str = "             ";
 /// Characters of one companion.
 const COMPANION_WIDTH: usize = 40;
 
+/// Prints the answer after the head of a report, of whose lines so many had no room.
 pub(super) fn print(
-    report: &LogReport,
+    (report, dropped): (&LogReport, u64),
     question: &Question,
     answer: &LogsAnswer,
     top: usize,
@@ -30,6 +31,13 @@ pub(super) fn print(
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
+    if dropped > 0 {
+        writeln!(
+            text,
+            "{} of these lines had no room: times, sizes, clients and the answer are of the others.",
+            thousands(dropped)
+        )?;
+    }
     match answer {
         LogsAnswer::Findings(found) => findings(&mut text, found)?,
         LogsAnswer::Rates(answer) => rates(&mut text, answer, top, width)?,
