@@ -18,12 +18,10 @@ pub struct BadRecords {
 impl BadRecord {
     /// The error of the first, in the input `name`.
     pub(crate) fn error(&self, name: &str) -> Error {
-        let mut message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
+        let advice = if self.reason == TORN { format!("; with {QUOTE} none each line is a record") } else { String::new() };
+        let mut message = format!("{} (in the record that starts at byte {}{advice})", self.reason, self.offset);
         if [TOO_LARGE, LINE_TOO_LONG].contains(&self.reason) {
             message += &format!("; {RECORD_MAX} moves this limit");
-        }
-        if self.reason == TORN {
-            message += &format!("; {QUOTE} none makes each line a record");
         }
         Error::new(ErrorClass::Corrupt, name, message).at(self.at)
     }

@@ -117,16 +117,16 @@ impl TableRecorder {
             start = end;
             self.show_if_full();
         }
-        self.refresh();
-    }
-
-    /// Shows the rows so far where somebody wants to see them.
-    pub fn refresh(&mut self) {
         let wanted = self.store.wanted();
         if wanted != self.granted {
             self.granted = wanted;
             self.show(false, false);
         }
+    }
+
+    /// Shows the rows so far; more may come.
+    pub fn show_so_far(&mut self) {
+        self.show(false, false);
     }
 
     /// Takes a record that is no row, for a reason, with the start of its text.

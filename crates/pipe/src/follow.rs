@@ -8,7 +8,7 @@ use crate::input::open_at_once;
 use crate::limits::{FOLLOW_EVERY, LAST_LINE_BYTES_MAX, ROTATED_AFTER};
 use crate::setting::FOLLOW;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ pub struct AppendedLines {
     pub file: File,
     /// Their bytes in it.
     pub range: Range<u64>,
-    /// They are the first of another file, or of one that became shorter.
+    /// They begin their file.
     pub begins: bool,
     /// Lines before them without an end, which were gone when the file became shorter.
     pub lost: u64,
@@ -264,8 +264,13 @@ impl FollowedLines {
         let reader = &mut self.reader;
         let size = reader.file.metadata()?.len();
         if size > reader.place {
-            (reader.place, reader.given) = (size, Instant::now());
-            return self.whole_lines();
+            let searched = std::mem::replace(&mut reader.place, size);
+            reader.given = Instant::now();
+            return match self.whole_lines(searched) {
+                // It was cut meanwhile, which the next look tells.
+                Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => Ok(None),
+                found => found,
+            };
         }
         let (before, unfinished) = (reader.file.try_clone()?, self.line_start..reader.place);
         let truncations = reader.followed.truncations();
@@ -283,9 +288,11 @@ impl FollowedLines {
         Ok(Some(self.lines(before, unfinished)))
     }
 
-    fn whole_lines(&mut self) -> io::Result<Option<AppendedLines>> {
+    /// The whole lines up to the place; none ends before `searched`.
+    fn whole_lines(&mut self, searched: u64) -> io::Result<Option<AppendedLines>> {
         let (file, start, place) = (&self.reader.file, self.line_start, self.reader.place);
-        let mut end = last_line_end(file, start, place)?;
+        let found = last_line_end(file, searched, place)?;
+        let mut end = if found > searched { found } else { start };
         if end == start && place - start > LAST_LINE_BYTES_MAX {
             // Too long to be one: what is there of it.
             end = place;

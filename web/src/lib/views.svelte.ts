@@ -29,7 +29,7 @@ export interface BadFilter {
 }
 
 const settleMs = 15
-const forgotten = 'The server no longer knows this session. Drop the file again to read it anew'
+const forgotten = 'The server no longer knows this session. Drop the file again, or start rorqual with it'
 const againMs = 500
 
 class Views {

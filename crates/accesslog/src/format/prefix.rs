@@ -108,7 +108,7 @@ impl LinePrefix {
         self == Self::Cri && cri_tagged(line).is_some_and(|(_, tag, _)| tag == b'P')
     }
 
-    /// True if it is all up to the first colon, or the second.
+    /// True if it may end at the first colon of the line, which an IPv6 address has, too.
     pub(crate) fn ends_in_colon(self) -> bool {
         matches!(self, Self::Grep | Self::GrepNumbered | Self::Numbered)
     }

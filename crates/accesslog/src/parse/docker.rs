@@ -53,7 +53,8 @@ impl EnvelopeState {
         undo_escapes(text, &mut self.line);
         let line = self.line.strip_suffix(b"\n");
         let has = |key: &[u8]| memchr::memmem::find(envelope, key).is_some();
-        let is_whole = line.is_some() || has(br#""container_name""#) || has(br#""MESSAGE""#);
+        let is_of_other_writer = || has(br#""container_name""#) || has(br#""MESSAGE""#);
+        let is_whole = line.is_some() || (is_of_other_writer() && !has(br#""partial_message""#));
         if !is_whole && self.line.len() >= PIECE_BYTES {
             return LineOutcome::Rejected(LineFlaw::Piece);
         }

@@ -52,9 +52,9 @@ impl RowsIntoStore {
         self.recorder.reject(offset, reason, b"");
     }
 
-    /// Shows the rows so far where somebody wants to see them.
-    pub(crate) fn refresh(&mut self) {
-        self.recorder.refresh();
+    /// Shows the rows so far; more may come.
+    pub(crate) fn show_so_far(&mut self) {
+        self.recorder.show_so_far();
     }
 
     /// Ends the input.

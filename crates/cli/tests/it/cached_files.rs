@@ -209,8 +209,9 @@ fn of_a_file_that_grew_only_the_new_bytes_are_read() {
         cached.append(&all[from..to]);
         let grown = cached.open();
         assert_eq!(grown.kept_bytes(), kept as u64);
+        // With samples of its old part.
         let read_bytes = grown.read_bytes();
-        assert!(read_bytes < cached.size() / 3, "{read_bytes} of {}", cached.size());
+        assert!(read_bytes < cached.size() / 2, "{read_bytes} of {}", cached.size());
         grown.end();
     }
     let last = cached.open();
@@ -735,6 +736,28 @@ fn records_that_were_too_long_are_read_with_another_memory() {
     open("320MiB", true, 0);
     open("4GiB", false, 1);
     open("4GiB", true, 1);
+}
+
+/// Its rows are of both versions: that is said, and nothing is kept.
+#[test]
+fn a_file_that_is_written_over_while_it_is_read_is_not_kept() {
+    for cached in [Cached::new(log(LINES)), Cached::named("app.ndjson", lines(2 * ROWS))] {
+        let server = Server::start(&["--cache-dir", &cached.cache, "--limit-rate", "2MiB", &cached.log]);
+        let id = first_session(&server);
+        server.when(&id, "some bytes", |live| live["session"]["offset"].as_u64().is_some_and(|offset| offset > 1 << 20));
+        let file = OpenOptions::new().write(true).open(&cached.log).expect("it is there");
+        let other = fs::read(&cached.log).expect("it is there");
+        let other: Vec<u8> = other.iter().map(|byte| if *byte == b'1' { b'2' } else { *byte }).collect();
+        file.write_all_at(&other, 0).expect("room");
+        cached.append(&other);
+        let live = server.when_state(&id, "failed");
+        assert!(live["session"]["error"].to_string().contains("rows may be of both versions"), "{live}");
+        server.running.terminate();
+        drop(server.running.wait());
+        let opened = cached.open();
+        assert_eq!(opened.kept_bytes(), &Value::Null);
+        opened.end();
+    }
 }
 
 /// All of it is in the cache, and it goes on all the same.

@@ -7,6 +7,7 @@ use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -272,7 +273,38 @@ fn json_lines_are_followed_as_logs_are() {
     assert_eq!(when_lines(&server, &id, 3_013, 2), state(1, 1, false));
     let rows = server.request("POST", &format!("/api/sessions/{id}/rows"), b"{\"from_end\": true, \"limit\": 3}").json();
     assert!(rows.to_string().contains("it is lost"), "{rows}");
+    // A writer that goes on where it was before the cut leaves a hole.
+    let file = OpenOptions::new().write(true).open(&path).expect("it is there");
+    let size = file.metadata().expect("it is there").len();
+    file.set_len(0).expect("it can be cut");
+    server.when(&id, "the cut", |live| live["session"]["follow"]["truncations"] == 2);
+    file.write_all_at(b"{\"n\":8}\n", size).expect("room");
+    append(&path, events(0, 1));
+    assert_eq!(when_lines(&server, &id, 3_014, 3), state(2, 1, false));
     ends_in_time(server);
+}
+
+#[test]
+fn a_followed_table_that_is_cancelled_has_the_lines_that_came() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", events(0, 100));
+    let (server, id) = follow(&path, &[]);
+    when_lines(&server, &id, 100, 0);
+    append(&path, events(100, 150));
+    let size = std::fs::metadata(&path).expect("it is there").len();
+    server.when(&id, "the bytes", |live| live["session"]["offset"] == size);
+    assert_eq!(server.request("POST", &format!("/api/sessions/{id}/cancel"), b"").status, 200);
+    server.when_state(&id, "cancelled");
+    assert_eq!(matching(&server, &id, ""), 250);
+    // Another kind of file with its name.
+    let (server, id) = follow(&path, &[]);
+    when_lines(&server, &id, 250, 0);
+    std::fs::write(folder.at("new"), gzip(events(0, 9).as_bytes())).expect("room");
+    append(folder.at("new"), "\n");
+    std::fs::rename(folder.at("new"), &path).expect("it is there");
+    let live = server.when_state(&id, "failed");
+    assert!(live["session"]["error"].to_string().contains("of which only whole files are read"), "{live}");
+    assert_eq!(matching(&server, &id, ""), 250);
 }
 
 #[test]

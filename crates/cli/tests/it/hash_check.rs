@@ -163,6 +163,15 @@ fn a_list_is_of_any_algorithm_with_digests_of_that_length() {
 }
 
 #[test]
+fn a_stream_is_read_once_and_that_is_said() {
+    let folder = TestFolder::new();
+    folder.file("list", format!("{}  -\n", "0".repeat(128)));
+    let ran = at(folder.path(), rorqual(&["hash", "--check", "list"]).stdin("abc")).exits(1);
+    assert_eq!(ran.text(), "-: FAILED\n");
+    ran.says(&["give --algorithm if the list is of another"]);
+}
+
+#[test]
 fn json_of_a_check() {
     let folder = files();
     folder.file("list", format!("{ABC}  a\n{WRONG}  a\n{ABC}  missing\nnonsense\n"));

@@ -5,6 +5,7 @@ use rorqual_testkit::paths::gzip;
 use rorqual_testkit::process::ProcessRun;
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
 /// A folder with inputs of every verb, and their contents.
 fn inputs(folder: &TestFolder) -> Vec<(String, Vec<u8>)> {
@@ -129,6 +130,15 @@ fn an_output_that_looks_like_the_only_input_is_refused() {
             assert!(std::fs::read(log).expect("it is there") == before, "{args:?}");
         }
     }
+    // A FIFO is an output that nobody reads from here.
+    let fifo = folder.text("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("it is there").success());
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::read(fifo).expect("it can be read")
+    });
+    let _ = rorqual(&["logs", "--force", "--html", &fifo, &access]).stdin("").run().exits(0);
+    assert!(reader.join().expect("it ends").ends_with(b"</html>"));
     // From a pipe a log has no name, and a replaced file is told.
     let there = folder.text("there");
     let _ = rorqual(&["logs", "--html", &there, "--force"]).stdin(log(3)).run().exits(0);

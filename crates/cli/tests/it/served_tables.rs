@@ -471,8 +471,9 @@ fn the_advised_memory_of_many_sessions_is_enough_for_a_table() {
 fn a_table_that_changes_while_it_is_read_is_no_whole_one() {
     use std::io::Write as _;
     let folder = TestFolder::new();
-    let text = lines(200_000);
-    let path = folder.file("app.ndjson", &text);
+    // Of JSON lines more may come.
+    let text = format!("[{}]", lines(200_000).trim_end().replace('\n', ","));
+    let path = folder.file("app.json", &text);
     // Seconds for its 20 MB.
     let server = Server::start(&[&path, "--limit-rate", "4MiB"]);
     let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
@@ -483,7 +484,7 @@ fn a_table_that_changes_while_it_is_read_is_no_whole_one() {
     let session = &server.live(&id)["session"];
     assert_eq!((&session["state"], &session["error"]["code"]), (&json!("failed"), &json!("bad_input")));
     let message = session["error"]["message"].as_str().expect("words");
-    assert!(message.contains("app.ndjson") && message.contains("changed while it was read"), "{message}");
+    assert!(message.contains("app.json") && message.contains("changed while it was read"), "{message}");
 }
 
 #[test]

@@ -79,7 +79,8 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (CsvField<'_>, usize) {
             let after = &rest[at..];
             let end = memchr(delimiter, after).unwrap_or(after.len());
             text.extend_from_slice(&after[..end]);
-            return (field(Cow::Owned(text), end > 0), at + end);
+            let goes_on = !after[..end].trim_ascii().is_empty();
+            return (field(Cow::Owned(text), goes_on), at + end);
         }
         text.push(mark);
         at += 1;
@@ -204,6 +205,7 @@ mod tests {
     fn text_after_a_closing_quote_is_told() {
         for (record, expected) in [
             ("\"a\" b,c", [true, false]),
+            ("\"a\" ,c", [false, false]),
             ("c,\"x\"y\"z\"", [false, true]),
             ("\"a\"\"b\",\"c\"", [false, false]),
             ("\"\"\"\",\"c", [false, false]),

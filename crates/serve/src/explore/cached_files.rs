@@ -107,7 +107,8 @@ impl Sessions {
         table: Option<Box<dyn TableSource>>,
     ) -> Result<(), String> {
         let file = file.map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
-        let size = file.metadata().ok().map(|data| data.len());
+        let is_whole = table.as_ref().is_none_or(|table| table.followed().is_none());
+        let size = file.metadata().ok().filter(|_| is_whole).map(|data| data.len());
         let announced = NewUpload::file(name.clone(), size);
         let made = self.session(id, announced, None, LogStores::empty).and_then(|made| self.add(made));
         let session = made.map_err(|error| error.message().to_owned())?;

@@ -10,7 +10,7 @@ use data_encoding::BASE64;
 use rorqual_accesslog::analyze::AnalyzeError;
 use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{Error, Input, last_line_end, reason};
+use rorqual_pipe::{Error, ErrorClass, Input, last_line_end, reason};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Seek};
@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::runtime::Handle;
+
+const CHANGED: &str = "the file, or its name or mode, was changed while it was read";
 
 /// The cache's entry of a session's file.
 pub(crate) struct CachedFile {
@@ -73,14 +75,21 @@ impl CachedFile {
         self.entry.open_again()
     }
 
+    /// True if nothing was written over the bytes that it had when it was opened, as far as parts
+    /// of them tell.
+    pub(super) fn is_as_begun(&self) -> bool {
+        self.entry.is_as_begun(&self.file)
+    }
+
     /// The end of a table's rows that came from the cache.
     pub(super) fn point(&self) -> Option<TablePoint> {
         lock(&self.point).clone()
     }
 
-    /// Reads all of it anew.
-    pub(super) fn begin_anew(&self) {
+    /// None of its rows is from the cache any more.
+    pub(super) fn forget_taken(&self) {
         self.taken_bytes.store(0, Ordering::Relaxed);
+        *lock(&self.point) = None;
     }
 
     fn taken_bytes(&self) -> u64 {
@@ -167,7 +176,9 @@ impl Session {
         }
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
+        let is_followed = followed.is_some();
         let ran = self.read_cached(cached).and_then(|ended| match (ended, followed) {
+            (None, _) if !is_followed && !self.control.stopped() && !cached.is_as_begun() => Ok(Some(self.changed())),
             (None, Some(input)) if !self.control.stopped() => {
                 let start = cached.lock().offset;
                 self.run_part(cached, input, start..u64::MAX)
@@ -180,6 +191,12 @@ impl Session {
             Err(unknown) => self.end_unknown(&unknown),
         }
         std::mem::forget(guard);
+    }
+
+    /// The error of a file over which something was written while it was read.
+    pub(super) fn changed(&self) -> Error {
+        let message = "it was changed while it was read: its rows may be of both versions";
+        Error::new(ErrorClass::Corrupt, self.name(), message)
     }
 
     /// Reads the rest of a file; the error that ended it early.
@@ -252,7 +269,7 @@ impl Session {
             *lock(&cached.point) = point;
             self.keep_file(cached, offset, resumes, true);
         } else {
-            cached.entry.give_up("the file, or its name or mode, was changed while it was read");
+            cached.entry.give_up(CHANGED);
         }
     }
 
@@ -261,6 +278,9 @@ impl Session {
     fn keep_file(&self, cached: &CachedFile, offset: u64, resumes: bool, is_last: bool) {
         if cached.entry.checkpoints.removed() {
             return;
+        }
+        if !cached.is_as_begun() {
+            return cached.entry.give_up(CHANGED);
         }
         let turn = Handle::current().block_on(self.rows.acquire());
         let Some(store) = self.rows.store() else { return };
@@ -323,17 +343,4 @@ fn part_end(file: &File, start: u64, end: u64) -> u64 {
     }
     // Where no line ends, the rest is one part.
     last_line_end(file, start, most).ok().filter(|found| *found > start).unwrap_or(end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    #[test]
-    fn a_part_ends_with_a_line() {
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(b"one\ntwo").expect("it can be written");
-        assert_eq!(part_end(&file, 0, 4), 4);
-    }
 }

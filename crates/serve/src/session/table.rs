@@ -177,10 +177,16 @@ impl Session {
             if table.record(&store, &self.control)? == TableEnd::MoreColumns {
                 continue;
             }
-            if let Some(cached) = self.cached().filter(|_| !self.control.stopped()) {
+            let is_whole = table.followed().is_none() && !self.control.stopped();
+            if is_whole && self.cached().is_some_and(|cached| !cached.is_as_begun()) {
+                return Err(self.changed().to_string());
+            }
+            let point = table.point();
+            let is_kept = point.as_ref().is_some_and(|point| point.offset == self.kept_bytes());
+            if let Some(cached) = self.cached().filter(|_| !is_kept && !self.control.stopped()) {
                 // A checkpoint is written in the turn of a question, which comes before this one.
                 drop(turn);
-                self.keep_table(cached, table.point());
+                self.keep_table(cached, point);
                 turn = self.shared.tables.turn_blocking();
             }
             if table.record_rest(&store, &self.control)? == TableEnd::Whole {
@@ -203,8 +209,8 @@ impl Session {
         let tables = &self.shared.tables;
         if self.kept_bytes() > 0 {
             let session = &self.id;
-            tracing::info!(session, "the table that the cache has is read anew: lines that were appended need other columns");
-            self.cached().into_iter().for_each(CachedFile::begin_anew);
+            tracing::info!(session, "the table that the cache has is read anew, with the columns that all of it has");
+            self.cached().into_iter().for_each(CachedFile::forget_taken);
         }
         // Where all of it is looked at, progress begins anew with that, and with its rows.
         self.look_anew();

@@ -37,6 +37,8 @@ pub(crate) struct CacheEntry {
     pub(crate) checkpoints: Checkpoints,
     /// The file as it was when it was opened.
     pub(crate) identity: FileIdentity,
+    /// Checksum of parts of it then.
+    sample: String,
     /// Path under which it was opened.
     path: PathBuf,
     settings: CacheSettings,
@@ -65,6 +67,7 @@ impl FileCache {
         if identity.size() < CACHED_FILE_BYTES_MIN {
             return Err(NotCached::Small);
         }
+        let sample = identity.sample(file).map_err(refused)?;
         let id = hex_id(&[identity.path().as_bytes(), b"\0", self.settings.meaning.as_bytes()]);
         let folder = self.settings.folder.join(&id);
         let dir = StateDir::take_folder(&folder).map_err(refused)?.ok_or_else(|| {
@@ -76,7 +79,7 @@ impl FileCache {
         dir.clear_unfinished(&id);
         let checkpoints = Checkpoints::new(&dir, &id);
         let settings = self.settings.clone();
-        Ok(CacheEntry { dir, id, checkpoints, identity, path: path.to_owned(), settings })
+        Ok(CacheEntry { dir, id, checkpoints, identity, sample, path: path.to_owned(), settings })
     }
 }
 
@@ -125,6 +128,12 @@ impl CacheEntry {
     pub(crate) fn is_unchanged(&self) -> bool {
         let now = File::open(&self.path).and_then(|file| FileIdentity::of(&self.path, &file));
         now.is_ok_and(|now| now == self.identity)
+    }
+
+    /// True if the bytes that the file had when it was opened are in it still, as far as parts of
+    /// them tell; more may have come.
+    pub(crate) fn is_as_begun(&self, file: &File) -> bool {
+        self.identity.sample(file).is_ok_and(|now| now == self.sample)
     }
 
     /// An empty journal for its rows.

@@ -80,6 +80,11 @@ impl FileIdentity {
         })
     }
 
+    /// A checksum of parts of its file, as far as that is now.
+    pub(crate) fn sample(&self, file: &File) -> io::Result<String> {
+        checksum_of(file, self.size)
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

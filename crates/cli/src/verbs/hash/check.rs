@@ -19,6 +19,7 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
 use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs) -> ExitStatus {
     let _progress = Progress::start(common.progress, &hashing.control, None);
@@ -83,8 +84,10 @@ fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut Chec
     let lines = lines.take_while(|_| !hashing.control.stopped());
     let lines = lines.filter(|(_, line)| *line != ListLine::Nothing).peekable();
     let mut counts = CheckCounts::default();
-    let result =
-        check_lines(hashing, args, stdin, lines, |checked| report.line(&name, &checked, &mut counts).map_err(print_failed));
+    let untried = AtomicBool::new(false);
+    let result = check_lines((hashing, args), stdin, lines, &untried, |checked| {
+        report.line(&name, &checked, &mut counts).map_err(print_failed)
+    });
     report.all.add(&counts);
     result?;
     if hashing.control.stopped() {
@@ -94,14 +97,28 @@ fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut Chec
         message::error(&Error::io(name, "cannot read", cause));
         return Ok(false);
     }
-    Ok(report.list(&name, &counts))
+    let good = report.list(&name, &counts);
+    if untried.load(Ordering::Relaxed) && !args.status {
+        let name = escaped_line(&name);
+        message::note(&format!(
+            "{name}: a stream can be read once, and was taken for the usual algorithm with digests that long:              give --algorithm if the list is of another, such as blake2b"
+        ));
+    }
+    Ok(good)
 }
 
+/// True of a file that can be read again.
+fn is_regular(name: &[u8]) -> bool {
+    name != b"-" && Path::new(OsStr::from_bytes(name)).is_file()
+}
+
+/// Checks the lines of a list; `untried` tells of a stream for which another algorithm may be
+/// meant.
 fn check_lines(
-    hashing: &HashRun,
-    args: &HashArgs,
+    (hashing, args): (&HashRun, &HashArgs),
     stdin: bool,
     lines: Peekable<impl Iterator<Item = (u64, ListLine)> + Send>,
+    untried: &AtomicBool,
     report: impl FnMut(CheckedEntry) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let mut lines = lines;
@@ -114,8 +131,13 @@ fn check_lines(
             ListLine::Entry { digest, others, name } if !(stdin && name == b"-") => {
                 let check = |digest: &Digest| check_file(hashing, args, &name, digest, alone);
                 let mut found = (digest, check(&digest));
+                let is_regular = is_regular(&name);
                 for other in others {
                     if !matches!(found.1, CheckOutcome::Failed) {
+                        break;
+                    }
+                    if !is_regular {
+                        untried.store(true, Ordering::Relaxed);
                         break;
                     }
                     let outcome = check(&other);

@@ -216,8 +216,11 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
 /// always.
 fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String> {
     let (flag, name) = (output.flag, escaped_path(output.path));
-    let is_meant = output.force && !io::stdin().is_terminal() && !is_log(output.path);
-    if !args.files.is_empty() || is_meant || !output.path.is_file() {
+    // A FIFO is no file, and opening one waits.
+    if !args.files.is_empty() || !output.path.is_file() {
+        return Ok(());
+    }
+    if output.force && !io::stdin().is_terminal() && !is_log(output.path) {
         return Ok(());
     }
     let (wanted, example) = if flag == "--html" { ("report", "report.html") } else { ("file of rejected lines", "rejects.log") };

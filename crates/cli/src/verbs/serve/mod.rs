@@ -16,7 +16,8 @@ use crate::{input, message};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
 use rorqual_accesslog::format::LogFormat;
-use rorqual_pipe::{Input, allocator};
+use rorqual_columnar::has_extension;
+use rorqual_pipe::{Input, allocator, escaped_path};
 use rorqual_serve::{CacheSettings, Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
 use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
@@ -346,6 +347,9 @@ fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
     others
 }
 
+/// Extensions of files of JSON lines.
+const JSON_LINES: [&str; 3] = ["ndjson", "jsonl", "json"];
+
 /// A file that is read as it grows, or a stream.
 fn follow(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<StartLog, String> {
     let input = Input::follow(path).map_err(|error| error.to_string())?;
@@ -355,7 +359,13 @@ fn follow(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<S
     };
     Ok(match table(path) {
         Some(table) => own_table(path, table.followed()?, file),
-        None => StartLog::Followed(path.to_owned(), input),
+        None => {
+            let is_empty = file.metadata().is_ok_and(|data| data.len() == 0);
+            if is_empty && JSON_LINES.iter().any(|extension| has_extension(&path.to_string_lossy(), extension)) {
+                message::note(&format!("{}: it has no line yet, and is taken for a log", escaped_path(path)));
+            }
+            StartLog::Followed(path.to_owned(), input)
+        }
     })
 }
 

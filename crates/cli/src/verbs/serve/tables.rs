@@ -22,7 +22,7 @@ use rorqual_serve::{TableEnd, TableOpener, TablePoint, TableSource};
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,6 +73,13 @@ struct TableLines {
     appended: Option<AppendedLines>,
     /// Their recorder.
     recorder: Option<RowsIntoStore>,
+}
+
+impl Drop for TableLines {
+    /// Shows the last rows, however it ends.
+    fn drop(&mut self) {
+        self.recorder.take().into_iter().for_each(RowsIntoStore::finish);
+    }
 }
 
 /// The format of a table.
@@ -244,6 +251,36 @@ fn is_of_requests(head: &[u8]) -> bool {
 /// Fault of a line that nobody could read.
 const LOST: &str = "its file was cut before the line had an end, and it is lost";
 
+/// Fault that stands for lines that may be lost.
+const CUT: &str = "the file was cut while lines of it were read: some of those before may be lost";
+
+/// Fault of a line that begins with a hole: a writer went on where it was after its file was cut.
+const HOLE: &str = "it begins with NUL bytes";
+
+/// True if a file is shorter than it was.
+fn is_shorter(file: &File, bytes: u64) -> bool {
+    file.metadata().is_ok_and(|data| data.len() < bytes)
+}
+
+/// End of the first line of a part of a file that begins with a NUL; `None` of another.
+fn hole_line_end(file: &File, part: &Range<u64>) -> Option<u64> {
+    const READ_BYTES: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    let mut at = part.start;
+    while at < part.end {
+        bytes.resize(READ_BYTES.min(part.end - at) as usize, 0);
+        file.read_exact_at(&mut bytes, at).ok()?;
+        if at == part.start && bytes.first() != Some(&0) {
+            return None;
+        }
+        if let Some(newline) = bytes.iter().position(|byte| *byte == b'\n') {
+            return Some(at + newline as u64 + 1);
+        }
+        at += bytes.len() as u64;
+    }
+    Some(part.end)
+}
+
 /// Opens tables that are uploaded.
 pub(super) struct UploadedTables {
     pub(super) common: Common,
@@ -312,6 +349,9 @@ impl TableSource for ServedTable {
         let known = schema_of_bytes(&point.columns);
         let has_rest = |schema: &SchemaRef| FlatColumns::new(schema).rest().is_some();
         let Some(schema) = known.filter(|schema| self.followed.is_none() || has_rest(schema)) else { return Ok(None) };
+        if self.path.metadata().is_ok_and(|data| data.len() < point.offset) {
+            return Ok(None);
+        }
         let schema = self.open_rows(RecordColumns::Known(schema), point.offset, (memory_bytes, control))?;
         Ok(self.lines.is_some().then_some(schema))
     }
@@ -319,9 +359,7 @@ impl TableSource for ServedTable {
     fn record(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         let whole_lines = self.lines.as_ref().map(|lines| lines.start..lines.end);
         let end = self.record_rows(whole_lines, store, control);
-        // Of lines only more may have come.
-        let is_changed = || self.lines.is_none() && file_version(&self.path) != self.version;
-        if !control.stopped() && is_changed() {
+        if !control.stopped() && self.followed.is_none() && self.is_changed() {
             return Err(self.changed());
         }
         end
@@ -353,9 +391,6 @@ impl TableSource for ServedTable {
         if lines.appended.is_none() {
             lines.appended = lines.follow.appended().map_err(|cause| format!("{name}: cannot read: {}", reason(&cause)))?;
         }
-        if lines.appended.is_none() {
-            lines.recorder.iter_mut().for_each(RowsIntoStore::refresh);
-        }
         Ok(lines.appended.is_some())
     }
 
@@ -370,22 +405,39 @@ impl TableSource for ServedTable {
         let new = || RowsIntoStore::several(records.schema(), store, 1);
         let mut recorders = lines.recorder.take().map_or_else(new, |known| vec![known]);
         recorders.iter_mut().for_each(|recorder| (0..lost).for_each(|_| recorder.reject(range.start, LOST)));
-        let input = part_of(&name, &file, range.clone())?;
         // A value without a column is in `_rest` until the file is opened again.
         let rules = RecordRules { stops_at_rest: false, keeps_bad: true };
-        let (recorded, recorders) = records.record_input(input, recorders, rules);
+        let mut part = range.clone();
+        let mut failed = None;
+        while !part.is_empty() && failed.is_none() {
+            let (error, left) = match part_of(&name, &file, part.clone()) {
+                Ok(input) => {
+                    let (recorded, left) = records.record_input(input, recorders, rules);
+                    (recorded.error.map(|error| error.to_string()), left)
+                }
+                Err(error) => (Some(error), recorders),
+            };
+            recorders = if left.is_empty() { RowsIntoStore::several(records.schema(), store, 1) } else { left };
+            if error.is_none() {
+                break;
+            }
+            if is_shorter(&file, range.end) {
+                recorders.iter_mut().for_each(|recorder| recorder.reject(part.end, CUT));
+                break;
+            }
+            match hole_line_end(&file, &part) {
+                Some(end) => {
+                    recorders.iter_mut().for_each(|recorder| recorder.reject(part.start, HOLE));
+                    part.start = end;
+                }
+                None => failed = error,
+            }
+        }
         lines.recorder = recorders.into_iter().next();
         records.release_buffers();
-        let is_cut = || file.metadata().is_ok_and(|data| data.len() < range.end);
-        if let Some(error) = recorded.error {
-            if !is_cut() {
-                return Err(error.to_string());
-            }
-            // It was cut while these lines were read.
-            lines.recorder.iter_mut().for_each(|recorder| recorder.reject(range.end, LOST));
-        }
-        lines.recorder.iter_mut().for_each(RowsIntoStore::refresh);
-        Ok(())
+        // Nobody knows when the next ones come.
+        lines.recorder.iter_mut().for_each(RowsIntoStore::show_so_far);
+        failed.map_or(Ok(()), Err)
     }
 }
 
@@ -444,11 +496,11 @@ impl ServedTable {
     fn record_rows(&mut self, part: Option<Range<u64>>, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         let recorders = |schema: &ArrowSchema| RowsIntoStore::several(schema, store, self.recorders.min(store.recorders()));
         let name = self.file().shown();
-        match &mut self.opened {
+        match self.opened.take() {
             Some(OpenedRows::Table(table, _)) => {
-                of_columns((table, &self.path), recorders(table.schema()), control, self.memory_bytes)
+                of_columns((&table, &self.path), recorders(table.schema()), control, self.memory_bytes)
             }
-            Some(OpenedRows::Records(records)) => {
+            Some(OpenedRows::Records(mut records)) => {
                 let rules = RecordRules { stops_at_rest: self.stops_at_rest, keeps_bad: true };
                 let recorders = recorders(records.schema());
                 let recorded = match (part, &self.lines) {
@@ -459,10 +511,33 @@ impl ServedTable {
                     }
                     _ => records.record(recorders, rules)?,
                 };
-                end_of(records, recorded, rules)
+                let is_cut = self.followed.is_some()
+                    && recorded.error.is_some()
+                    && self.lines.as_ref().is_some_and(|lines| is_shorter(&lines.file, lines.end));
+                let end = if is_cut {
+                    // It is followed from its new start.
+                    let mut recorders = RowsIntoStore::several(records.schema(), store, 1);
+                    recorders.iter_mut().for_each(|recorder| recorder.reject(0, CUT));
+                    recorders.into_iter().for_each(RowsIntoStore::finish);
+                    Ok(TableEnd::Whole)
+                } else {
+                    end_of(&records, recorded, rules)
+                };
+                // Others may read a table until there is more of this one.
+                records.release_buffers();
+                self.opened = Some(OpenedRows::Records(records));
+                end
             }
             None => Ok(TableEnd::Whole),
         }
+    }
+
+    /// True if the file is another than at the first look. One of lines may have got more of them.
+    fn is_changed(&self) -> bool {
+        let Some(lines) = &self.lines else { return file_version(&self.path) != self.version };
+        let now = lines.file.metadata().ok().as_ref().map(version);
+        let is_longer = now.is_some_and(|now| now.2 > lines.size_bytes);
+        !is_longer && now != self.version
     }
 
     fn changed(&self) -> String {
@@ -479,8 +554,11 @@ fn part_of(name: &str, file: &File, part: Range<u64>) -> Result<Input, String> {
         Ok(file)
     };
     let file = again().map_err(|cause: io::Error| format!("{name}: cannot open again: {}", reason(&cause)))?;
-    let input = Input::from_file(name.to_owned(), file).map_err(|error| error.to_string())?;
-    Ok(input.into_utf8().within(part))
+    let input = Input::from_file(name.to_owned(), file).map_err(|error| error.to_string())?.into_utf8();
+    if !input.is_file() {
+        return Err(format!("{name}: it is compressed or UTF-16 now, of which only whole files are read: leave out --follow"));
+    }
+    Ok(input.within(part))
 }
 
 fn of_columns(
