@@ -348,3 +348,17 @@ fn a_table_that_grows_while_it_is_read_has_the_lines_that_it_had() {
     let lines = reached["report"]["lines"]["parsed"].as_u64().expect("a count");
     assert!(lines >= 200_000 && reached["report"]["lines"]["rejected"].as_u64().is_some_and(|lines| lines <= 1), "{lines}");
 }
+
+/// It is read twice, as its last line has a key that its start has not; between the two it grows.
+#[test]
+fn a_table_that_grew_before_its_second_reading_is_whole() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", events(0, 200_000) + "{\"late\":1}\n");
+    let server = Server::start(&["--no-cache", "--limit-rate", "8MiB", &path]);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when(&id, "some rows", |live| live["session"]["offset"].as_u64() > Some(0));
+    append(&path, events(0, 1));
+    let live = server.when(&id, "the end", |live| ["finished", "failed"].iter().any(|state| live["session"]["state"] == *state));
+    assert_eq!((&live["session"]["state"], &live["report"]["lines"]["parsed"]), (&json!("finished"), &json!(200_002)));
+    assert_eq!(matching(&server, &id, "late = 1"), 1);
+}

@@ -49,7 +49,7 @@ pub(super) struct ServedTable {
     /// The file, from [`TableSource::columns`] on.
     opened: Option<OpenedRows>,
     /// The file as it was at the first look.
-    version: Option<FileVersion>,
+    version: Option<TableVersion>,
     /// The file, from [`TableSource::columns`] on, where its rows are lines of a plain text.
     lines: Option<TableLines>,
     /// Its state where it is followed: lines are read as they are appended.
@@ -66,7 +66,8 @@ struct TableLines {
     start: u64,
     /// End of its last whole line.
     end: u64,
-    size_bytes: u64,
+    /// The file as it was when these were found.
+    version: TableVersion,
     /// The lines after those, as they are appended.
     follow: FollowedLines,
     /// Some of them that were not read yet.
@@ -101,16 +102,25 @@ impl TableFormat {
     }
 }
 
-/// Device, inode, size and time of the last change of a file: it is read more than once, which is
-/// one answer only where none of them changed.
-type FileVersion = (u64, u64, u64, i64, i64);
-
-fn file_version(path: &Path) -> Option<FileVersion> {
-    path.metadata().ok().as_ref().map(version)
+/// A file as it was: it is read more than once, which is one answer only where nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TableVersion {
+    /// Device and inode.
+    place: (u64, u64),
+    size_bytes: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
 }
 
-fn version(data: &Metadata) -> FileVersion {
-    (data.dev(), data.ino(), data.len(), data.mtime(), data.mtime_nsec())
+impl TableVersion {
+    fn of(data: &Metadata) -> Self {
+        Self { place: (data.dev(), data.ino()), size_bytes: data.len(), modified: (data.mtime(), data.mtime_nsec()) }
+    }
+
+    /// The version that a path has now.
+    fn at(path: &Path) -> Option<Self> {
+        path.metadata().ok().as_ref().map(Self::of)
+    }
 }
 
 /// The format of a file that is a table; `None` where it is a log, or a format is given. `rows` are
@@ -373,8 +383,8 @@ impl TableSource for ServedTable {
     fn record_rest(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         match &self.lines {
             // While it is followed, a line without its end waits for that.
-            Some(lines) if self.followed.is_none() && lines.end < lines.size_bytes => {
-                let rest = lines.end..lines.size_bytes;
+            Some(lines) if self.followed.is_none() && lines.end < lines.version.size_bytes => {
+                let rest = lines.end..lines.version.size_bytes;
                 self.record_rows(Some(rest), store, control)
             }
             _ => Ok(TableEnd::Whole),
@@ -449,7 +459,7 @@ impl ServedTable {
         start: u64,
         (memory_bytes, control): (u64, &Control),
     ) -> Result<Schema, String> {
-        self.version = self.version.or_else(|| file_version(&self.path));
+        self.version = self.version.or_else(|| TableVersion::at(&self.path));
         self.stops_at_rest = !matches!(columns, RecordColumns::Found { extent: SampleExtent::Whole, .. });
         self.extent = SampleExtent::Whole;
         let lines = if self.format.is_lines { Some(self.open_lines(start)?) } else { None };
@@ -482,14 +492,14 @@ impl ServedTable {
         let failed = |cause: io::Error| format!("{}: cannot read: {}", self.file().shown(), reason(&cause));
         let file = File::open(&self.path).map_err(failed)?;
         let data = file.metadata().map_err(failed)?;
-        let place = |version: FileVersion| (version.0, version.1);
-        if self.version.map(place) != Some(place(version(&data))) || data.len() < start {
+        let version = TableVersion::of(&data);
+        if self.version.map(|version| version.place) != Some(version.place) || data.len() < start {
             return Err(self.changed());
         }
         let end = last_line_end(&file, start, data.len()).map_err(failed)?;
         let status = self.followed.clone().unwrap_or_default();
         let follow = file.try_clone().map(|file| FollowedLines::new(&self.path, file, end, status)).map_err(failed)?;
-        Ok(TableLines { file, start, end, size_bytes: data.len(), follow, appended: None, recorder: None })
+        Ok(TableLines { file, start, end, version, follow, appended: None, recorder: None })
     }
 
     /// Records a part of a file of lines, or all of another.
@@ -534,10 +544,10 @@ impl ServedTable {
 
     /// True if the file is another than at the first look. One of lines may have got more of them.
     fn is_changed(&self) -> bool {
-        let Some(lines) = &self.lines else { return file_version(&self.path) != self.version };
-        let now = lines.file.metadata().ok().as_ref().map(version);
-        let is_longer = now.is_some_and(|now| now.2 > lines.size_bytes);
-        !is_longer && now != self.version
+        let Some(lines) = &self.lines else { return TableVersion::at(&self.path) != self.version };
+        let now = lines.file.metadata().ok().as_ref().map(TableVersion::of);
+        let is_longer = now.is_some_and(|now| now.size_bytes > lines.version.size_bytes);
+        !is_longer && now != Some(lines.version)
     }
 
     fn changed(&self) -> String {
