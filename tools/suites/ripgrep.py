@@ -19,7 +19,8 @@ SAME = {
     "-A", "--after-context", "-B", "--before-context", "-C", "--context", "-F", "--fixed-strings", "-H", "--with-filename", "-M", "--max-columns", "-S",
     "--smart-case", "-a", "--text", "-b", "--byte-offset", "-c", "--count", "-e", "--regexp", "-f", "--file", "-g", "--glob", "-i", "--ignore-case", "-l",
     "--files-with-matches", "-m", "--max-count", "-n", "--line-number", "-o", "--only-matching", "-q", "--quiet", "-v", "--invert-match", "-w",
-    "--word-regexp", "-x", "--line-regexp", "--column", "--crlf", "--json", "--max-depth", "--null-data", "--replace", "--line-buffered", "--no-messages", "--no-filename",
+    "--word-regexp", "-x", "--line-regexp", "--column", "--crlf", "--json", "--max-depth", "--null-data", "--replace", "--line-buffered", "--no-messages", "--no-filename", "-U",
+    "--multiline",
 }
 # What a flag changes that is so here anyway.
 IDLE = {"--no-heading", "--no-line-number", "-N", "--no-mmap", "--mmap", "--no-config", "--color=never", "--no-pcre2", "--no-ignore-messages", "--no-require-git"}
