@@ -362,3 +362,17 @@ fn a_table_that_grew_before_its_second_reading_is_whole() {
     assert_eq!((&live["session"]["state"], &live["report"]["lines"]["parsed"]), (&json!("finished"), &json!(200_002)));
     assert_eq!(matching(&server, &id, "late = 1"), 1);
 }
+
+/// The file that lost its name is read to its end, with all its columns.
+#[test]
+fn a_table_that_is_renamed_before_its_second_reading_is_followed() {
+    let folder = TestFolder::new();
+    let path = folder.file("app.ndjson", events(0, 100_000) + "{\"late\":1}\n");
+    let (server, id) = follow(&path, &["--limit-rate", "8MiB"]);
+    server.when(&id, "some rows", |live| live["session"]["offset"].as_u64() > Some(0));
+    std::fs::rename(&path, folder.at("app.ndjson.1")).expect("it is there");
+    append(&path, events(0, 5));
+    assert_eq!(when_lines(&server, &id, 100_006, 0), state(0, 1, false));
+    assert_eq!(matching(&server, &id, "late = 1"), 1);
+    ends_in_time(server);
+}

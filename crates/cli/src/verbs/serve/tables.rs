@@ -22,6 +22,7 @@ use rorqual_serve::{TableEnd, TableOpener, TablePoint, TableSource};
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub(super) struct ServedTable {
     opened: Option<OpenedRows>,
     /// The file as it was at the first look.
     version: Option<TableVersion>,
+    /// A file of lines, which may lose its name while it is read.
+    held: Option<HeldTable>,
     /// The file, from [`TableSource::columns`] on, where its rows are lines of a plain text.
     lines: Option<TableLines>,
     /// Its state where it is followed: lines are read as they are appended.
@@ -57,6 +60,14 @@ pub(super) struct ServedTable {
     /// A row with a value for which there is no column ends the reading, as there may be columns
     /// for it.
     stops_at_rest: bool,
+}
+
+/// An open file, and a path to it that stays.
+struct HeldTable {
+    file: File,
+    path: PathBuf,
+    /// For people.
+    name: String,
 }
 
 /// A file whose rows are lines.
@@ -176,6 +187,7 @@ impl ServedTable {
             recorders: 1,
             opened: None,
             version: None,
+            held: None,
             lines: None,
             followed: None,
             stops_at_rest: true,
@@ -197,7 +209,36 @@ impl ServedTable {
     }
 
     fn file(&self) -> InputFile<'_> {
+        match &self.held {
+            Some(held) => InputFile { path: &held.path, name: Some(&held.name) },
+            None => self.named_file(),
+        }
+    }
+
+    /// The file that has its name now.
+    fn named_file(&self) -> InputFile<'_> {
         InputFile { path: &self.path, name: self.name.as_deref() }
+    }
+
+    /// Opens a file of lines for all readings.
+    fn hold(&mut self) -> Result<(), String> {
+        if self.held.is_none() && self.format.is_lines {
+            let failed = |cause: io::Error| format!("{}: cannot open: {}", self.file().shown(), reason(&cause));
+            let file = File::open(&self.path).map_err(failed)?;
+            let name = self.name.clone().unwrap_or_else(|| self.path.to_string_lossy().into_owned());
+            // Each opening has an offset of its own.
+            let path = PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()));
+            self.held = Some(HeldTable { file, path, name });
+        }
+        Ok(())
+    }
+
+    /// The version that the file has now.
+    fn version_now(&self) -> Option<TableVersion> {
+        match &self.held {
+            Some(held) => held.file.metadata().ok().as_ref().map(TableVersion::of),
+            None => TableVersion::at(&self.path),
+        }
     }
 
     fn format_of(path: &Path, head: &ScanHead, formats: &Formats, rows: Option<&str>) -> Option<TableFormat> {
@@ -346,7 +387,7 @@ impl TableSource for ServedTable {
     }
 
     fn reopened(&self) -> Box<dyn TableSource> {
-        let reopened = Self::new(self.common.clone(), self.file(), self.memory_bytes, self.format.clone());
+        let reopened = Self::new(self.common.clone(), self.named_file(), self.memory_bytes, self.format.clone());
         Box::new(Self { followed: self.followed.clone(), ..reopened })
     }
 
@@ -359,7 +400,8 @@ impl TableSource for ServedTable {
         let known = schema_of_bytes(&point.columns);
         let has_rest = |schema: &SchemaRef| FlatColumns::new(schema).rest().is_some();
         let Some(schema) = known.filter(|schema| self.followed.is_none() || has_rest(schema)) else { return Ok(None) };
-        if self.path.metadata().is_ok_and(|data| data.len() < point.offset) {
+        self.hold()?;
+        if self.version_now().is_none_or(|now| now.size_bytes < point.offset) {
             return Ok(None);
         }
         let schema = self.open_rows(RecordColumns::Known(schema), point.offset, (memory_bytes, control))?;
@@ -459,7 +501,8 @@ impl ServedTable {
         start: u64,
         (memory_bytes, control): (u64, &Control),
     ) -> Result<Schema, String> {
-        self.version = self.version.or_else(|| TableVersion::at(&self.path));
+        self.hold()?;
+        self.version = self.version.or_else(|| self.version_now());
         self.stops_at_rest = !matches!(columns, RecordColumns::Found { extent: SampleExtent::Whole, .. });
         self.extent = SampleExtent::Whole;
         let lines = if self.format.is_lines { Some(self.open_lines(start)?) } else { None };
@@ -490,10 +533,10 @@ impl ServedTable {
     /// The file, of which the lines from an offset on are read that are there now.
     fn open_lines(&self, start: u64) -> Result<TableLines, String> {
         let failed = |cause: io::Error| format!("{}: cannot read: {}", self.file().shown(), reason(&cause));
-        let file = File::open(&self.path).map_err(failed)?;
+        let file = File::open(self.file().path).map_err(failed)?;
         let data = file.metadata().map_err(failed)?;
         let version = TableVersion::of(&data);
-        if self.version.map(|version| version.place) != Some(version.place) || data.len() < start {
+        if data.len() < start {
             return Err(self.changed());
         }
         let end = last_line_end(&file, start, data.len()).map_err(failed)?;
@@ -544,7 +587,7 @@ impl ServedTable {
 
     /// True if the file is another than at the first look. One of lines may have got more of them.
     fn is_changed(&self) -> bool {
-        let Some(lines) = &self.lines else { return TableVersion::at(&self.path) != self.version };
+        let Some(lines) = &self.lines else { return self.version_now() != self.version };
         let now = lines.file.metadata().ok().as_ref().map(TableVersion::of);
         let is_longer = now.is_some_and(|now| now.size_bytes > lines.version.size_bytes);
         !is_longer && now != Some(lines.version)
