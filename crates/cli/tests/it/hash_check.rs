@@ -168,7 +168,7 @@ fn a_stream_is_read_once_and_that_is_said() {
     folder.file("list", format!("{}  -\n", "0".repeat(128)));
     let ran = at(folder.path(), rorqual(&["hash", "--check", "list"]).stdin("abc")).exits(1);
     assert_eq!(ran.text(), "-: FAILED\n");
-    ran.says(&["give --algorithm if the list is of another"]);
+    ran.says(&["digests that long: give --algorithm if the list is of another"]);
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut Chec
     if untried.load(Ordering::Relaxed) && !args.status {
         let name = escaped_line(&name);
         message::note(&format!(
-            "{name}: a stream can be read once, and was taken for the usual algorithm with digests that long:              give --algorithm if the list is of another, such as blake2b"
+            "{name}: a stream can be read once, and was taken for the usual algorithm with digests that long: \
+             give --algorithm if the list is of another, such as blake2b"
         ));
     }
     Ok(good)
