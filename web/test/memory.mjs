@@ -121,6 +121,19 @@ const steps = {
     await shoot(page, 'strip')
   },
 
+  async 'a span that has all requests leaves none to compare them with'(page) {
+    await send(page, put('all.log', timedText(3_000)))
+    await finished(page)
+    await settled(page)
+    await page.evaluate(() => {
+      const id = new URLSearchParams(location.hash.slice(1)).get('s')
+      location.hash = `#s=${id}&ofrom=1&oto=9000000000&tool=explain`
+    })
+    await at(page, 'nothing').waitFor()
+    assert.match(await at(page, 'nothing').textContent(), /All requests are here, and none is left/)
+    await shoot(page, 'all')
+  },
+
   async 'an empty log, and one of a single line: what to do is said'(page) {
     await send(page, put('empty.log', ''))
     await at(page, 'advice').waitFor()

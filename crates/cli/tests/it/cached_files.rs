@@ -797,15 +797,21 @@ fn a_reopened_table_stays_within_little_memory() {
     };
     let cached = Cached::named("app.ndjson", (0..1_500_000).map(line).collect::<String>());
     let memory_bytes = 320 * MIB;
-    let open = || {
+    let open = |rows: u64, kept: Value| {
         let opened = cached.open_with(&["--memory", "320MiB", "--sessions", "1"]);
+        assert_eq!(opened.kept_bytes(), &kept);
         let view = opened.ask("view", &json!({"where": "level = l3 and n < 600000"}));
-        assert_eq!(view["lines"]["matching"], 120_000);
-        assert_eq!(opened.ask("view", &json!({"where": "text contains \"message 1499999 of\""}))["lines"]["matching"], 1);
+        assert_eq!((&view["lines"]["total"], &view["lines"]["matching"]), (&rows.into(), &120_000.into()));
+        let last = json!({"where": format!("text contains \"message {} of\"", rows - 1)});
+        assert_eq!(opened.ask("view", &last)["lines"]["matching"], 1);
         opened.server.within(memory_bytes);
-        opened
+        opened.end();
     };
-    open().end();
-    let second = open();
-    assert_eq!(second.kept_bytes(), cached.size());
+    let size = cached.size();
+    open(1_500_000, Value::Null);
+    open(1_500_000, size.into());
+    // As much again is read after what the cache has.
+    cached.append((1_500_000..3_000_000).map(line).collect::<String>());
+    open(3_000_000, size.into());
+    open(3_000_000, cached.size().into());
 }

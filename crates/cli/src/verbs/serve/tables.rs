@@ -17,13 +17,15 @@ use rorqual_columnar::read::{TableFile, is_table, schema_bytes, schema_of_bytes}
 use rorqual_columnar::render::FlatColumns;
 use rorqual_columnar::{FormatHints, RecordFormat, ScanHead, ScanSettings, has_extension};
 use rorqual_crossfilter::RowStore;
-use rorqual_pipe::{AppendedLines, Control, FollowStatus, FollowedLines, Input, format_size, last_line_end, reason};
+use rorqual_pipe::{
+    AppendedLines, Control, FileGrowth, FileVersion, FollowStatus, FollowedLines, Input, format_size, last_line_end, reason,
+};
 use rorqual_serve::{TableEnd, TableOpener, TablePoint, TableSource};
-use std::fs::{File, Metadata};
-use std::io::{self, Seek};
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,8 +51,8 @@ pub(super) struct ServedTable {
     recorders: usize,
     /// The file, from [`TableSource::columns`] on.
     opened: Option<OpenedRows>,
-    /// The file as it was at the first look.
-    version: Option<TableVersion>,
+    /// The file as it was at the first look, by which all readings are of one state of it.
+    version: Option<FileVersion>,
     /// A file of lines, which may lose its name while it is read.
     held: Option<HeldTable>,
     /// The file, from [`TableSource::columns`] on, where its rows are lines of a plain text.
@@ -72,13 +74,12 @@ struct HeldTable {
 
 /// A file whose rows are lines.
 struct TableLines {
-    file: File,
     /// Offset from which it is read.
     start: u64,
     /// End of its last whole line.
     end: u64,
-    /// The file as it was when these were found.
-    version: TableVersion,
+    /// The file as it was when these were found, of which more may have come since.
+    version: FileVersion,
     /// The lines after those, as they are appended.
     follow: FollowedLines,
     /// Some of them that were not read yet.
@@ -110,27 +111,6 @@ impl TableFormat {
     fn new(name: impl Into<String>, rows: Option<&str>) -> Self {
         let from = FromArgs { rows: rows.map(str::to_owned), guesses_rows: true, ..FromArgs::default() };
         Self { name: name.into(), from, is_lines: false }
-    }
-}
-
-/// A file as it was: it is read more than once, which is one answer only where nothing changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TableVersion {
-    /// Device and inode.
-    place: (u64, u64),
-    size_bytes: u64,
-    /// Seconds and nanoseconds.
-    modified: (i64, i64),
-}
-
-impl TableVersion {
-    fn of(data: &Metadata) -> Self {
-        Self { place: (data.dev(), data.ino()), size_bytes: data.len(), modified: (data.mtime(), data.mtime_nsec()) }
-    }
-
-    /// The version that a path has now.
-    fn at(path: &Path) -> Option<Self> {
-        path.metadata().ok().as_ref().map(Self::of)
     }
 }
 
@@ -226,19 +206,17 @@ impl ServedTable {
             let failed = |cause: io::Error| format!("{}: cannot open: {}", self.file().shown(), reason(&cause));
             let file = File::open(&self.path).map_err(failed)?;
             let name = self.name.clone().unwrap_or_else(|| self.path.to_string_lossy().into_owned());
-            // Each opening has an offset of its own.
-            let path = PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()));
-            self.held = Some(HeldTable { file, path, name });
+            self.held = Some(HeldTable { path: path_of(&file), file, name });
         }
         Ok(())
     }
 
-    /// The version that the file has now.
-    fn version_now(&self) -> Option<TableVersion> {
-        match &self.held {
-            Some(held) => held.file.metadata().ok().as_ref().map(TableVersion::of),
-            None => TableVersion::at(&self.path),
+    /// Notes the state of the file at the first look.
+    fn note_version(&mut self) -> Result<(), String> {
+        if self.version.is_none() {
+            self.version = Some(FileVersion::of(self.file().path).map_err(|error| error.to_string())?);
         }
+        Ok(())
     }
 
     fn format_of(path: &Path, head: &ScanHead, formats: &Formats, rows: Option<&str>) -> Option<TableFormat> {
@@ -401,7 +379,7 @@ impl TableSource for ServedTable {
         let has_rest = |schema: &SchemaRef| FlatColumns::new(schema).rest().is_some();
         let Some(schema) = known.filter(|schema| self.followed.is_none() || has_rest(schema)) else { return Ok(None) };
         self.hold()?;
-        if self.version_now().is_none_or(|now| now.size_bytes < point.offset) {
+        if self.held.as_ref().is_none_or(|held| is_shorter(&held.file, point.offset)) {
             return Ok(None);
         }
         let schema = self.open_rows(RecordColumns::Known(schema), point.offset, (memory_bytes, control))?;
@@ -425,8 +403,8 @@ impl TableSource for ServedTable {
     fn record_rest(&mut self, store: &Arc<RowStore>, control: &Control) -> Result<TableEnd, String> {
         match &self.lines {
             // While it is followed, a line without its end waits for that.
-            Some(lines) if self.followed.is_none() && lines.end < lines.version.size_bytes => {
-                let rest = lines.end..lines.version.size_bytes;
+            Some(lines) if self.followed.is_none() && lines.end < lines.version.size_bytes() => {
+                let rest = lines.end..lines.version.size_bytes();
                 self.record_rows(Some(rest), store, control)
             }
             _ => Ok(TableEnd::Whole),
@@ -502,10 +480,10 @@ impl ServedTable {
         (memory_bytes, control): (u64, &Control),
     ) -> Result<Schema, String> {
         self.hold()?;
-        self.version = self.version.or_else(|| self.version_now());
+        self.note_version()?;
         self.stops_at_rest = !matches!(columns, RecordColumns::Found { extent: SampleExtent::Whole, .. });
         self.extent = SampleExtent::Whole;
-        let lines = if self.format.is_lines { Some(self.open_lines(start)?) } else { None };
+        let lines = self.held.as_ref().map(|held| self.open_lines(held, start)).transpose()?;
         let (threads, scan) = settings(&self.common, self.file(), memory_bytes, control)?;
         let shown = ShownArgs { columns: None, to: None, json: false };
         let memory = (memory_bytes, self.memory_bytes);
@@ -530,19 +508,18 @@ impl ServedTable {
         Ok(columns.schema())
     }
 
-    /// The file, of which the lines from an offset on are read that are there now.
-    fn open_lines(&self, start: u64) -> Result<TableLines, String> {
+    /// The lines of the file from an offset on that are there now.
+    fn open_lines(&self, held: &HeldTable, start: u64) -> Result<TableLines, String> {
         let failed = |cause: io::Error| format!("{}: cannot read: {}", self.file().shown(), reason(&cause));
-        let file = File::open(self.file().path).map_err(failed)?;
-        let data = file.metadata().map_err(failed)?;
-        let version = TableVersion::of(&data);
-        if data.len() < start {
+        let version = FileVersion::of_file(&held.file).map_err(failed)?;
+        if version.size_bytes() < start {
             return Err(self.changed());
         }
-        let end = last_line_end(&file, start, data.len()).map_err(failed)?;
+        let end = last_line_end(&held.file, start, version.size_bytes()).map_err(failed)?;
         let status = self.followed.clone().unwrap_or_default();
-        let follow = file.try_clone().map(|file| FollowedLines::new(&self.path, file, end, status)).map_err(failed)?;
-        Ok(TableLines { file, start, end, version, follow, appended: None, recorder: None })
+        let file = held.file.try_clone().map_err(failed)?;
+        let follow = FollowedLines::new(&self.path, file, end, status);
+        Ok(TableLines { start, end, version, follow, appended: None, recorder: None })
     }
 
     /// Records a part of a file of lines, or all of another.
@@ -556,9 +533,9 @@ impl ServedTable {
             Some(OpenedRows::Records(mut records)) => {
                 let rules = RecordRules { stops_at_rest: self.stops_at_rest, keeps_bad: true };
                 let recorders = recorders(records.schema());
-                let recorded = match (part, &self.lines) {
-                    (Some(part), Some(lines)) => {
-                        let (recorded, recorders) = records.record_input(part_of(&name, &lines.file, part)?, recorders, rules);
+                let recorded = match (part, &self.held) {
+                    (Some(part), Some(held)) => {
+                        let (recorded, recorders) = records.record_input(part_of(&name, &held.file, part)?, recorders, rules);
                         recorders.into_iter().for_each(RowsIntoStore::finish);
                         recorded
                     }
@@ -566,7 +543,7 @@ impl ServedTable {
                 };
                 let is_cut = self.followed.is_some()
                     && recorded.error.is_some()
-                    && self.lines.as_ref().is_some_and(|lines| is_shorter(&lines.file, lines.end));
+                    && self.held.as_ref().zip(self.lines.as_ref()).is_some_and(|(held, lines)| is_shorter(&held.file, lines.end));
                 let end = if is_cut {
                     // It is followed from its new start.
                     let mut recorders = RowsIntoStore::several(records.schema(), store, 1);
@@ -587,10 +564,11 @@ impl ServedTable {
 
     /// True if the file is another than at the first look. One of lines may have got more of them.
     fn is_changed(&self) -> bool {
-        let Some(lines) = &self.lines else { return self.version_now() != self.version };
-        let now = lines.file.metadata().ok().as_ref().map(TableVersion::of);
-        let is_longer = now.is_some_and(|now| now.size_bytes > lines.version.size_bytes);
-        !is_longer && now != Some(lines.version)
+        let checked = match (&self.lines, &self.held) {
+            (Some(lines), Some(held)) => lines.version.check(&held.file, &held.name, FileGrowth::Allowed),
+            _ => self.version.as_ref().map_or(Ok(()), |version| version.check_path(&self.path, FileGrowth::Refused)),
+        };
+        checked.is_err()
     }
 
     fn changed(&self) -> String {
@@ -598,16 +576,14 @@ impl ServedTable {
     }
 }
 
+/// A path to an open file, whatever its name is now. Each opening has an offset of its own.
+fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()))
+}
+
 /// A part of a file of lines as an input.
 fn part_of(name: &str, file: &File, part: Range<u64>) -> Result<Input, String> {
-    let again = || {
-        let mut file = file.try_clone()?;
-        // Looking for holes moves the place that all handles share.
-        file.rewind()?;
-        Ok(file)
-    };
-    let file = again().map_err(|cause: io::Error| format!("{name}: cannot open again: {}", reason(&cause)))?;
-    let input = Input::from_file(name.to_owned(), file).map_err(|error| error.to_string())?.into_utf8();
+    let input = InputFile { path: &path_of(file), name: Some(name) }.open_text()?;
     if !input.is_file() {
         return Err(format!("{name}: it is compressed or UTF-16 now, of which only whole files are read: leave out --follow"));
     }
