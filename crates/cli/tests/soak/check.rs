@@ -3,8 +3,8 @@
 use crate::process::Held;
 use std::collections::BTreeMap;
 
-/// Tolerance of the resident size at rest: the allocator keeps memory for later in an arena per
-/// thread, and the fill of the arenas depends on the order in which threads met.
+/// Tolerance of the resident size at rest: the server's allocator has four arenas, whose fill
+/// depends on the order in which threads met.
 const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
 
 /// A blocking thread that has nothing to do stays for a little; of these there are as many as there

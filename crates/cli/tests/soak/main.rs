@@ -48,7 +48,13 @@ const TIME_DEFAULT: Duration = Duration::from_secs(9);
 /// then.
 const WARM_UP_MAX: Duration = Duration::from_secs(60);
 
+/// One arena for all threads, and no large block kept: the resident size at rest is then that of
+/// what is held, and not of what each thread once freed.
+pub(crate) const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
 fn main() -> ExitCode {
+    rorqual_pipe::allocator::settle(&ALLOCATOR).expect("this program can be started again");
     let options = match Options::of_program("soak", TIME_DEFAULT) {
         Ok(options) => options,
         Err(code) => return code,

@@ -2,10 +2,12 @@
 //! from outside.
 
 use crate::client::Server;
-use crate::common::eventually;
+use crate::ALLOCATOR;
+use crate::common::{eventually, rorqual};
 use crate::process::Held;
 use crate::samples::Sample;
 use crate::work::{Kit, Outcome};
+use rorqual_pipe::allocator::unsettle;
 use rorqual_testkit::generate::Rng;
 use serde_json::json;
 use std::io::Write;
@@ -21,7 +23,9 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn start() -> Self {
-        Self { server: Server::start(&["--memory", MEMORY, "--sessions", "2", "--threads", "2"]) }
+        let run = rorqual(&["serve", "--port", "0", "--memory", MEMORY, "--sessions", "2", "--threads", "2"]);
+        // The server has an allocator with settings of its own.
+        Self { server: Server::start_as(run.with(|command| unsettle(command, &ALLOCATOR))) }
     }
 
     pub(crate) fn id(&self) -> u32 {
