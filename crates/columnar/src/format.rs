@@ -175,7 +175,8 @@ impl RecordFormat {
         }
         let detection = detect_log(&head.bytes, &[]);
         let recognised = |detection: Detection| {
-            let notes = detection.unread_note().into_iter().collect();
+            let doubt = detection.doubt_note().map(|doubt| format!("{doubt}; {FORMAT} gives another format"));
+            let notes = doubt.into_iter().chain(detection.unread_note()).collect();
             Recognised { format: Self::Log(detection.format), notes }
         };
         detection.map(recognised).map_err(|unknown| match unknown.foreign {

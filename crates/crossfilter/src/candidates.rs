@@ -54,12 +54,15 @@ pub(crate) enum CandidateTest {
         classes: Option<Arc<Vec<u32>>>,
     },
     Status(u32),
+    /// Rows with at least this status: errors may be of several.
+    StatusFrom(u32),
     /// Rows with at least this number.
     AtLeast(NumberColumn, u64),
 }
 
 /// Numbers that are tried as the least: the bands of times from 10 ms on.
 const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
+const STATUSES_FROM: [u32; 2] = [400, 500];
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
 /// Bytes of a text; of a longer one the beginning is offered.
@@ -83,7 +86,8 @@ pub(crate) fn thresholds() -> Vec<CandidateTest> {
     let at_least =
         |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| CandidateTest::AtLeast(column, *number));
     let times = [NumberColumn::REQUEST_TIME, NumberColumn::UPSTREAM_TIME];
-    times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::BYTES, &SIZES)).collect()
+    let of_numbers = times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::BYTES, &SIZES));
+    of_numbers.chain(STATUSES_FROM.map(CandidateTest::StatusFrom)).collect()
 }
 
 /// A field whose values are tried.
@@ -153,7 +157,7 @@ impl CandidateField {
     pub(crate) fn is_of(&self, test: &CandidateTest) -> bool {
         match test {
             CandidateTest::Code { column, .. } => self.column == Some(*column),
-            CandidateTest::Status(_) => self.column.is_none(),
+            CandidateTest::Status(_) | CandidateTest::StatusFrom(_) => self.column.is_none(),
             CandidateTest::AtLeast(..) => false,
         }
     }
@@ -406,7 +410,7 @@ impl CandidateTest {
     pub(crate) fn source(&self) -> usize {
         match self {
             Self::Code { column, .. } => source(*column).0,
-            Self::Status(_) => STATUS,
+            Self::Status(_) | Self::StatusFrom(_) => STATUS,
             // Beyond all coded columns.
             Self::AtLeast(column, _) => usize::MAX - number_column(*column),
         }
@@ -416,7 +420,7 @@ impl CandidateTest {
     pub(crate) fn field(&self, schema: &Schema) -> String {
         match self {
             Self::Code { column, .. } => field_name(Some(*column), schema),
-            Self::Status(_) => field_name(None, schema),
+            Self::Status(_) | Self::StatusFrom(_) => field_name(None, schema),
             Self::AtLeast(column, _) => schema.number_name(*column).into_owned(),
         }
     }
@@ -430,7 +434,7 @@ impl CandidateTest {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Code { column: a, code, .. }, Self::Code { column: b, code: other, .. }) => a == b && code == other,
-            (Self::Status(a), Self::Status(b)) => a == b,
+            (Self::Status(a), Self::Status(b)) | (Self::StatusFrom(a), Self::StatusFrom(b)) => a == b,
             (Self::AtLeast(a, least), Self::AtLeast(b, other)) => a == b && least == other,
             _ => false,
         }
@@ -458,6 +462,12 @@ impl CandidateTest {
                     )
                 }));
             }
+            Self::StatusFrom(least) => {
+                let coded = store.coded(segment, STATUS)?;
+                let first = coded.globals.partition_point(|status| status < least);
+                let some = first < coded.globals.len();
+                return Ok(some.then(|| coded.codes.select(first as u64, coded.globals.len() as u64 - 1, segment.rows)));
+            }
             Self::Code { column, code, classes: None } => (source(*column).0, *code),
             Self::Status(status) => (STATUS, *status),
         };
@@ -474,6 +484,7 @@ impl CandidateTest {
             Self::Status(status) => {
                 Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(*status), u64::from(*status)))
             }
+            Self::StatusFrom(least) => Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(*least), u64::MAX)),
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
                 let tables = store.dictionaries[index].lock();

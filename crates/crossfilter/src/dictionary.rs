@@ -51,7 +51,8 @@ const RESERVE_BYTES_MIN: u64 = 16 << 10;
 const PLACE_BYTES: u64 = 1 << 10;
 pub(crate) const PLACES_MAX: u64 = 4_096;
 
-/// Part of the reserve that groups leave for texts that answers are about.
+/// Part of the reserve that is left for texts that answers are about; groups leave as much again
+/// for frequent values of derived columns.
 const NAMES_PART: u64 = 16;
 
 /// Memory of such a text beside itself.
@@ -59,6 +60,10 @@ const NAME_BYTES: u64 = 64;
 
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
+
+/// Texts without a code after which the value that follows from them gets a code of its own, of the
+/// bytes that are kept: those that cancelled each other in a [`Sighting`] are not counted.
+const SIGHTINGS_MIN: u32 = 64;
 
 /// Texts that are looked up side by side: while the memory of one is waited for, the next are
 /// worked on.
@@ -140,6 +145,8 @@ pub(crate) struct DictionaryTables {
     named: Vec<Box<[u8]>>,
     /// Memory of these texts.
     named_bytes: u64,
+    /// Memory that frequent values of derived columns took of what is kept for them.
+    frequent_bytes: u64,
     /// Groups of texts without a code, by the codes of the values that follow from them.
     groups: HashMap<Box<[u32]>, u32>,
     /// A text was as long as texts are kept: it may have been longer.
@@ -153,6 +160,37 @@ struct DerivedColumn {
     texts: CodedTexts,
     /// For each code of the dictionary, the code of the derived column.
     of: Vec<u32>,
+    /// Values that there was no room for, by their hashes; as many as there are places.
+    sightings: Vec<Sighting>,
+    /// Codes of those that got one as many texts had them, in order.
+    frequent: Vec<u32>,
+}
+
+/// A value that may be that of most texts of its bucket: each text votes for its value, or cancels
+/// one vote of another (Boyer and Moore's majority vote).
+#[derive(Debug, Clone, Copy, Default)]
+struct Sighting {
+    hash: u64,
+    votes: u32,
+}
+
+impl DerivedColumn {
+    /// Notes that a text has a value without a code; true once it is one of many.
+    fn sight(&mut self, value: &[u8]) -> bool {
+        let hash = self.texts.hasher.hash(value);
+        let buckets = self.sightings.len() as u64;
+        let Some(sighting) = hash.checked_rem(buckets).and_then(|bucket| self.sightings.get_mut(bucket as usize)) else {
+            return false;
+        };
+        if sighting.hash == hash {
+            sighting.votes += 1;
+        } else if sighting.votes == 0 {
+            *sighting = Sighting { hash, votes: 1 };
+        } else {
+            sighting.votes -= 1;
+        }
+        sighting.hash == hash && sighting.votes >= SIGHTINGS_MIN
+    }
 }
 
 /// Texts, each with a code from 2 on.
@@ -197,6 +235,21 @@ impl CodedTexts {
         let hash = |code: &u32| hasher.hash(&arena[range_of(ends, *code)]);
         table.insert_unique(text_hash, code, hash);
         code
+    }
+
+    /// Memory that one more text of that length takes, where no more room is made than for it.
+    fn growth_bytes(&self, length: usize) -> u64 {
+        let arena = length.saturating_sub(self.arena.capacity() - self.arena.len());
+        let ends = if self.ends.len() < self.ends.capacity() { 0 } else { size_of::<u64>() };
+        let table = if self.table.len() < self.table.capacity() { 0 } else { self.table.allocation_size() };
+        (arena + ends + table) as u64
+    }
+
+    /// Adds a text, and makes no more room than for it.
+    fn add_exact(&mut self, text: &[u8]) -> u32 {
+        self.arena.reserve_exact(text.len());
+        self.ends.reserve_exact(1);
+        self.add(text)
     }
 
     fn get(&self, code: u32) -> &[u8] {
@@ -253,6 +306,8 @@ impl Dictionary {
             texts: CodedTexts::new(hasher),
             // Nothing is known to follow from texts of [`OTHERS`].
             of: vec![NONE, OTHERS],
+            sightings: Vec::new(),
+            frequent: Vec::new(),
         };
         let derived = derived.iter().map(column).collect();
         let reserve_bytes = Some(bytes_max / RESERVE_PART).filter(|reserve| *reserve >= RESERVE_BYTES_MIN).unwrap_or(0);
@@ -268,6 +323,7 @@ impl Dictionary {
                 places: 0,
                 named: Vec::new(),
                 named_bytes: 0,
+                frequent_bytes: 0,
                 groups: HashMap::new(),
                 cut: false,
                 countries,
@@ -455,6 +511,7 @@ impl DictionaryTables {
             self.texts.add_empty();
             self.derived.iter_mut().for_each(|derived| derived.of.push(NONE));
         }
+        self.derived.iter_mut().for_each(|derived| derived.sightings = vec![Sighting::default(); places as usize]);
     }
 
     /// The code of the group of a text without a code.
@@ -463,23 +520,43 @@ impl DictionaryTables {
             return OTHERS;
         }
         let kept_bytes = self.kept_for_names();
-        let classes = self.classes_of(text, kept_bytes);
-        self.group_of(&classes, kept_bytes)
+        let classes = self.classes_of(text, 2 * kept_bytes);
+        let is_frequent = self.derived.iter().zip(&classes).any(|(derived, class)| derived.frequent.binary_search(class).is_ok());
+        self.group_of(&classes, 2 * kept_bytes, is_frequent)
     }
 
     /// The code of the group of these values, where there is room for one beside the bytes that are
-    /// kept.
-    fn group_of(&mut self, classes: &[u32], kept_bytes: u64) -> u32 {
+    /// kept, or in the part of them that is for groups of frequent values.
+    fn group_of(&mut self, classes: &[u32], kept_bytes: u64, is_frequent: bool) -> u32 {
         if let Some(code) = self.groups.get(classes) {
             return *code;
         }
-        if !self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + kept_bytes) {
+        let has_room = self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + kept_bytes);
+        if !(has_room || is_frequent && self.may_grow(self.group_growth_bytes())) {
             return OTHERS;
         }
         let code = self.texts.add_empty();
         self.derived.iter_mut().zip(classes).for_each(|(derived, class)| derived.of.push(*class));
         self.groups.insert(classes.into(), code);
         code
+    }
+
+    /// Memory that one more group takes now.
+    fn group_growth_bytes(&self) -> u64 {
+        let groups = if self.groups.len() < self.groups.capacity() { 0 } else { self.groups.capacity() as u64 * GROUP_BYTES };
+        let of = |derived: &DerivedColumn| if derived.of.len() < derived.of.capacity() { 0 } else { derived.of.len() * 4 };
+        let ends = &self.texts.ends;
+        let codes = if ends.len() < ends.capacity() { 0 } else { (ends.len() / 4).max(RESERVED_MIN) * size_of::<u64>() };
+        let columns = self.derived.iter().map(of).sum::<usize>() + codes;
+        groups + columns as u64 + self.value_bytes.0 + self.value_bytes.1
+    }
+
+    /// True if the dictionary may grow by so many bytes for a frequent value, which are then taken
+    /// of those that are kept for these.
+    fn may_grow(&mut self, bytes: u64) -> bool {
+        let fits = self.frequent_bytes + bytes <= self.reserve_bytes / NAMES_PART;
+        self.frequent_bytes += if fits { bytes } else { 0 };
+        fits
     }
 
     /// Bytes that groups leave for the texts that answers will be about. A text that most rows have
@@ -502,8 +579,20 @@ impl DictionaryTables {
             _ if value.is_empty() => NONE,
             Some(code) => code,
             None if self.has_room_for(value, kept_bytes) => self.derived[place].texts.add(value),
+            None if self.derived[place].sight(value) => self.frequent(place, value).unwrap_or(OTHERS),
             None => OTHERS,
         }
+    }
+
+    /// Gives a value that many texts have a code; `None` where the bytes for these are used up.
+    fn frequent(&mut self, place: usize, value: &[u8]) -> Option<u32> {
+        let growth = self.derived[place].texts.growth_bytes(value.len()) + self.value_bytes.0 + self.value_bytes.1;
+        self.may_grow(growth).then(|| {
+            let derived = &mut self.derived[place];
+            let code = derived.texts.add_exact(value);
+            derived.frequent.push(code);
+            code
+        })
     }
 
     /// Puts a text without a code into a place, for answers.
@@ -656,11 +745,16 @@ impl DictionaryTables {
             let length = if length == u32::MAX { None } else { Some(length as usize) };
             let (value, rest) = bytes.split_at_checked(length.unwrap_or(0)).ok_or(NotRestored::Damaged)?;
             bytes = rest;
-            classes.push(length.map_or(OTHERS, |_| self.class(place, value, 0)));
+            classes.push(match length.map(|_| self.class(place, value, 0)) {
+                None => OTHERS,
+                // It was frequent when it got its code.
+                Some(OTHERS) => self.frequent(place, value).unwrap_or(OTHERS),
+                Some(code) => code,
+            });
         }
         let next = self.len() as u32;
         let is_new = bytes.is_empty() && !classes.is_empty() && !self.groups.contains_key(&classes[..]);
-        match is_new.then(|| self.group_of(&classes, 0)) {
+        match is_new.then(|| self.group_of(&classes, 0, true)) {
             None => Err(NotRestored::Damaged),
             Some(code) if code == next => Ok(()),
             Some(_) => Err(NotRestored::NoRoom),
@@ -743,8 +837,11 @@ impl DictionaryTables {
 
     /// Memory, with the sums over its values.
     pub(crate) fn bytes(&self) -> u64 {
-        let derived =
-            |derived: &DerivedColumn| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+        let derived = |derived: &DerivedColumn| {
+            let codes = (derived.of.capacity() + derived.frequent.capacity()) * size_of::<u32>();
+            let own = codes + derived.sightings.capacity() * size_of::<Sighting>();
+            derived.texts.bytes(self.value_bytes) + own as u64
+        };
         let groups = self.groups.capacity() as u64 * GROUP_BYTES;
         self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + self.named_bytes + groups
     }
@@ -790,6 +887,33 @@ mod tests {
         for number in 0..20 {
             assert!(dictionary.name(u64::from(number), site(60_000 + number).as_bytes()), "the name of number {number}");
         }
+    }
+
+    #[test]
+    fn a_site_that_many_texts_have_gets_a_code_after_any_number_of_sites() {
+        let dictionary = dictionary(256 << 10);
+        let page = |site: &str, page: u32| format!("http://{site}/{page}");
+        for number in 0..60_000 {
+            let text = page(&format!("{number}.example"), 0);
+            if dictionary.lock().intern(text.as_bytes()) == OTHERS {
+                dictionary.lock().group(text.as_bytes());
+            }
+        }
+        let site_of = |group: u32| dictionary.lock().classes(TextColumn::SITE)[group as usize];
+        let full = dictionary.lock().bytes();
+        // Other sites come between its pages.
+        let groups: Vec<u32> = (0..2_000)
+            .map(|number| {
+                dictionary.lock().group(page(&format!("other{number}.example"), 0).as_bytes());
+                dictionary.lock().group(page("spam.example", number).as_bytes())
+            })
+            .collect();
+        let spam = dictionary.lock().code_of(Some(TextColumn::SITE), "spam.example").expect("a code");
+        let known = groups.iter().filter(|group| site_of(**group) == spam).count();
+        assert!(known >= 1_900, "{known} of 2,000 are counted for their site");
+        assert_eq!(dictionary.lock().code_of(Some(TextColumn::SITE), "other7.example"), None);
+        let tables = dictionary.lock();
+        assert!(tables.bytes() <= tables.bytes_max && tables.bytes() < full + 4_096, "{} after {full}", tables.bytes());
     }
 
     #[test]

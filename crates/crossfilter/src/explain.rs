@@ -169,7 +169,7 @@ impl RowStore {
         let numbers = question.count(&snapshot, &thresholds, false)?;
         let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
-        singles.extend(numbers.best_thresholds(HITS_MIN));
+        singles.extend(numbers.best_thresholds(SMALL_EXCESS_MIN as u64));
         tried += self.own_thresholds(&inside, &all, HITS_MIN, is_tried, &mut singles);
         singles.sort_by(CandidateValue::by_g);
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;

@@ -96,7 +96,8 @@ impl TestCounts {
         let candidate = |index: usize| CandidateValue {
             test: self.tests[index].clone(),
             evidence: self.evidence(index, index),
-            key: index as u64,
+            // A single status that says as much comes first.
+            key: u64::MAX - index as u64,
         };
         let candidates: Vec<CandidateValue> = (0..self.tests.len()).map(candidate).collect();
         let by_column = candidates.chunk_by(|a, b| a.test.source() == b.test.source());

@@ -21,6 +21,10 @@ pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 /// Most memory of an ended session without rows: its last report, and the base of any session.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
+/// Rows of a segment in the least memory that a server starts with, where a session's rows have
+/// room for a dozen of them: 1.5 MiB of memory then suffice for some two million rows in the file.
+pub(crate) const SEGMENT_ROWS_FEWEST: usize = 4_096;
+
 /// Part of the server's memory that the recorders of a table take at most, where one alone takes no
 /// more.
 pub(crate) const TABLE_RECORDERS_SHARE: u64 = 16;

@@ -50,7 +50,19 @@ pub struct Detection {
     pub unread: Option<String>,
 }
 
+/// A guess of a format that not all of the first lines fit, for people.
+#[must_use]
+pub fn doubtful_fit(format: &str, sound: usize, lines: usize) -> String {
+    format!("taken for '{format}', but only {sound} of the first {lines} lines fit")
+}
+
 impl Detection {
+    /// A sentence about a format that is not [`sure`](Self::sure).
+    #[must_use]
+    pub fn doubt_note(&self) -> Option<String> {
+        (!self.sure).then(|| doubtful_fit(self.format.name(), self.sound, self.lines))
+    }
+
     /// A sentence about the part of each line that the format leaves: it may be a time or a size,
     /// and nothing in the line says which.
     #[must_use]

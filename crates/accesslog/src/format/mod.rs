@@ -30,7 +30,7 @@ use crate::parse::LogParser;
 use std::sync::Arc;
 
 pub use config::formats_in_config;
-pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, detect, preview, try_lines};
+pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, detect, doubtful_fit, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
 pub use foreign::{Archive, ForeignContent, TextKind};

@@ -23,9 +23,10 @@ pub(crate) struct ServeArgs {
     /// Open the address in the default browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Most logs held at the same time, both uploads and finished ones. A new log replaces an
-    /// interrupted upload, or the log that was not viewed for the longest time. `--limit-rate`
-    /// applies to each log
+    /// Logs that may be read at the same time, each with an equal share of the memory. A new log
+    /// replaces an interrupted upload. Finished logs stay beside them while their rows fit into
+    /// the same memory, at most 8 more; the one that was not viewed for the longest time goes
+    /// first. `--limit-rate` applies to each log
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) sessions: u16,
     /// The array in a FILE that is a JSON document, whose elements are the records: `$.data.items`;

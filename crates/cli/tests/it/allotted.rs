@@ -49,6 +49,30 @@ fn what_is_advised_keeps_a_log_whole() {
     }
 }
 
+/// A million lines of 600,000 clients, which go to the file for rows: at the memory that a refusal
+/// names none of them is lost, however many sessions share it.
+#[test]
+fn what_is_advised_keeps_a_long_log_whole_for_many_sessions() {
+    let line = |number: u64| {
+        let (client, second) = (number.min(600_000), number / 20_000);
+        let [.., a, b, c] = client.to_be_bytes();
+        format!(
+            "10.{a}.{b}.{c} - - [21/Nov/2025:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {} \"-\" \"agent\"\n",
+            number % 997
+        )
+    };
+    let log: Vec<u8> = (0..1_000_000).flat_map(|number| line(number).into_bytes()).collect();
+    for sessions in ["4", "16", "32"] {
+        let (server, memory) = Server::tight(&["--sessions", sessions]);
+        let id = upload(&server, &log);
+        let viewed = view(&server, &id, &json!({"where": "client = 10.9.39.192"}));
+        let of_all = server.live(&id)["report"]["rows_dropped"].as_u64().unwrap_or(0);
+        assert_eq!((of_all, &viewed["exact"]), (0, &true.into()), "{sessions} sessions at {} MiB: {viewed}", memory / MIB);
+        assert_eq!(viewed["lines"]["parsed"], 400_000);
+        server.within(memory);
+    }
+}
+
 /// A full temporary file is reported as such, and not as a lack of memory.
 #[test]
 fn a_file_for_rows_that_is_full_is_called_that() {

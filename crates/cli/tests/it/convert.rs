@@ -1,7 +1,7 @@
 //! `rorqual convert` and `rorqual schema`: the same values come out that went in, on every path,
 //! and bad input is told.
 
-use crate::common::{GIB, MIB, TestFolder, advised, line, listens, rorqual};
+use crate::common::{GIB, MIB, TestFolder, advised, line, listens, log, rorqual};
 use rorqual_testkit::generate::{EventLines, GeneratedLines, write_array};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::{Value, json};
@@ -921,6 +921,21 @@ fn what_is_not_read_of_the_lines_of_a_log_is_said_once() {
     let format = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D"#;
     let read = rorqual(&["convert", "--force", "--format", format, "-o", &target, &file]).run().exits(0);
     assert!(!read.stderr.contains("nothing tells its unit"), "{}", read.stderr);
+}
+
+/// A format that not all lines fit is a guess, and every verb that reads by it says so.
+#[test]
+fn a_doubtful_format_of_a_log_is_said() {
+    let folder = TestFolder::new();
+    let file = folder.file("mixed.log", [log(8), b"no line at all\n".repeat(2)].concat());
+    let target = folder.text("a.parquet");
+    let said = "taken for 'combined', but only 8 of the first 10 lines fit";
+    for args in [&["convert", "--bad", "skip", "-o", &target][..], &["head"], &["schema"], &["summary"]] {
+        let ran = rorqual(args).arg(&file).run();
+        assert_eq!(ran.stderr.matches(said).count(), 1, "{args:?}: {}", ran.stderr);
+    }
+    let sound = folder.file("sound.log", log(10));
+    assert!(!rorqual(&["head", &sound]).run().exits(0).stderr.contains("taken for"));
 }
 
 /// A log that was cut while its writer had it open begins with a hole, which may be longer than

@@ -1,8 +1,8 @@
 //! A real `rorqual serve`, given uploads that end well, break off, or are taken back; looked at
 //! from outside.
 
-use crate::client::Server;
 use crate::ALLOCATOR;
+use crate::client::Server;
 use crate::common::{eventually, rorqual};
 use crate::process::Held;
 use crate::samples::Sample;

@@ -351,6 +351,23 @@ fn a_small_outage_is_found() {
     }
 }
 
+/// Errors of many statuses, of each fewer than are told: together they are one finding.
+#[test]
+fn errors_of_several_statuses_are_found_as_a_class() {
+    let mut rows = visits(31);
+    rows.iter_mut().filter(|row| row.status == 500).for_each(|row| row.status = 200);
+    let mut inside: Vec<&mut Plain> = rows.iter_mut().filter(|row| (FROM..TO).contains(&row.time)).collect();
+    let statuses = [500, 502, 503, 504, 507, 520, 521, 522];
+    for (row, status) in inside.iter_mut().step_by(31).zip(statuses.repeat(7)) {
+        row.status = status;
+    }
+    let found = findings(&recorded(&rows), FROM, TO);
+    let class = found.iter().find(|finding| finding.conditions == ["status >= 500"]);
+    let class = class.unwrap_or_else(|| panic!("{found:?}"));
+    assert_eq!((class.hits_in, class.hits_out), (56, 0));
+    assert!(!found.iter().any(|finding| finding.conditions == ["status >= 400"]), "{found:?}");
+}
+
 #[test]
 fn a_long_value_is_offered_by_its_beginning() {
     let mut random = Random(72);

@@ -290,6 +290,29 @@ fn a_restored_store_knows_the_leaders_among_texts_without_a_code_at_once() {
     assert!(restore(&head).verify().is_err(), "the last byte of a segment");
 }
 
+/// A network of 30,000 clients that come once each, after 120,000 networks of one client.
+#[test]
+fn a_network_that_comes_often_is_listed_though_there_was_no_room_for_it() {
+    let one = |number: u32| {
+        let [_, a, b, c] = number.to_be_bytes();
+        plain(i64::from(number) / 40, format!("{}.{b}.{c}.9", 10 + a), 200)
+    };
+    let attack = (0..ATTACK).map(|hit| plain(3_600 + hit as i64 / 10, format!("2001:db8:0:7::{:x}", hit + 1), 403));
+    let rows: Vec<Plain> = (0..CLIENTS).map(one).chain(attack).collect();
+    for threads in [1, 3] {
+        let setup = Setup { threads, segment_rows: 4_096, memory_bytes: 9 << 20, spill_bytes: Some(1 << 30) };
+        let store = setup.record(text_of(&rows));
+        let wanted = PanelWanted { limit: 3, ..PanelWanted::default() };
+        let nets = store.panel(&View::default(), TextColumn::NET, &wanted, &Control::default()).expect("nobody cancels");
+        let first = &nets.rows[0];
+        assert!(!nets.exact && first.value == "2001:db8::/48", "{nets:?}");
+        // A few came before it was known to be frequent: its number is a bound.
+        assert!(first.hits >= ATTACK - 1_000 && first.hits_min <= ATTACK && first.hits_max >= ATTACK, "{first:?}");
+        let found = viewed(&store, &view_of("net = 2001:db8::/48"));
+        assert_eq!((found.lines.total, found.exact), (ATTACK, true));
+    }
+}
+
 #[test]
 fn texts_without_a_code_are_told_by_panels_rates_and_explanations() {
     let store = store(1);

@@ -6,15 +6,14 @@ use crate::explore::exports::least_bytes;
 use crate::explore::sessions::SessionMemory;
 use crate::limits::{
     ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PEER_FILTERS_BYTES, PROGRAM_BYTES,
-    REPORTS_KEPT_BYTES, STORE_BYTES, TABLE_RECORDERS_SHARE, TABLES_READING_SHARE,
+    REPORTS_KEPT_BYTES, SEGMENT_ROWS_FEWEST, STORE_BYTES, TABLE_RECORDERS_SHARE, TABLES_READING_SHARE,
 };
 use crate::server::config::{Config, StartError};
 use crate::session::uploaded_files_max;
 use crate::setting::{CONNECTIONS, RENDERS, SESSIONS};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
-    RECORDER_BYTES, ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, TABLE_NUMBERS_BYTES, THREAD_BYTES, recorder_bytes,
-    segment_rows, work_bytes,
+    RECORDER_BYTES, ROWS_BYTES_MIN, STORE_BYTES_MIN, TABLE_NUMBERS_BYTES, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
 };
 use rorqual_pipe::BudgetError;
 use rorqual_pipe::limits::HELD_FIRST_BYTES_MAX;
@@ -72,11 +71,14 @@ fn advised(config: &mut Config, need: ExportNeed) -> AdvisedSettings {
 }
 
 /// The largest segments for which there is memory in their recorders and, some of them, in a
-/// session's rows. Where there is too little for any, the least of them is named.
+/// session's rows. Where there is too little for any, the least of them is named: smaller ones
+/// would save little memory, and a spilled segment takes as much of the rows' memory for few rows
+/// as for many.
 fn allot_by(config: &mut Config, admission: &Admission, measured_bytes: u64) -> Result<SessionMemory, BudgetError> {
     // More no session gets.
     let most = segment_rows(measured_bytes / config.sessions_max as u64);
-    let sizes = std::iter::successors(Some(most), |rows| (*rows > SEGMENT_ROWS_MIN).then(|| (rows / 2).max(SEGMENT_ROWS_MIN)));
+    let fewest = segment_rows(rows_bytes_min(config)).min(SEGMENT_ROWS_FEWEST).min(most);
+    let sizes = std::iter::successors(Some(most), |rows| (*rows > fewest).then(|| (rows / 2).max(fewest)));
     let mut of = |rows: usize| -> Result<SessionMemory, BudgetError> {
         config.settings.kept = Some(kept(config, rows));
         let shares = shares_by(config, admission, measured_bytes)?;
@@ -92,7 +94,7 @@ fn allot_by(config: &mut Config, admission: &Admission, measured_bytes: u64) -> 
         }
     }
     // The smallest are for any store, so that none of them had its recorders.
-    of(SEGMENT_ROWS_MIN).map_err(|error| least.unwrap_or(error))
+    of(fewest).map_err(|error| least.unwrap_or(error))
 }
 
 /// With shares that grow with the memory as they are of `measured_bytes`.
@@ -166,9 +168,13 @@ pub(crate) fn admission(config: &Config) -> Admission {
 /// The rows of all sessions, in segments of so many, which share the rest: as much in all as a
 /// single store has at least.
 fn kept(config: &Config, segment_rows: usize) -> RowStoreShare {
-    let parts = config.sessions_max as u64;
-    let bytes_min = STORE_BYTES_MIN.max(ROWS_BYTES_MIN / parts);
+    let (parts, bytes_min) = (config.sessions_max as u64, rows_bytes_min(config));
     RowStoreShare { what: "rows", worker_bytes: recorder_bytes(segment_rows), parts, bytes_min }
+}
+
+/// Least memory of a session's rows.
+fn rows_bytes_min(config: &Config) -> u64 {
+    STORE_BYTES_MIN.max(ROWS_BYTES_MIN / config.sessions_max as u64)
 }
 
 /// Most memory of one question beside its threads.

@@ -419,10 +419,7 @@ fn nothing_fits(report: &LogReport) -> Option<String> {
 
 /// Shows the fields of the first lines by the guessed format when it does not fit well.
 fn unsure_note(path: &Path, detection: &Detection, head: &[u8]) -> Option<String> {
-    if detection.sure {
-        return None;
-    }
-    let doubt = words::doubtful_fit(detection.format.name(), detection.sound, detection.lines);
+    let doubt = detection.doubt_note()?;
     let mut text = format!("{}: {doubt}. It reads them as:", escaped_path(path));
     for row in preview(&detection.format, head, PREVIEW_LINES) {
         let fields: Vec<String> = row.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();

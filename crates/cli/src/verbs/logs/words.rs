@@ -26,11 +26,6 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
-/// A guess of a format that not all of the first lines fit, as the terminal and the page say it.
-pub(crate) fn doubtful_fit(format: &str, sound: usize, lines: usize) -> String {
-    format!("taken for '{format}', but only {sound} of the first {lines} lines fit")
-}
-
 /// `6794000` as `6,794,000`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();

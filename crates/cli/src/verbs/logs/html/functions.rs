@@ -2,7 +2,8 @@
 
 use super::limits::VALUE_CHARS_MAX;
 use crate::verbs::logs::time::{show, show_zone};
-use crate::verbs::logs::words::{doubtful_fit, seconds, size, thousands};
+use crate::verbs::logs::words::{seconds, size, thousands};
+use rorqual_accesslog::format::doubtful_fit;
 use rorqual_digest::{Algorithm, DigestForm, Hasher};
 use rorqual_render::{Templates, Value};
 
