@@ -2,6 +2,8 @@
 //! however the process ends, or the journal of a store that is to outlive it.
 
 use crate::record::{FRAME_BYTES, JournalRecord};
+use rorqual_pipe::setting::{TEMP_DIR, TEMP_MAX};
+use rorqual_pipe::{escaped_path, format_size, reason};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -101,6 +103,23 @@ impl Spill {
         Ok(offset)
     }
 
+    /// The reason for which a record could not be written, with what makes room.
+    pub(crate) fn failure(&self, cause: &io::Error) -> String {
+        let place = self.folder.as_deref().map_or_else(|| "the journal".to_owned(), escaped_path);
+        match cause.kind() {
+            // The system's errors have a number.
+            io::ErrorKind::StorageFull if cause.raw_os_error().is_none() => {
+                format!("{place}: its limit of {} is reached: give more {TEMP_MAX}", format_size(self.bytes_max()))
+            }
+            io::ErrorKind::StorageFull => {
+                let full = cause.to_string();
+                let full = full.split(" (os error").next().unwrap_or_default();
+                format!("{place}: {full}: make room there or name another folder ({TEMP_DIR})")
+            }
+            _ => format!("{place}: {}", reason(cause)),
+        }
+    }
+
     /// The journal, as long as it was not given up.
     fn open_journal(&self) -> Option<&JournalFile> {
         self.journal.as_ref().filter(|journal| journal.end.get().is_none())
@@ -126,13 +145,27 @@ impl Spill {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; length];
-        match &self.journal {
-            Some(journal) if journal.end.get().is_none_or(|end| offset < *end) => {
-                journal.file.read_exact_at(&mut bytes, offset)?;
+        let read = match &self.journal {
+            Some(journal) if journal.end.get().is_none_or(|end| offset < *end) => journal.file.read_exact_at(&mut bytes, offset),
+            _ => self.file()?.read_exact_at(&mut bytes, offset - self.journal_bytes()),
+        };
+        match read {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(io::Error::new(error.kind(), "the file of rows was cut: it is shorter than what was written to it"))
             }
-            _ => self.file()?.read_exact_at(&mut bytes, offset - self.journal_bytes())?,
+            Err(error) => Err(error),
         }
-        Ok(bytes)
+    }
+
+    /// True if a journal has all that was written to it, by its length, and nothing that was read
+    /// back was damaged.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_as_long = |journal: &JournalFile| {
+            let end = journal.end.get().copied().unwrap_or_else(|| self.bytes());
+            journal.file.metadata().is_ok_and(|data| data.len() >= end)
+        };
+        !self.is_damaged() && self.journal.as_ref().is_none_or(is_as_long)
     }
 
     /// Notes an error of reading something back, where that is damage.

@@ -269,8 +269,8 @@ impl RowStore {
         self.filters_bytes() / 2
     }
 
-    /// Reason for which rows that did not fit the memory could not be written to the file, where
-    /// that failed.
+    /// Reason for which rows that did not fit the memory could not be written to the file, with
+    /// what makes room there, where that failed.
     #[must_use]
     pub fn spill_failure(&self) -> Option<String> {
         lock(&self.spill_failure).clone()
@@ -286,6 +286,12 @@ impl RowStore {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.spill.as_ref().is_some_and(Spill::is_damaged)
+    }
+
+    /// True if its journal is as long as it was written, and no row that was read back is damaged.
+    #[must_use]
+    pub fn has_whole_journal(&self) -> bool {
+        self.spill.as_ref().is_none_or(Spill::is_whole)
     }
 
     /// Memory of all that it keeps, at most.
@@ -566,11 +572,15 @@ impl RowStore {
             let moved = match moved {
                 Some(Ok(moved)) => moved,
                 Some(Err(cause)) => {
-                    lock(&self.spill_failure).get_or_insert_with(|| rorqual_pipe::reason(&cause));
+                    *lock(&self.spill_failure) = self.spill.as_ref().map(|spill| spill.failure(&cause));
                     return false;
                 }
                 None => return false,
             };
+            // Of rows that were dropped it stays the reason.
+            if !self.full.load(Ordering::Relaxed) {
+                *lock(&self.spill_failure) = None;
+            }
             lock(&self.segments).all[place] = Arc::new(moved);
         }
         true

@@ -24,6 +24,7 @@ mod filter;
 mod follow;
 mod foreign;
 mod formats;
+mod full_disk;
 mod get;
 mod grep;
 mod grep_flags;

@@ -245,8 +245,7 @@ impl Hint {
     fn of(self, store: &RowStore) -> Option<String> {
         if let Some(why) = store.spill_failure().filter(|_| store.rows_dropped() > 0) {
             return Some(format!(
-                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more {TEMP_MAX}, \
-                 or start the server with more {MEMORY}"
+                "some rows are in no answer, as the file for rows could not be written: {why}, or start the server with more {MEMORY}"
             ));
         }
         let left_out = store.own().map(|own| own.left_out()).filter(|left_out| !left_out.names.is_empty());

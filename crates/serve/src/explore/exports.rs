@@ -489,10 +489,15 @@ impl PendingExport {
         let Self { sessions, session, twin, place } = self;
         let held = session.rows().hold().await?;
         let prepared = tokio::task::spawn_blocking(move || {
-            let prepared = held.store.as_ref().and_then(|store| prepare(store))?;
-            Some((held, prepared))
+            let prepared = held.store.as_ref().and_then(|store| prepare(store));
+            let failure = || held.store.as_ref().and_then(|store| store.spill_failure());
+            prepared.ok_or_else(failure).map(|prepared| (held, prepared))
         });
-        let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| sessions.export_advice().refusal(need))?;
+        let refusal = |failure: Option<String>| match failure {
+            Some(why) => no_file(&why),
+            None => sessions.export_advice().refusal(need),
+        };
+        let (held, (lent, prepared)) = prepared.await.unwrap_or(Err(None)).map_err(refusal)?;
         Ok((ReadyExport { place, twin, held, lent }, prepared))
     }
 }
@@ -528,6 +533,12 @@ fn failed(error: ViewError) -> RenderError {
 
 fn full(message: String) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "exports_full", message).retry_after(1)
+}
+
+/// The answer where rows can't make room, as their file can't be written.
+fn no_file(why: &str) -> ApiError {
+    let message = format!("rows make room for an export, and their file could not be written: {why}");
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
 }
 
 /// Values of each column of texts on the page of a table: fewer where there are many columns.

@@ -21,7 +21,7 @@ use crate::verbs::count::or_stdin;
 use crate::verbs::serve::check_rows;
 use crate::{input, interrupt};
 use explore::{FormatRows, RowsQuestion};
-pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, print_asked, unanswerable};
+pub(crate) use explore::{LogsAnswer, Question, SpanSeconds, lacking, print_asked, unanswerable};
 use html::page_bytes;
 pub(crate) use html::{HtmlPage, table_page_bytes, view_page};
 use rorqual_accesslog::aggregate::SpanFilter;

@@ -10,7 +10,7 @@ use crate::exit::ExitStatus;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
 use crate::rows::records::{OpenedRows, RecordRows, RecordRules, open};
 use crate::verbs::convert::rest_bytes_of_table;
-use crate::verbs::logs::{HtmlPage, Question, table_page_bytes, unanswerable};
+use crate::verbs::logs::{HtmlPage, Question, lacking, table_page_bytes, unanswerable};
 use crate::watchdog::MemoryWatchdog;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
@@ -209,15 +209,11 @@ impl SummarizedFile {
             Ok(viewed) => viewed,
             Err(error) => return failed(&error, &control),
         };
-        if let Some(failure) = store.spill_failure() {
-            message::note(&format!("rows that did not fit the memory could not be written to the temporary file: {failure}"));
-        }
         let dropped = store.rows_dropped();
         match store.shortage() {
-            Some(_) if dropped > 0 => message::note(&format!(
-                "the answer is of {} rows: {dropped} more had no room, neither in --memory nor in the temporary file (--temp-dir, --temp-max)",
-                store.rows()
-            )),
+            Some(_) if dropped > 0 => {
+                message::note(&format!("the answer is of {} rows: {dropped} more {}", store.rows(), lacking(&store, "--memory")));
+            }
             shortage => shortage.into_iter().for_each(|shortage| message::note(&shortage)),
         }
         if dropped == 0 && !store.is_whole() {

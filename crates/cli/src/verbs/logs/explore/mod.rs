@@ -89,7 +89,7 @@ impl RowsQuestion {
         let held = held(store, start);
         report.complete &= held.dropped == 0;
         say_if_left_out(store);
-        say_if_not_all(&held, &answer, settings);
+        say_if_not_all(store, &held, &answer, settings);
         let exit =
             self.question.unanswerable(&answer, &report, held.dropped).map_or(ExitStatus::Done, |error| message::error(&error));
         let printed = match &page {
@@ -139,14 +139,20 @@ fn say_if_left_out(store: &RowStore) {
     }
 }
 
+/// Reason for which rows were dropped, after their number.
+pub(crate) fn lacking(store: &RowStore, memory: &str) -> String {
+    match store.spill_failure() {
+        Some(why) => format!("had no room in {memory}, and could not be written to the temporary file: {why}"),
+        None => format!("had no room, neither in {memory} nor in the temporary file (--temp-dir, --temp-max)"),
+    }
+}
+
 /// Tells the lines that the answer is not about.
-fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettings) {
+fn say_if_not_all(store: &RowStore, held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettings) {
     let memory = format_size(settings.memory_bytes);
     if held.dropped > 0 {
-        message::note(&format!(
-            "the answer is of the first {} lines: {} more had no room, neither in --memory {memory} nor in the temporary file (--temp-dir, --temp-max)",
-            held.rows, held.dropped
-        ));
+        let missing = lacking(store, &format!("--memory {memory}"));
+        message::note(&format!("the answer is of the first {} lines: {} more {missing}", held.rows, held.dropped));
     } else if let LogsAnswer::Breakdown(_) = answer
         && !answer.exact()
     {
