@@ -171,6 +171,35 @@ fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
 }
 
 #[test]
+fn a_session_whose_rows_were_cut_or_removed_is_not_kept_and_the_next_server_says_why() {
+    let folder = TestFolder::new();
+    let state = folder.text("");
+    let body = log(1_000);
+    let kept = |server: &Server, id: &str| {
+        listed(server).iter().find(|session| session["id"] == id).map(|session| session["kept"].clone()).expect("it is listed")
+    };
+    let server = Server::start(&["--state", &state]);
+    let ids = [server.session_of(body.len()), server.session_of(body.len())];
+    for id in &ids {
+        assert_eq!(server.put(id, 0, &body).status, 200);
+        server.when_state(id, "finished");
+        assert_eq!(kept(&server, id), true);
+    }
+    let [cut, removed] = [&ids[0], &ids[1]].map(|id| folder.at(&format!("{id}.rows")));
+    let length = std::fs::metadata(&cut).expect("a journal").len();
+    std::fs::File::options().write(true).open(&cut).and_then(|rows| rows.set_len(length / 2)).expect("it can be cut");
+    std::fs::remove_file(&removed).expect("a journal");
+    assert_eq!(ids.each_ref().map(|id| kept(&server, id)), [false, false]);
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    assert!(listed(&server).is_empty());
+    let said = eventually("its notes", || Some(server.running.stderr_so_far()).filter(|said| said.contains(&*ids[1])));
+    assert!(said.contains(&*ids[0]) && said.contains("the file of rows is too short"), "{said}");
+    assert!(said.contains(&format!("its rows, {}: No such file or directory", removed.display())), "{said}");
+}
+
+#[test]
 fn what_may_go_on_comes_before_what_has_ended() {
     let folder = TestFolder::new();
     let state = folder.text("");

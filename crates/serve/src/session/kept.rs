@@ -145,10 +145,11 @@ impl Session {
         self.checkpoints.is_some()
     }
 
-    /// True if the whole state outlasts an end of the whole machine; `None` where it does not
-    /// outlive the server.
+    /// True if the whole state outlasts an end of the whole machine, and nobody has cut its file of
+    /// rows; `None` where it does not outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
-        self.checkpoints.as_ref().map(Checkpoints::are_whole)
+        let has_whole_rows = || self.rows.store().is_none_or(|store| store.has_whole_journal());
+        self.checkpoints.as_ref().map(|checkpoints| checkpoints.are_whole() && has_whole_rows())
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
@@ -298,6 +299,14 @@ mod tests {
                 }
                 assert_eq!(is_kept(&session), Value::Bool(false), "{taken:?}");
             }
+            // One whose rows were cut.
+            let (folder, session, _) = kept(log.len());
+            send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+            assert_eq!(is_kept(&session), Value::Bool(true));
+            let rows = std::fs::File::options().write(true).open(folder.path().join(session.id()).with_extension("rows"));
+            let rows = rows.expect("a journal");
+            rows.set_len(rows.metadata().expect("it is there").len() - 1).expect("it can be cut");
+            assert_eq!(is_kept(&session), Value::Bool(false), "its last byte is gone");
             // A session whose rows gave their place to another one.
             let (_folder, session, [latest, _]) = kept(log.len());
             send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");

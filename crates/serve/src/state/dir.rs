@@ -204,7 +204,10 @@ impl StateDir {
         if !saved.is_sound() {
             return Err(no_session());
         }
-        let journal = OpenOptions::new().read(true).write(true).open(self.path(id, ROWS))?;
+        let rows = self.path(id, ROWS);
+        let no_rows =
+            |cause: io::Error| io::Error::new(cause.kind(), format!("its rows, {}: {}", rows.display(), reason(&cause)));
+        let journal = OpenOptions::new().read(true).write(true).open(&rows).map_err(no_rows)?;
         Ok(StoredSession { id: id.to_owned(), saved, head: content.split_off(end + 1), journal })
     }
 
