@@ -5,7 +5,7 @@ mod pass;
 mod schema;
 mod source;
 
-use crate::args::{Common, ConvertArgs, ConvertConflicts, FromArgs, TerminalWhen};
+use crate::args::{Common, ConvertArgs, ConvertConflicts, FromArgs, ProcessArgs, TerminalWhen};
 use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
@@ -19,7 +19,7 @@ use rorqual_columnar::read::{TableFile, merge};
 use rorqual_columnar::{FormatHints, ScanSettings, Shape};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, allocator, escaped_path};
+use rorqual_pipe::{Budget, BudgetError, BufferPool, Control, allocator, escaped_path, format_size};
 pub(crate) use schema::run as run_schema;
 pub(crate) use source::{InputContent, InputFile, KnownInput, RecordLimit, given};
 use std::path::Path;
@@ -62,7 +62,8 @@ struct Convert<'a> {
     progress: TerminalWhen,
     memory_bytes: u64,
     threads: usize,
-    are_threads_given: bool,
+    /// Threads that were asked for, until it is told that there are fewer.
+    threads_asked: Option<usize>,
     limit: RecordLimit,
     scan: ScanSettings,
 }
@@ -78,11 +79,19 @@ impl<'a> Convert<'a> {
         // The columns come on top; here they are those of any schema.
         let none: SchemaRef = Arc::new(Schema::empty());
         let writer_bytes = |bytes, threads| output.settings(bytes).bytes(&none, threads);
-        let (threads, limit) = limits_that_fit(common, RecordLimit::of(&args.from)?, &args.files, memory_bytes, writer_bytes)
-            .map_err(|error| error.to_string())?;
+        let usual = RecordLimit::of(&args.from)?;
+        let fitting = |process: &ProcessArgs| limits_that_fit(process, usual, &args.files, memory_bytes, writer_bytes);
+        // Of the threads that were asked for there are as many as have room.
+        let fewer = || {
+            let process = |threads| ProcessArgs { threads: Some(threads), ..common.process.clone() };
+            (1..common.process.threads?).rev().find_map(|threads| fitting(&process(threads)).ok())
+        };
+        let (threads, limit) =
+            fitting(&common.process).or_else(|error| fewer().ok_or(error)).map_err(|error| error.to_string())?;
         let scan = settings(common, limit, memory_bytes, threads);
-        let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.process.threads.is_some());
-        Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, limit, scan })
+        let (given, progress) = (given(&args.from)?, common.progress);
+        let threads_asked = common.process.threads.map(usize::from);
+        Ok(Self { args, output, given, schema, progress, memory_bytes, threads, threads_asked, limit, scan })
     }
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
@@ -114,20 +123,31 @@ impl<'a> Convert<'a> {
         message::note(&format!("{} is not written{advice}", self.output.name()));
     }
 
-    /// Gives up threads for which there is no memory, now that the columns are known; those that
-    /// were asked for stay, with shorter records.
+    /// Gives up threads for which there is no memory, now that the columns are known; of those that
+    /// were asked for only where shorter records make no room, which is told.
     fn fit(&mut self, schema: &SchemaRef, sources: &[KnownInput]) -> Result<(), String> {
         let held = HeldInputs::of(sources);
         self.make_room(schema, &held);
         let sum = |limit, threads| self.budget(limit, schema, &held, threads);
         let fits = |limit, threads| sum(limit, threads).check().is_ok();
-        let (mut threads, mut limit) = (self.threads, self.limit);
-        if self.are_threads_given {
-            limit = limit.fitting(|limit| fits(limit, threads));
-        } else {
-            threads = (1..=threads).rev().find(|threads| fits(limit, *threads)).unwrap_or(1);
-        }
+        let limit_of = |threads| match self.threads_asked {
+            Some(_) => self.limit.fitting(|limit| fits(limit, threads)),
+            None => self.limit,
+        };
+        let fitting =
+            (1..=self.threads).rev().map(|threads| (threads, limit_of(threads))).find(|(threads, limit)| fits(*limit, *threads));
+        let least = self.threads_asked.unwrap_or(1);
+        let (threads, limit) = fitting.unwrap_or_else(|| (least, limit_of(least)));
         Budget::check_threads(threads, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
+        let asked = self.threads_asked.filter(|asked| *asked > threads);
+        let refused = asked.and_then(|asked| Some((asked, sum(limit_of(asked), asked).check().err()?)));
+        if let Some((asked, refused)) = refused {
+            let (memory, enough) = (format_size(self.memory_bytes), refused.least_bytes() >> 20);
+            message::note(&format!(
+                "--memory {memory} has room for {threads} of --threads {asked}, which work; --memory {enough}MiB has room for all"
+            ));
+            self.threads_asked = Some(threads);
+        }
         let record_bytes_max = limit.bytes(self.memory_bytes);
         if (threads, record_bytes_max) != (self.threads, self.scan.record_bytes_max) {
             (self.threads, self.limit) = (threads, limit);
@@ -350,7 +370,7 @@ pub(crate) fn scan_limited(
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
 ) -> Result<(usize, ScanSettings), BudgetError> {
-    let (threads, limit) = limits_that_fit(common, usual, files, memory_bytes, writer)?;
+    let (threads, limit) = limits_that_fit(&common.process, usual, files, memory_bytes, writer)?;
     Ok((threads, settings(common, limit, memory_bytes, threads)))
 }
 
@@ -358,7 +378,7 @@ pub(crate) fn scan_limited(
 /// there are as few as need be. With it records are shorter where they may be, so that a record
 /// that is too long never depends on the cores of a machine.
 fn limits_that_fit(
-    common: &Common,
+    process: &ProcessArgs,
     usual: RecordLimit,
     files: &[impl AsRef<Path>],
     memory_bytes: u64,
@@ -371,11 +391,11 @@ fn limits_that_fit(
             terms(limit, &held, (memory_bytes, bytes), threads, writer)
         })
     };
-    let limit = common.process.threads.map_or(usual, |_| {
-        let threads = common.process.threads_or(usize::MAX);
+    let limit = process.threads.map_or(usual, |_| {
+        let threads = process.threads_or(usize::MAX);
         usual.fitting(|limit| sum(limit, threads).check().is_ok())
     });
-    let threads = fitting::threads(&common.process, |threads| sum(limit, threads))?;
+    let threads = fitting::threads(process, |threads| sum(limit, threads))?;
     Ok((threads, limit))
 }
 
