@@ -25,6 +25,9 @@ pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String 
         return "the temp folder is full: what does not fit the memory takes more than --temp-max. Give more, or more --memory"
             .to_owned();
     }
+    if let Some(moment) = beyond_nanoseconds(&error.to_string()) {
+        return moment;
+    }
     match error.find_root() {
         DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
@@ -40,6 +43,22 @@ pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String 
             None => plain(&root.strip_backtrace()),
         },
     }
+}
+
+/// The message for a moment that has no room in nanoseconds, which the engine takes where nothing
+/// says otherwise.
+fn beyond_nanoseconds(text: &str) -> Option<String> {
+    /// Parts of the messages of the engine and of its library.
+    const PARTS: [&str; 2] = ["can be represented as nanoseconds", "to Timestamp(ns): converted value exceeds"];
+    if !PARTS.iter().any(|part| text.contains(part)) {
+        return None;
+    }
+    let moment = text.split_once("Overflow converting ").and_then(|(_, rest)| rest.split_once(" to Nanosecond"));
+    let moment = moment.map_or_else(|| "a moment".to_owned(), |(moment, _)| format!("'{moment}'"));
+    Some(format!(
+        "{moment} is before 1677 or after 2262, and a TIMESTAMP has nanoseconds, which reach no further: TIMESTAMP(6) \
+         '9999-12-31', or CAST(… AS TIMESTAMP(6)), has microseconds. A column of dates is compared with DATE '9999-12-31'"
+    ))
 }
 
 /// True if a library failed at a file, whose errors do not name it.

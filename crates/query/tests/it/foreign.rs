@@ -109,6 +109,24 @@ fn moments_of_96_bits_reach_beyond_2262() {
     writer.close().unwrap();
     let path = folder.file("spark.parquet", bytes);
     assert_eq!(answer(query(&["--to", "csv", &format!("SELECT t FROM '{path}'")])), "t\n9999-12-31T00:00:00\n");
+    // A TIMESTAMP has nanoseconds, for which that is too far: it is said, with what has room.
+    for (condition, named) in [
+        ("t < TIMESTAMP '9999-12-31'", "'9999-12-31 00:00:00' is"),
+        ("t <= '9999-12-31'", "is"),
+        ("t > DATE '1600-01-01'", "a moment is"),
+    ] {
+        let ran = query(&["--to", "csv", &format!("SELECT count(*) AS n FROM '{path}' WHERE {condition}")]).run().exits(2);
+        ran.says(&[named, "before 1677 or after 2262", "TIMESTAMP(6)"]);
+    }
+    for (condition, count) in [
+        ("t < TIMESTAMP(6) '9999-12-31'", 0),
+        ("t <= TIMESTAMP(6) '9999-12-31'", 1),
+        ("t > CAST('1600-01-01' AS TIMESTAMP(6))", 1),
+        ("t > CAST(DATE '9999-12-30' AS TIMESTAMP(6))", 1),
+    ] {
+        let sql = format!("SELECT count(*) AS n FROM '{path}' WHERE {condition}");
+        assert_eq!(answer(query(&["--to", "csv", &sql])), format!("n\n{count}\n"), "{condition}");
+    }
 }
 
 #[test]
