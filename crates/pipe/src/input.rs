@@ -14,13 +14,16 @@ use crate::resumable_run::source;
 use crate::stream::{BlockSource, EnoughForDetection};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 const STDIN: &str = "standard input";
+
+/// Bytes of a stream that are asked for at once until its start is known.
+const START_PIECE_BYTES: usize = 64 << 10;
 
 /// Bytes as they are.
 const STORED: DecodeDepth = DecodeDepth { compression: false, charset: false };
@@ -339,6 +342,40 @@ impl Input {
         Ok(&self.prefix)
     }
 
+    /// Its first stored bytes, until they are `enough` or `bytes_max`. A run is given those of a
+    /// stream again; of a file that is followed there are none.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn start(&mut self, bytes_max: usize, enough: impl Fn(&[u8]) -> bool, control: &Control) -> Result<Vec<u8>, Error> {
+        let failed = |cause| Error::io(&self.name, "cannot read", cause);
+        let mut reader: Box<dyn Read + '_> = match &mut self.body {
+            InputBody::File { file, .. } => {
+                let mut start = vec![0; bytes_max];
+                let read = read_start(file, &mut start).map_err(failed)?;
+                start.truncate(read);
+                return Ok(start);
+            }
+            InputBody::Following(_) | InputBody::Source(_) => return Ok(Vec::new()),
+            InputBody::Read(reader) => Box::new(reader),
+            InputBody::Descriptor(file) => {
+                let again = file.try_clone().map_err(|cause| Error::io(&self.name, "cannot read ahead", cause))?;
+                Box::new(Descriptor::new(again, control.clone()))
+            }
+        };
+        let mut piece = vec![0; START_PIECE_BYTES];
+        while self.prefix.len() < bytes_max && !enough(&self.prefix) {
+            let length = piece.len().min(bytes_max - self.prefix.len());
+            match reader.read(&mut piece[..length]) {
+                Ok(0) => break,
+                Ok(read) => self.prefix.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err(Error::io(&self.name, "cannot read", cause).at(self.prefix.len() as u64)),
+            }
+        }
+        Ok(self.prefix.clone())
+    }
+
     /// True if opening its name again gives it once more from its start.
     #[must_use]
     pub fn is_stored(&self) -> bool {
@@ -461,4 +498,18 @@ fn head(file: &File) -> std::io::Result<Vec<u8>> {
     let length = file.read_at(&mut head, 0)?;
     head.truncate(length);
     Ok(head)
+}
+
+/// Fills `bytes` from the start of a file, as far as it has them.
+fn read_start(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }

@@ -3,6 +3,10 @@
 use crate::client::Server;
 use crate::common::{MIB, TestFolder, Truth, eventually, log, rorqual};
 use crate::served_tables::lines;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use data_encoding::BASE64;
+use rorqual_columnar::read::schema_bytes;
+use rorqual_digest::{Algorithm, Hasher};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
@@ -717,6 +721,47 @@ fn damage_to_the_rows_of_a_table_never_makes_a_wrong_count() {
         assert_eq!((&lines["total"], &lines["matching"]), (&ROWS.into(), &(ROWS / 8).into()), "byte {at} of {}", path.display());
         server.running.terminate();
         drop(server.running.wait().exits(0));
+    }
+}
+
+/// Columns of types that JSON has not, with a checksum that is right.
+#[test]
+fn columns_of_the_cache_that_are_of_another_table_cost_a_reading_and_nothing_else() {
+    let known = lines(ROWS);
+    let types = |time: DataType, level: DataType, took: DataType| {
+        let user = DataType::Struct(vec![Field::new("full name", DataType::Utf8, true)].into());
+        let types = [("ts", time), ("level", level), ("took", took), ("user", user)];
+        Schema::new(types.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec())
+    };
+    let time = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let list = DataType::new_list(DataType::Utf8, true);
+    let forged = [
+        types(time(), DataType::Utf8, DataType::Float16),
+        types(time(), DataType::Utf8, DataType::Float32),
+        types(time(), DataType::LargeUtf8, DataType::Float64),
+        types(DataType::Timestamp(TimeUnit::Nanosecond, None), DataType::Utf8View, DataType::Float64),
+        types(DataType::Time64(TimeUnit::Nanosecond), list, DataType::Decimal256(70, 2)),
+    ];
+    for schema in forged {
+        let cached = Cached::named("app.ndjson", &known);
+        cached.open().end();
+        let path = cached.kept("session");
+        let bytes = fs::read(&path).expect("it is there");
+        let mut parts = bytes.splitn(3, |byte| *byte == b'\n');
+        let [_, line, head] = [(); 3].map(|()| parts.next().expect("a part"));
+        let mut session: Value = serde_json::from_slice(line).expect("JSON");
+        session["table"]["columns"] = BASE64.encode(&schema_bytes(&schema)).into();
+        let content = [session.to_string().as_bytes(), b"\n", head].concat();
+        let mut hasher = Hasher::new(Algorithm::Sha256);
+        hasher.update(&content);
+        fs::write(&path, [format!("{}\n", hasher.finish()).as_bytes(), &content].concat()).expect("it can be written");
+        cached.append(lines(100));
+        let opened = cached.open();
+        let view = opened.ask("view", &json!({"where": "level = error and took >= 62.5"}));
+        // None of the lines that were added takes so long.
+        let lines = &view["lines"];
+        assert_eq!((&lines["total"], &lines["matching"]), (&(ROWS + 100).into(), &(ROWS / 8).into()), "{schema}");
+        opened.end();
     }
 }
 

@@ -50,6 +50,31 @@ fn ends_in_time(server: Server) {
 }
 
 #[test]
+fn an_empty_file_is_what_its_first_line_says() {
+    let folder = TestFolder::new();
+    for name in ["app.ndjson", "app.log"] {
+        let path = folder.file(name, "");
+        let (server, id) = follow(&path, &[]);
+        assert_eq!(server.live(&id)["session"]["state"], "following");
+        append(&path, "{\"n\":1,\"level\":\"info\"}\n{\"n\":2,\"lev");
+        when_lines(&server, &id, 1, 0);
+        append(&path, "el\":\"warn\"}\n{\"n\":3,\"level\":\"warn\"}\n");
+        when_lines(&server, &id, 3, 0);
+        let question = json!({"where": "level = warn"}).to_string();
+        let viewed = server.request("POST", &format!("/api/sessions/{id}/view"), question.as_bytes()).json();
+        assert_eq!(viewed["lines"]["matching"], 2);
+        ends_in_time(server);
+    }
+    // A log is one, whatever its name, and also where another file took the name meanwhile.
+    let path = folder.file("other.ndjson", "");
+    let (server, id) = follow(&path, &[]);
+    std::fs::rename(&path, folder.at("other.1")).expect("the same folder");
+    std::fs::write(&path, log(5)).expect("it can be written");
+    when_lines(&server, &id, 5, 0);
+    ends_in_time(server);
+}
+
+#[test]
 fn more_files_than_sessions_leave_no_place_and_that_is_said() {
     let folder = TestFolder::new();
     let paths = ["a.log", "b.log", "c.log"].map(|name| folder.file(name, log(10)));

@@ -336,6 +336,53 @@ fn every_format_gives_the_same_view() {
 }
 
 #[test]
+fn a_table_that_is_piped_in_is_one() {
+    let folder = TestFolder::new();
+    let json = lines(3_000);
+    let file = folder.file("rows.ndjson", &json);
+    let converted = |name: &str| {
+        let target = folder.text(name);
+        drop(rorqual(&["convert", &file, "-o", &target]).run().exits(0));
+        std::fs::read(target).expect("it was written")
+    };
+    let array = format!("[{}]", json.trim_end().replace('\n', ","));
+    let csv = converted("rows.csv");
+    let (server, id) = served(&[&file]);
+    let expected = counted(view(&server, &id, "level = warn"));
+    let inputs = [json.into_bytes(), array.into_bytes(), gzip(&csv), csv, converted("rows.parquet"), converted("rows.arrow")];
+    for (number, input) in inputs.into_iter().enumerate() {
+        for flags in [&["-"][..], &["--follow", "-"]] {
+            let server = Server::start_as(rorqual(&["serve", "--port", "0"]).args(flags).stdin(&input[..]));
+            let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+            let live =
+                server.when(&id, "the end", |live| ["finished", "failed"].iter().any(|state| live["session"]["state"] == *state));
+            assert_eq!(live["session"]["state"], "finished", "{number}: {}", live["session"]);
+            assert_eq!(live["session"]["name"], "standard input");
+            assert_eq!(counted(view(&server, &id, "level = warn")), expected, "{number}");
+        }
+    }
+    // There has to be a place for it.
+    let run = rorqual(&["serve", "--port", "0", "--temp-max", "0", "-"]).stdin("a,b\n1,2\n3,4\n");
+    let server = Server::start_as(run);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    let error = server.when_state(&id, "failed")["session"]["error"].clone();
+    assert_eq!(error["code"], "table_no_room", "{error}");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("--temp-max 0")), "{error}");
+}
+
+#[test]
+fn standard_input_beside_files_is_said_to_be_a_log_of_its_own() {
+    let folder = TestFolder::new();
+    let path = folder.file("access.log", crate::common::log(10));
+    let beside = |flags: &[&str]| {
+        let server = Server::start_as(rorqual(&["serve", "--port", "0", "-", &path]).args(flags).stdin(crate::common::log(20)));
+        let count = server.get("/api/sessions").json()["sessions"].as_array().map(Vec::len);
+        (count, server.running.stderr_so_far().contains("standard input is a session of its own beside the files"))
+    };
+    assert_eq!((beside(&[]), beside(&["--follow"])), ((Some(2), true), (Some(1), false)));
+}
+
+#[test]
 fn columns_that_turn_up_late_are_columns() {
     let folder = TestFolder::new();
     // More than the start of a file that is looked at first.

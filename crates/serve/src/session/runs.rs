@@ -1,6 +1,7 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
 use super::phase::{Failure, Phase};
+use super::table::TableSource;
 use super::table_resources::SpooledTable;
 use super::{Session, lock};
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
@@ -9,10 +10,18 @@ use crate::state::Checkpoints;
 use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::{LogFormat, detect};
 use rorqual_accesslog::report::Guess;
-use rorqual_pipe::{BlockSource, FollowStatus, Input};
+use rorqual_pipe::decode::is_encoded;
+use rorqual_pipe::limits::{BLOCK_BYTES, FOLLOW_EVERY};
+use rorqual_pipe::{BlockSource, BufferPool, FollowStatus, Input, reason};
 use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Bytes by which a compressed stream is told from a log: what comes of them may have come to an
+/// end, and waits for no more.
+const ENCODED_START_BYTES: usize = 16 << 10;
 
 /// Outcome of a slice.
 #[derive(Debug)]
@@ -58,12 +67,94 @@ impl Session {
     }
 
     /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
-    pub(crate) fn run_following(self: &Arc<Self>, input: Input) {
+    pub(crate) fn run_following(self: &Arc<Self>, mut input: Input) {
+        if self.cached().is_none() && self.settings.formats.given.is_none() {
+            if let Some(format) = self.table_of_stream(&mut input) {
+                return self.run_streamed_table(input, format);
+            }
+            if let Some(table) = self.table_of_empty(&input) {
+                return self.run_table(table);
+            }
+        }
         let formats = self.settings.formats.clone();
         let input = input.with_first(move |head| is_enough(head, &formats));
         match self.cached() {
             Some(cached) => self.run_cached(cached, Some(input)),
             None => self.run_input(input),
+        }
+    }
+
+    /// The format of a stream that is a table and no log, by its start.
+    fn table_of_stream(&self, input: &mut Input) -> Option<String> {
+        if input.followed().is_some() || !self.begin_reading(Vec::new()) {
+            return None;
+        }
+        let formats = &self.settings.formats;
+        let is_start = |head: &[u8]| if is_encoded(head) { head.len() >= ENCODED_START_BYTES } else { is_enough(head, formats) };
+        // Whoever reads on meets an error again.
+        let start = input.start(BLOCK_BYTES, is_start, &self.control).ok()?;
+        if start.is_empty() { None } else { self.table_format(&start, self.analyzer.pool()) }
+    }
+
+    /// The table that a followed file became which was empty: its first line tells. Blocks until
+    /// there is one.
+    fn table_of_empty(&self, input: &Input) -> Option<Box<dyn TableSource>> {
+        let file = input.followed_file().ok()??;
+        let is_empty = file.metadata().is_ok_and(|data| data.len() == 0);
+        if !is_empty || !self.begin_reading(input.followed().into_iter().collect()) {
+            return None;
+        }
+        let mut start = vec![0; BLOCK_BYTES];
+        loop {
+            let read = file.read_at(&mut start, 0).ok()?;
+            if start[..read].contains(&b'\n') || read == start.len() {
+                return self.shared.tables.follow(self.name());
+            }
+            // Where it was moved or removed, another one has its name.
+            let places =
+                [file.metadata(), std::fs::metadata(self.name())].map(|data| data.ok().map(|data| (data.dev(), data.ino())));
+            if places[1].is_none() || places[0] != places[1] || self.control.stopped_within(FOLLOW_EVERY) {
+                return None;
+            }
+        }
+    }
+
+    /// Spools a stream that is a table, and reads it once it has come to its end. Blocks.
+    fn run_streamed_table(self: &Arc<Self>, input: Input, format: String) {
+        if !self.begin_reading(Vec::new()) {
+            return;
+        }
+        let guard = FailOnUnwind(self);
+        self.lock().table = Some(format);
+        self.forget();
+        match self.spooled(input) {
+            Ok(_) if self.control.stopped() => self.end_by(None),
+            Ok(spooled) => self.read_spooled(&spooled, self.shared.tables.turn_blocking()),
+            Err((failure, message)) => {
+                let source = self.source_so_far(Some(message));
+                self.end(Some(failure), vec![source]);
+            }
+        }
+        std::mem::forget(guard);
+    }
+
+    /// A stream in a temporary file; or the failure, with its message.
+    fn spooled(&self, input: Input) -> Result<SpooledTable, (Failure, String)> {
+        let no_room = |message: String| (Failure::TableNoRoom { message: message.clone() }, message);
+        let unreadable = |message: String| (Failure::Unreadable { message: message.clone() }, message);
+        let mut spooled = self.shared.tables.spool().map_err(no_room)?;
+        let mut reader = input.into_reader(&self.control).map_err(|error| unreadable(error.to_string()))?;
+        let mut piece = vec![0; BLOCK_BYTES];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => return Ok(spooled),
+                Ok(read) => {
+                    spooled.write(&piece[..read]).map_err(no_room)?;
+                    self.control.stored(read as u64);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err(unreadable(format!("{}: cannot read: {}", self.name(), reason(&cause)))),
+            }
         }
     }
 
@@ -126,7 +217,7 @@ impl Session {
         if first.is_none() && source.paused() {
             return Ok(None);
         }
-        let format = first.as_ref().and_then(|block| self.table_format(&block.lease[block.range.clone()], turn));
+        let format = first.as_ref().and_then(|block| self.table_format(&block.lease[block.range.clone()], &turn.pool));
         source.put_back(first);
         if format.is_some() {
             self.lock().table = format;
@@ -146,13 +237,13 @@ impl Session {
         Box::new(self.analyzer.open(input, &turn.pool, &self.control, None))
     }
 
-    /// The format of an upload that begins so, where it is a table and no log.
-    fn table_format(&self, first: &[u8], turn: &ParseTurn) -> Option<String> {
+    /// The format of something that begins so, where it is a table and no log.
+    fn table_format(&self, first: &[u8], pool: &BufferPool) -> Option<String> {
         let formats = &self.settings.formats;
         if formats.given.is_some() || detect(first, &formats.candidates).is_ok() {
             return None;
         }
-        let head = self.analyzer.start_of(first.to_vec(), &turn.pool);
+        let head = self.analyzer.start_of(first.to_vec(), pool);
         if detect(&head, &formats.candidates).is_ok() { None } else { self.shared.tables.format(self.name(), &head) }
     }
 

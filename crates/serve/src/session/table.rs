@@ -4,6 +4,7 @@
 use super::cached::CachedFile;
 use super::phase::Failure;
 use super::runs::{FailOnUnwind, UploadRun};
+use super::table_resources::SpooledTable;
 use super::{Session, lock};
 use crate::admission::PermitGuard;
 use crate::saved_schema::SavedSchema;
@@ -29,6 +30,10 @@ pub trait TableOpener: Send + Sync {
 
     /// The table in the file at `path`, which is called `name`; `None` where it is none.
     fn open(&self, name: &str, path: &Path) -> Option<Box<dyn TableSource>>;
+
+    /// The table in the file at `path`, which is read as it grows; `None` where it is none that can
+    /// be.
+    fn follow(&self, path: &Path) -> Option<Box<dyn TableSource>>;
 }
 
 /// A file of rows that is no access log.
@@ -133,19 +138,24 @@ impl Session {
         let guard = FailOnUnwind(self);
         if let Some(UploadRun::Table { spooled, .. }) = reading.take() {
             self.lock().dedicated = false;
-            match self.shared.tables.open(self.name(), spooled.path()) {
-                Some(table) => {
-                    let failure = self.read_table(table, spooled.bytes(), turn);
-                    self.end_table(failure);
-                }
-                None => {
-                    let message = format!("{}: it begins as a table does, and as a whole it is none", self.name());
-                    let source = self.source_so_far(Some(message.clone()));
-                    self.end(Some(Failure::BadInput { message }), vec![source]);
-                }
-            }
+            self.read_spooled(&spooled, turn);
         }
         std::mem::forget(guard);
+    }
+
+    /// Reads a table to its end that is in a temporary file.
+    pub(super) fn read_spooled(self: &Arc<Self>, spooled: &SpooledTable, turn: PermitGuard) {
+        match self.shared.tables.open(self.name(), spooled.path()) {
+            Some(table) => {
+                let failure = self.read_table(table, spooled.bytes(), turn);
+                self.end_table(failure);
+            }
+            None => {
+                let message = format!("{}: it begins as a table does, and as a whole it is none", self.name());
+                let source = self.source_so_far(Some(message.clone()));
+                self.end(Some(Failure::BadInput { message }), vec![source]);
+            }
+        }
     }
 
     /// Reads a table in that turn to its end, or for as long as it is followed, beside so many
@@ -167,15 +177,22 @@ impl Session {
     }
 
     fn record_table(&self, table: &mut dyn TableSource, file_bytes: u64, mut turn: PermitGuard) -> Result<(), String> {
-        let mut has_columns = self.go_on_with_table(table)?;
+        let mut has_columns = self.go_on_with_table(table);
         loop {
             if !has_columns && !self.begin_table(table, file_bytes)? {
                 return Ok(());
             }
             let Some(store) = self.rows.store() else { return Ok(()) };
-            has_columns = false;
-            if table.record(&store, &self.control)? == TableEnd::MoreColumns {
-                continue;
+            let resumed = std::mem::take(&mut has_columns);
+            match table.record(&store, &self.control) {
+                Ok(TableEnd::MoreColumns) => continue,
+                Ok(TableEnd::Whole) => {}
+                // The columns of the cache may be those of another table.
+                Err(error) if resumed && !self.control.stopped() => {
+                    tracing::info!(session = self.id, error, "the rows of the cache do not go on");
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
             let is_whole = table.followed().is_none() && !self.control.stopped();
             if is_whole && self.cached().is_some_and(|cached| !cached.is_as_begun()) {
@@ -197,11 +214,12 @@ impl Session {
 
     /// Goes on with a table of which the cache has the first rows; false where it is to be read
     /// from its start.
-    fn go_on_with_table(&self, table: &mut dyn TableSource) -> Result<bool, String> {
-        let Some(point) = self.cached().and_then(CachedFile::point) else { return Ok(false) };
-        let columns = table.go_on(&point, self.shared.tables.reading_bytes(), &self.control)?;
+    fn go_on_with_table(&self, table: &mut dyn TableSource) -> bool {
+        let Some(point) = self.cached().and_then(CachedFile::point) else { return false };
+        // An error of the file is met again from its start.
+        let columns = table.go_on(&point, self.shared.tables.reading_bytes(), &self.control).ok().flatten();
         let is_same = |columns: Schema, store: &RowStore| SavedSchema::of(&columns) == SavedSchema::of(&store.schema());
-        Ok(columns.zip(self.rows.store()).is_some_and(|(columns, store)| is_same(columns, &store)))
+        columns.zip(self.rows.store()).is_some_and(|(columns, store)| is_same(columns, &store))
     }
 
     /// Begins a table from its start, with a store for its columns; false where it is over.

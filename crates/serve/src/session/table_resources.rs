@@ -98,7 +98,12 @@ impl TableResources {
         self.opener.as_ref()?.open(name, path)
     }
 
-    /// A file for an upload, which can be read later.
+    /// The table in a file that is followed; `None` where it is none that can be.
+    pub(crate) fn follow(&self, path: &str) -> Option<Box<dyn TableSource>> {
+        self.opener.as_ref()?.follow(Path::new(path))
+    }
+
+    /// A file for an upload, or a stream, which can be read later.
     ///
     /// # Errors
     /// A sentence for its sender.

@@ -16,8 +16,7 @@ use crate::{input, message};
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
 use rorqual_accesslog::format::LogFormat;
-use rorqual_columnar::has_extension;
-use rorqual_pipe::{Input, allocator, escaped_path};
+use rorqual_pipe::{Input, allocator};
 use rorqual_serve::{CacheSettings, Config, EXPORTS_MAX, OwnFile, OwnFileContent, Reload, STORE_ASKS_MAX, Server, ServerTotals};
 use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
@@ -328,6 +327,9 @@ fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
         return std::iter::once(one).chain(tables).collect();
     }
     let is_log = |log: &StartLog| matches!(log, StartLog::File(OwnFile { content: OwnFileContent::Log(_), .. }));
+    if logs.iter().any(is_log) && logs.iter().any(|log| matches!(log, StartLog::Followed(..))) {
+        message::note(&"standard input is a session of its own beside the files; with --follow they are one log");
+    }
     if logs.iter().filter(|log| is_log(log)).count() < 2 {
         return logs;
     }
@@ -347,9 +349,6 @@ fn together(logs: Vec<StartLog>, follows: bool) -> Vec<StartLog> {
     others
 }
 
-/// Extensions of files of JSON lines.
-const JSON_LINES: [&str; 3] = ["ndjson", "jsonl", "json"];
-
 /// A file that is read as it grows, or a stream.
 fn follow(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<StartLog, String> {
     let input = Input::follow(path).map_err(|error| error.to_string())?;
@@ -359,13 +358,7 @@ fn follow(path: &Path, table: impl Fn(&Path) -> Option<ServedTable>) -> Result<S
     };
     Ok(match table(path) {
         Some(table) => own_table(path, table.followed()?, file),
-        None => {
-            let is_empty = file.metadata().is_ok_and(|data| data.len() == 0);
-            if is_empty && JSON_LINES.iter().any(|extension| has_extension(&path.to_string_lossy(), extension)) {
-                message::note(&format!("{}: it has no line yet, and is taken for a log", escaped_path(path)));
-            }
-            StartLog::Followed(path.to_owned(), input)
-        }
+        None => StartLog::Followed(path.to_owned(), input),
     })
 }
 

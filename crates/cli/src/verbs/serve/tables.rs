@@ -335,6 +335,11 @@ impl TableOpener for UploadedTables {
         let table = ServedTable::of(&self.common, file, (&self.formats, None), self.memory_bytes)?;
         Some(Box::new(table))
     }
+
+    fn follow(&self, path: &Path) -> Option<Box<dyn TableSource>> {
+        let table = ServedTable::of(&self.common, path.into(), (&self.formats, None), self.memory_bytes)?;
+        Some(Box::new(table.followed().ok()?))
+    }
 }
 
 /// Settings for a table, where there is memory to read one.
