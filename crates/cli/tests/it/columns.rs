@@ -7,6 +7,9 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
@@ -139,6 +142,33 @@ fn each_stream_is_a_term_of_the_sum() {
     let script = format!("'{}' convert {inputs} --from ndjson -o '{target}' --memory 256MiB", crate::common::PROGRAM);
     let ran = ProcessRun::new("bash").args(["-c", &script]).run().exits(2);
     ran.says(&["--memory 256 MiB is too little", "starts of 40 streams"]);
+}
+
+/// Two columns with pages of 95 MiB of text, as DuckDB writes them: together they are more than
+/// there is for pages, so the columns are read in turns.
+#[test]
+fn columns_with_pages_as_large_as_others_write_them_are_read_in_turns() {
+    let folder = TestFolder::new();
+    let (path, rows) = (folder.text("large.parquet"), 25_000);
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_size_limit(1 << 30)
+        .set_write_batch_size(1 << 20)
+        .build();
+    let texts =
+        |digit: char| -> ArrayRef { Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("{digit}{row:03999}")))) };
+    let batch = RecordBatch::try_from_iter([("a", texts('1')), ("b", texts('2'))]).expect("columns");
+    let file = File::create(&path).expect("a new file");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("a writer");
+    writer.write(&batch).and_then(|()| writer.close()).expect("it is written");
+    let memory = ["--memory", "256MiB", "--threads", "2"];
+    let ran = rorqual(&["convert", &path, "--to", "ndjson", "-o", "-"]).args(memory).time_max(TIME_MAX).run().exits(0);
+    ran.within(256 * MIB);
+    let expected: Vec<String> = (0..rows).map(|row| format!("{{\"a\":\"1{row:03999}\",\"b\":\"2{row:03999}\"}}")).collect();
+    assert!(ran.text().lines().eq(expected.iter().map(String::as_str)), "all rows, in order");
+    let ran = rorqual(&["head", "-n", "2", "--to", "ndjson", &path, "--memory", "256MiB"]).run().exits(0);
+    assert_eq!(ran.within(256 * MIB).text(), format!("{}\n{}\n", expected[0], expected[1]));
 }
 
 #[test]

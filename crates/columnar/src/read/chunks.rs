@@ -110,6 +110,7 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.pages.as_ref().map_or(Ok(()), |pages| pages.before_bytes(start, length))?;
         let bytes = self.bytes(start, length).inspect_err(|error| {
             if let (Some(pages), io::ErrorKind::FileTooLarge) = (&self.pages, error.kind()) {
                 pages.refuse(error.to_string());

@@ -20,6 +20,7 @@ use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
 /// Rows of one row group.
+#[derive(Clone)]
 pub(super) struct GroupRows {
     pub(super) group: usize,
     /// Selected rows; `None` is all.
@@ -42,6 +43,8 @@ pub(super) struct Groups {
     parts: std::vec::IntoIter<GroupRows>,
     current: Option<CurrentGroup>,
     cutter: BatchSplitter,
+    /// Rows of the parts that are passed over.
+    skipped: usize,
 }
 
 /// The part that is read.
@@ -80,7 +83,13 @@ impl Groups {
             parts: parts.into_iter(),
             current: None,
             cutter: BatchSplitter::new(name, schema, footer.row_bytes_max()),
+            skipped: 0,
         }
+    }
+
+    /// The rows after so many, where there is no filter.
+    pub(super) fn after(self, rows: usize) -> Self {
+        Self { skipped: rows, ..self }
     }
 
     fn step(&mut self) -> Result<Option<RecordBatch>, Error> {
@@ -104,9 +113,18 @@ impl Groups {
 
     fn start(&mut self, part: GroupRows) -> Result<(), Error> {
         let group = self.metadata.metadata().row_group(part.group);
+        if self.skipped > 0 {
+            let all = || usize::try_from(group.num_rows()).unwrap_or(0);
+            let rows = part.selection.as_ref().map_or_else(all, RowSelection::row_count);
+            if self.skipped >= rows {
+                self.skipped -= rows;
+                return Ok(());
+            }
+        }
         let estimated = batch_rows(group, &self.mask);
         let first = if by_prefix(group, &self.mask) { 1 } else { estimated };
-        self.current = Some(self.open(part, 0, (first, estimated))?);
+        self.current = Some(self.open(part, self.skipped, (first, estimated))?);
+        self.skipped = 0;
         Ok(())
     }
 

@@ -20,13 +20,14 @@ mod row_bytes;
 mod schema_bytes;
 mod split_batches;
 mod stream;
+mod turns;
 mod value;
 
 use self::catch_panic::{FusedBatches, guarded};
 use self::chunks::{Chunks, read_at};
 pub use self::merge::{fit, merge};
 pub use self::null_structs::{nullable_below, nulls_below};
-pub use self::parquet::{LargePages, check_footer, has_room};
+pub use self::parquet::{LargePages, check_footer};
 pub(crate) use self::plain::{is_plain, plain, twice};
 pub use self::schema_bytes::{schema_bytes, schema_of_bytes};
 use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
@@ -36,6 +37,7 @@ use rorqual_pipe::{Error, ErrorClass};
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Choice of rows, by their number from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub struct TableFile {
 }
 
 enum StoredForm {
-    Parquet(parquet::ParquetFooter, Chunks),
+    Parquet(Arc<parquet::ParquetFooter>, Chunks),
     Arrow(arrow::ArrowFooter, Chunks),
     Stream(stream::ArrowStream, Option<Chunks>),
 }
@@ -129,7 +131,7 @@ impl TableFile {
             return Err(Error::new(ErrorClass::Limit, name, ENCRYPTED));
         } else if head.starts_with(PARQUET) {
             let footer = guarded(name, || parquet::ParquetFooter::read(&mut chunks, name, memory_bytes))?;
-            StoredForm::Parquet(footer, chunks)
+            StoredForm::Parquet(Arc::new(footer), chunks)
         } else if head.starts_with(ARROW) {
             let footer = guarded(name, || arrow::ArrowFooter::read(&chunks, name, memory_bytes))?;
             StoredForm::Arrow(footer, chunks)

@@ -100,6 +100,25 @@ impl Pages {
         state.check(self.group, seen)
     }
 
+    /// So many bytes from `start` on are about to be read: where they have no room beside those
+    /// that are held, they never are.
+    pub(super) fn before_bytes(&self, start: u64, length: usize) -> io::Result<()> {
+        let mut state = self.state();
+        let sum = state.held_bytes + state.since_bytes + length;
+        if sum <= self.bytes_max {
+            return Ok(());
+        }
+        let refusal = state.column(start).map_or_else(
+            |refusal| refusal,
+            |column| {
+                let header = column.next.map(|(_, header)| header);
+                let (is_dictionary, bytes) = header.map_or((false, length), |header| (header.is_dictionary, header.page_bytes));
+                too_much(&column.path, (is_dictionary, bytes), sum, self.bytes_max)
+            },
+        );
+        state.check(self.group, Err(refusal))
+    }
+
     /// These bytes from `start` on were read: a page, or a page after its header.
     pub(super) fn bytes_at(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
@@ -141,7 +160,8 @@ impl PageState {
         }
         self.since_bytes += page_bytes;
         let sum = self.held_bytes + self.since_bytes;
-        if sum <= bytes_max { Ok(()) } else { Err(too_much(&path, &header, sum, bytes_max)) }
+        let page = (header.is_dictionary, header.page_bytes);
+        if sum <= bytes_max { Ok(()) } else { Err(too_much(&path, page, sum, bytes_max)) }
     }
 
     fn column(&mut self, place: u64) -> Result<&mut ColumnChunk, Refusal> {
@@ -159,9 +179,9 @@ impl PageState {
     }
 }
 
-fn too_much(path: &str, header: &PageHeader, sum: usize, bytes_max: usize) -> Refusal {
-    let what = if header.is_dictionary { "a dictionary" } else { "a page" };
-    let [page, sum, max] = [header.page_bytes, sum, bytes_max].map(|bytes| format_size(bytes as u64));
+fn too_much(path: &str, (is_dictionary, bytes): (bool, usize), sum: usize, bytes_max: usize) -> Refusal {
+    let what = if is_dictionary { "a dictionary" } else { "a page" };
+    let [page, sum, max] = [bytes, sum, bytes_max].map(|bytes| format_size(bytes as u64));
     let text = format!(
         "column {path}: {what} of {page} makes {sum} of pages that are held at once, more than {max}: more {MEMORY}, or fewer \
          columns, would take it"

@@ -3,8 +3,9 @@
 use super::chunks::Chunks;
 use super::groups::{GroupRows, Groups};
 use super::plain::{check, plain_schema};
+use super::turns::{ColumnSets, ColumnTurns, TurnColumns};
 use super::{ReadBatches, RowChoice, is_below, no_column};
-use crate::limits::{READ_FOOTER_SHARE, READ_LARGE_EIGHTHS, READ_SHARE, share};
+use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_LARGE_EIGHTHS, READ_SHARE, share};
 use crate::thrift::{PageHeader, ThriftError, footer_bytes};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{
@@ -93,8 +94,7 @@ impl ParquetFooter {
     /// Memory of the pages that are held at once where some are large; 0 where there are none, or
     /// too large ones.
     pub(super) fn large_bytes(&self) -> usize {
-        let bytes = self.large.bytes_of(|_| true);
-        if has_room(bytes, self.memory_bytes) { bytes } else { 0 }
+        self.large.held_bytes(|_| true, self.memory_bytes).unwrap_or(0)
     }
 
     /// Most bytes of the pages of these columns that are held.
@@ -112,7 +112,7 @@ impl ParquetFooter {
     }
 
     pub(super) fn batches(
-        &self,
+        self: &Arc<Self>,
         chunks: &Chunks,
         name: &str,
         columns: Option<&[String]>,
@@ -140,8 +140,41 @@ impl ParquetFooter {
             }
             start = end;
         }
-        let columns = self.columns(name, columns)?;
-        Ok(Box::new(Groups::new(self, chunks, name, (columns.0, &columns.1), parts, None)))
+        let (mask, schema) = self.columns(name, columns)?;
+        match self.turns(&mask) {
+            Some(turns) => Ok(Box::new(ColumnTurns::new(self, chunks, name, turns, schema, parts))),
+            None => Ok(Box::new(Groups::new(self, chunks, name, (mask, &schema), parts, None))),
+        }
+    }
+
+    /// The columns in sets whose pages have room, and where each of them is, if they have none
+    /// together: those with large pages one by one.
+    fn turns(&self, mask: &ProjectionMask) -> Option<ColumnSets> {
+        let schema = self.metadata.parquet_schema();
+        let leaves = || (0..schema.num_columns()).filter(|leaf| mask.leaf_included(*leaf));
+        let mut roots: Vec<usize> = leaves().map(|leaf| schema.get_column_root_idx(leaf)).collect();
+        roots.dedup();
+        let is_large = |root: usize| self.large.columns.contains_key(schema.root_schema().get_fields()[root].name());
+        let read = |column: &str| roots.iter().any(|root| schema.root_schema().get_fields()[*root].name() == column);
+        if has_room(self.large.bytes_of(read), self.memory_bytes) {
+            return None;
+        }
+        let (_, waiting_bytes) = self.large.in_turns(read, self.memory_bytes)?;
+        let (large, small): (Vec<usize>, Vec<usize>) = roots.iter().partition(|root| is_large(**root));
+        let sets: Vec<Vec<usize>> =
+            large.into_iter().map(|root| vec![root]).chain(Some(small).filter(|small| !small.is_empty())).collect();
+        let place = |root: &usize| {
+            let found = sets.iter().enumerate().find_map(|(set, roots)| Some((set, roots.iter().position(|one| one == root)?)));
+            found.unwrap_or_default()
+        };
+        let places = roots.iter().map(place).collect();
+        let columns = |set: &Vec<usize>| {
+            let leaves = leaves().filter(|leaf| set.contains(&schema.get_column_root_idx(*leaf)));
+            let mask = ProjectionMask::leaves(schema, leaves);
+            let fields = self.schema.fields().filter_leaves(|leaf, _| mask.leaf_included(leaf));
+            TurnColumns { mask, schema: Arc::new(Schema::new(fields)) }
+        };
+        Some(ColumnSets { sets: sets.iter().map(columns).collect(), places, waiting_bytes })
     }
 
     /// Numbers of these columns, and the schema of their rows.
@@ -278,6 +311,32 @@ impl LargePages {
         if large > 0 { large.saturating_add(self.small_bytes) } else { 0 }
     }
 
+    /// Memory of the pages of the columns that are `read` within `memory_bytes`: all at once, or
+    /// where they have no room so, the largest alone and values of the others beside it. `None`
+    /// where not even that has room; 0 if none is large.
+    pub fn held_bytes(&self, read: impl Fn(&str) -> bool, memory_bytes: u64) -> Option<usize> {
+        let bytes = self.bytes_of(&read);
+        if has_room(bytes, memory_bytes) {
+            return Some(bytes);
+        }
+        self.in_turns(read, memory_bytes).map(|(page_bytes, waiting_bytes)| page_bytes + waiting_bytes)
+    }
+
+    /// Memory of the largest pages of one of the columns that are `read`, with the small ones, and
+    /// of values that wait beside them; `None` where these have no room.
+    fn in_turns(&self, read: impl Fn(&str) -> bool, memory_bytes: u64) -> Option<(usize, usize)> {
+        let read = || self.columns.iter().filter(|(name, _)| read(name)).map(|(_, bytes)| *bytes);
+        let large = read().max()?;
+        // The small ones are read at once.
+        let sets = read().count() + 1;
+        let page_bytes = large.saturating_add(self.small_bytes);
+        let rest = large_pages_max(memory_bytes).checked_sub(page_bytes)?;
+        let most = share(memory_bytes, READ_SHARE);
+        let waiting_bytes = most.min(rest / 2);
+        // With fewer, pages would be decoded all the time; and a batch of each waits.
+        (waiting_bytes >= (most / 4).max(sets * BATCH_BYTES_MAX)).then_some((page_bytes, waiting_bytes))
+    }
+
     /// Adds those of a further file.
     pub fn merge(&mut self, other: Self) {
         self.small_bytes = self.small_bytes.max(other.small_bytes);
@@ -289,9 +348,13 @@ impl LargePages {
 }
 
 /// True if so many bytes of pages may be held at once within `memory_bytes`.
-#[must_use]
-pub fn has_room(page_bytes: usize, memory_bytes: u64) -> bool {
-    page_bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS
+fn has_room(page_bytes: usize, memory_bytes: u64) -> bool {
+    page_bytes <= large_pages_max(memory_bytes)
+}
+
+/// Most bytes of large pages that are held at once within `memory_bytes`.
+fn large_pages_max(memory_bytes: u64) -> usize {
+    usize::try_from(memory_bytes / 8 * READ_LARGE_EIGHTHS).unwrap_or(usize::MAX)
 }
 
 fn chunk_bytes(chunk: &ColumnChunkMetaData) -> usize {

@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit, UnionFields};
 use parquet::arrow::{ArrowWriter, add_encoded_arrow_schema_to_metadata};
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -278,6 +279,67 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     let error = error.expect("more than there is room for");
     assert_eq!(error.kind(), ErrorClass::Limit);
     assert!(error.to_string().contains("more \"memory\""), "{error}");
+}
+
+/// Pages of some 20 MiB in a memory of 64, of which pages have 40: one column has room, two have
+/// none side by side.
+#[test]
+fn columns_of_large_pages_are_read_in_turns_where_they_have_no_room_side_by_side() {
+    let count = 5_000;
+    let first = |row: usize| (row % 7 != 3).then(|| format!("{row:010240}"));
+    let second = |row: usize| format!("{row:>0width$}", width = 7_000 + row);
+    let bytes = |compression: Compression| {
+        let firsts: ArrayRef = Arc::new(StringArray::from_iter((0..count).map(first)));
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..count).map(|row| i32::try_from(row).ok())));
+        let seconds: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(second)));
+        let batch = RecordBatch::try_from_iter([("first", firsts), ("number", numbers), ("second", seconds)]).unwrap();
+        let properties = WriterProperties::builder()
+            .set_writer_version(WriterVersion::PARQUET_1_0)
+            .set_dictionary_enabled(false)
+            .set_compression(compression)
+            .set_data_page_size_limit(1 << 30)
+            .set_write_batch_size(1 << 20)
+            .set_max_row_group_row_count(Some(2_400))
+            .build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
+        let table = TableFile::open(file(&bytes(compression)), "in", 64 << 20).unwrap().unwrap();
+        let large = table.large_pages(64 << 20);
+        assert_eq!(Vec::from_iter(large.columns.keys()), ["first", "second"]);
+        assert!(
+            large.bytes_of(|_| true) > 40 << 20 && (20 << 20..40 << 20).contains(&table.large_page_bytes()),
+            "{}",
+            table.large_page_bytes()
+        );
+        let these = vec![3, 2_399, 2_400, 4_800, 4_999];
+        let choices = [
+            (RowChoice::All, (0..count).collect::<Vec<_>>()),
+            (RowChoice::Range(2_350..4_850), (2_350..4_850).collect()),
+            (RowChoice::These(these.clone()), these.iter().map(|row| *row as usize).collect()),
+        ];
+        for (choice, expected) in choices {
+            let mut rows = Vec::new();
+            for batch in table.batches(None, &choice).unwrap() {
+                let batch = batch.unwrap();
+                assert_eq!(batch.schema(), *table.schema());
+                assert!(batch.get_array_memory_size() < 6 * MIB, "{}", batch.get_array_memory_size());
+                let numbers = batch.column(1).as_primitive::<Int32Type>();
+                for (place, number) in numbers.values().iter().enumerate() {
+                    let row = usize::try_from(*number).unwrap();
+                    let firsts = batch.column(0).as_string::<i32>();
+                    assert_eq!(firsts.is_valid(place).then(|| firsts.value(place).to_owned()), first(row));
+                    assert_eq!(batch.column(2).as_string::<i32>().value(place), second(row));
+                    rows.push(row);
+                }
+            }
+            assert_eq!(rows, expected, "{choice:?}");
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use datafusion::common::{Result, Statistics};
 use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use rorqual_columnar::read::{LargePages, TableFile, has_room};
+use rorqual_columnar::read::{LargePages, TableFile};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -36,16 +36,17 @@ pub(super) struct PageReader {
 }
 
 impl PageReader {
-    /// Memory of the pages of these columns.
-    fn page_bytes(&self, columns: Option<&Vec<usize>>) -> usize {
+    /// Memory of the pages of these columns that are held at once; `None` where they have no room.
+    fn page_bytes(&self, columns: Option<&Vec<usize>>) -> Option<usize> {
         let schema = self.files.schema();
         let names = columns.map(|columns| columns.iter().map(|column| schema.field(*column).name().as_str()).collect());
-        self.large.bytes_of(|name| names.as_ref().is_none_or(|names: &HashSet<&str>| names.contains(name)))
+        let read = |name: &str| names.as_ref().is_none_or(|names: &HashSet<&str>| names.contains(name));
+        self.large.held_bytes(read, self.reader_bytes)
     }
 
     /// Memory of reading these columns of one file.
     fn file_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
-        self.footer_bytes + TableFile::reading_bytes(self.reader_bytes, self.page_bytes(columns) as u64)
+        self.footer_bytes + TableFile::reading_bytes(self.reader_bytes, self.page_bytes(columns).unwrap_or(0) as u64)
     }
 }
 
@@ -71,7 +72,7 @@ impl ColumnsTable {
     /// The reader of these columns, if the engine's has no room and it has.
     fn page_reader(&self, columns: Option<&Vec<usize>>) -> Option<&PageReader> {
         let is_needed = |reader: &&PageReader| self.widths.group_bytes(columns) > reader.engine_bytes_max;
-        let fits = |reader: &&PageReader| has_room(reader.page_bytes(columns), reader.reader_bytes);
+        let fits = |reader: &&PageReader| reader.page_bytes(columns).is_some();
         self.page_reader.as_ref().filter(is_needed).filter(fits)
     }
 }

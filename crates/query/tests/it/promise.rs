@@ -98,6 +98,16 @@ fn pages_as_large_as_others_write_them_are_read_one_at_a_time() {
     );
     let sql = format!("SELECT n, length(body) AS bytes FROM '{both}' WHERE body LIKE '%000054321' ORDER BY n");
     assert_eq!(ask(&sql), "n,bytes\n54321,4000\n54321,4000\n");
+    // Two of them in a row have no room side by side, and are read in turns.
+    let batch = batch(0);
+    let bodies = [("one", batch.column(1)), ("other", batch.column(1))].map(|(name, column)| (name, Arc::clone(column)));
+    let twice = RecordBatch::try_from_iter(bodies).unwrap();
+    let file = File::create(folder.at("twice.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, twice.schema(), Some(properties)).unwrap();
+    writer.write(&twice).unwrap();
+    writer.close().unwrap();
+    let sql = format!("SELECT count(*) AS rows FROM '{}' WHERE one = other AND length(one) = 4000", folder.text("twice.parquet"));
+    assert_eq!(ask(&sql), "rows\n25000\n");
     // Not one of those pages is read for the numbers.
     assert_eq!(ask(&format!("SELECT sum(n) AS sum FROM '{both}'")), format!("sum\n{}\n", 75_000_u64 * 74_999));
 }
