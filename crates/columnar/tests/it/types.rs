@@ -4,8 +4,8 @@ use arrow_array::builder::{Int32Builder, ListViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, IntervalMonthDayNanoType};
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int32Array, IntervalMonthDayNanoArray, RecordBatch, RecordBatchOptions, RunArray, StringArray,
-    UnionArray,
+    Array, ArrayRef, DictionaryArray, Int32Array, IntervalMonthDayNanoArray, RecordBatch, RecordBatchOptions, RunArray,
+    StringArray, UnionArray,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit, UnionFields};
