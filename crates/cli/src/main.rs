@@ -10,6 +10,7 @@ mod objects;
 mod progress;
 mod rejects;
 mod rows;
+mod shared_offset;
 mod stats;
 mod verbs;
 

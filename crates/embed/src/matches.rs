@@ -74,9 +74,9 @@ pub fn matches(
         let buffers = buffers_needed(threads) + 1;
         budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(LINE_BYTES_MAX_DEFAULT)) as u64);
         budget.reserve("decoder", decoder_bytes(memory_bytes));
-        budget.reserve("compiling the patterns", cost.compile_bytes() + ONE_PASS_BYTES);
+        budget.reserve("compiling the patterns", cost.compile_bytes(false) + cost.making_long_bytes() + ONE_PASS_BYTES);
         let worker_bytes = CACHES_PER_WORKER * cache_bytes + cost.simulation_bytes();
-        let long_bytes = cache_bytes + 3 * cost.program_bytes;
+        let long_bytes = cache_bytes + cost.long_bytes();
         budget.reserve("automata", (threads as u64 + 1) * worker_bytes + long_bytes);
         let hits = threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>();
         budget.reserve("places of matches", hits as u64);

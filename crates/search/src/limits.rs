@@ -17,30 +17,44 @@ pub const CACHE_FACTOR_MAX: u64 = 16;
 /// Least memory of a compiled pattern, in bytes; enough for every pattern that a person types.
 pub const PROGRAM_BYTES_MIN: u64 = 64 << 10;
 
-/// Memory needed while automata are made, as a multiple of the limit of one: that for each
-/// direction, and the second while it is made. Measured: up to 3.2.
-pub const COMPILE_FACTOR: u64 = 4;
+/// Memory of an automaton while it is made, as a multiple of it. Measured: up to 4.6.
+pub const COMPILE_FACTOR: u64 = 5;
+
+/// Memory of compiling any pattern, in bytes: the tables with which classes are compiled. Measured:
+/// up to 700 KiB.
+pub const COMPILE_BYTES: u64 = 1 << 20;
+
+/// Memory of each letter of alternatives that are all plain texts while their automaton is made, in
+/// bytes: a trie of them comes first. Measured: up to 180.
+pub const TRIE_LETTER_BYTES: u64 = 200;
 
 /// Memory of the automaton for anchored searches, which is tried where borders of words are looked
 /// at, in bytes.
 pub const ONE_PASS_BYTES: u64 = 10 << 20;
 
-/// Memory of a search that keeps no states, as a multiple of the automaton: lists of its states,
-/// and the place of a match for each. Measured: up to 2.
-pub const SIMULATION_FACTOR: u64 = 2;
+/// Memory of a state in a search that keeps no tables of them, in bytes: its places in two lists.
+pub const STATE_SLOT_BYTES: u64 = 16;
 
-/// The same for the places of each group. A state takes 24 bytes at least, a place 8, of two lists.
-pub const SLOT_FACTOR: u64 = 2;
+/// The same for the places of each group, and of the match.
+pub const SLOT_BYTES: u64 = 32;
+
+/// The same in a search that goes through an over-long line: three lists, and one of those that are
+/// still to be followed.
+pub const SIMULATED_STATE_BYTES: u64 = 24;
 
 /// Memory of the tree of one pattern for each byte of its text, at most. Measured: up to 210.
 pub const TEXT_FACTOR: u64 = 256;
 
-/// Memory of compiling a plain word, which needs no trees, in bytes. Measured: up to 900 for one of
-/// nine letters, with these.
-pub const WORD_BYTES: u64 = 512;
+/// Memory of compiling a plain word among many, which need no trees, in bytes. Measured: up to 265;
+/// with the bytes of it 600 to 720 for one of nine letters.
+pub const WORD_BYTES: u64 = 272;
 
-/// The same for each byte of it. Measured: up to 56.
-pub const WORD_FACTOR: u64 = 64;
+/// The same for each byte of it. Measured: up to 57.
+pub const WORD_FACTOR: u64 = 57;
+
+/// The same for each two bytes that words begin with, for each byte that words have: a table of
+/// those that may come next.
+pub const WORD_PAIR_BYTES: u64 = 12;
 
 /// Automata that one worker may fill: forward, backward, and the one for candidate lines.
 pub const CACHES_PER_WORKER: u64 = 3;

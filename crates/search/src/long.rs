@@ -3,9 +3,10 @@
 //! A lazy DFA keeps its state from block to block. What it can't express, Unicode's word boundaries
 //! (`\b`, `-w`), is simulated on the NFA instead: slower, and as exact. Both pass over a run of one
 //! byte once it no longer changes their state, so that a hole or an accident of NULs costs what
-//! looking for its end costs.
+//! looking for its end costs. Many plain words go by their trie.
 
 mod extent;
+mod words;
 
 use crate::limits::WINDOW_BYTES;
 pub(crate) use extent::MatchFollower;
@@ -15,6 +16,7 @@ use regex_automata::nfa::thompson::{self, NFA, State, WhichCaptures};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_syntax::hir::Hir;
+use words::WordTrie;
 
 /// Bytes that an assertion looks at on each side: one character.
 pub(crate) const LOOK_BYTES: usize = 4;
@@ -24,10 +26,15 @@ static ZEROS: [u8; 4 << 10] = [0; 4 << 10];
 
 /// Goes through one line after another, piece by piece.
 pub(crate) struct LongMatcher {
-    automaton: Automaton,
+    stepper: Stepper,
     /// A carriage return belongs to the newline after it.
     crlf: bool,
     matched: bool,
+}
+
+enum Stepper {
+    Automaton(Automaton),
+    Words(Box<WordTrie>),
 }
 
 enum Automaton {
@@ -37,14 +44,20 @@ enum Automaton {
 
 impl LongMatcher {
     pub(crate) fn new(hir: &Hir, sizes_max: (usize, usize), crlf: bool) -> Result<Self, String> {
-        Ok(Self { automaton: Automaton::new(hir, sizes_max)?, crlf, matched: false })
+        Ok(Self { stepper: Stepper::Automaton(Automaton::new(hir, sizes_max)?), crlf, matched: false })
+    }
+
+    /// The same of plain words, none of which has an end of a line.
+    pub(crate) fn of_words(words: &[String]) -> Result<Self, String> {
+        Ok(Self { stepper: Stepper::Words(Box::new(WordTrie::new(words)?)), crlf: false, matched: false })
     }
 
     /// Starts with a new line.
     pub(crate) fn start(&mut self) {
-        self.matched = match &mut self.automaton {
-            Automaton::Dfa(dfa) => dfa.start(),
-            Automaton::Nfa(nfa) => nfa.start(),
+        self.matched = match &mut self.stepper {
+            Stepper::Automaton(Automaton::Dfa(dfa)) => dfa.start(),
+            Stepper::Automaton(Automaton::Nfa(nfa)) => nfa.start(),
+            Stepper::Words(words) => words.start(),
         };
     }
 
@@ -52,9 +65,10 @@ impl LongMatcher {
     /// matches.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         if !self.matched {
-            self.matched = match &mut self.automaton {
-                Automaton::Dfa(dfa) => dfa.feed(bytes),
-                Automaton::Nfa(nfa) => nfa.feed(bytes),
+            self.matched = match &mut self.stepper {
+                Stepper::Automaton(Automaton::Dfa(dfa)) => dfa.feed(bytes),
+                Stepper::Automaton(Automaton::Nfa(nfa)) => nfa.feed(bytes),
+                Stepper::Words(words) => words.feed(bytes),
             };
         }
         self.matched
@@ -63,7 +77,11 @@ impl LongMatcher {
     /// The next `count` bytes of the line, which are zeros.
     pub(crate) fn feed_zeros(&mut self, mut count: u64) -> bool {
         while count > 0 && !self.matched {
-            if self.automaton.is_settled_on(0) {
+            let is_settled = match &self.stepper {
+                Stepper::Automaton(automaton) => automaton.is_settled_on(0),
+                Stepper::Words(words) => words.is_settled_on(0),
+            };
+            if is_settled {
                 break;
             }
             let step = count.min(ZEROS.len() as u64);
@@ -78,11 +96,12 @@ impl LongMatcher {
         // Only the newline tells whether a carriage return before it is an end of its own.
         let before_newline = newline && self.crlf;
         self.matched = self.matched
-            || match &mut self.automaton {
-                Automaton::Dfa(dfa) if before_newline => dfa.feed(b"\n"),
-                Automaton::Dfa(dfa) => dfa.finish(),
-                Automaton::Nfa(nfa) if before_newline => nfa.finish_before_newline(),
-                Automaton::Nfa(nfa) => nfa.finish(),
+            || match &mut self.stepper {
+                Stepper::Automaton(Automaton::Dfa(dfa)) if before_newline => dfa.feed(b"\n"),
+                Stepper::Automaton(Automaton::Dfa(dfa)) => dfa.finish(),
+                Stepper::Automaton(Automaton::Nfa(nfa)) if before_newline => nfa.finish_before_newline(),
+                Stepper::Automaton(Automaton::Nfa(nfa)) => nfa.finish(),
+                Stepper::Words(_) => false,
             };
         self.matched
     }

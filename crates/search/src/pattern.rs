@@ -284,6 +284,9 @@ impl Syntax {
     }
 
     fn long_matcher(&self) -> Result<LongMatcher, PatternError> {
+        if self.is_of_words() {
+            return LongMatcher::of_words(&self.patterns).map_err(|error| self.explain(&error));
+        }
         LongMatcher::new(&self.hir()?, (self.size_max(), self.cache_max()), self.line_end == LineEnd::Crlf)
             .map_err(|error| self.explain(&error))
     }
@@ -329,18 +332,12 @@ impl Syntax {
     }
 
     fn translated(&self, patterns: &[String]) -> Result<Hir, String> {
-        let part = |pattern: &String| match self.fixed {
-            true => format!("(?:{})", regex_syntax::escape(pattern)),
-            false => format!("(?:{pattern})"),
-        };
-        let joined = patterns.iter().map(part).collect::<Vec<_>>().join("|");
-        let ast = ast::parse::Parser::new().parse(&joined).map_err(|error| error.to_string())?;
-        let nul = self.line_end == LineEnd::Nul;
         let crlf = self.line_end == LineEnd::Crlf;
-        let mut translator = TranslatorBuilder::new();
-        translator.utf8(false).multi_line(!nul).dot_matches_new_line(nul).crlf(crlf).case_insensitive(self.insensitive);
-        let hir = translator.build().translate(&joined, &ast).map_err(|error| error.to_string())?;
-        let hir = if patterns.is_empty() { Hir::fail() } else { hir };
+        let hir = match patterns {
+            [] => Hir::fail(),
+            texts if self.are_texts(texts) => Hir::alternation(texts.iter().map(|text| Hir::literal(text.as_bytes())).collect()),
+            patterns => self.joined(patterns)?,
+        };
         let hir = if crlf { without_return(hir) } else { hir };
         let around = |start, hir, end| Hir::concat(vec![Hir::look(start), hir, Hir::look(end)]);
         Ok(match (self.whole_line, self.word) {
@@ -349,6 +346,20 @@ impl Syntax {
             (false, true) => around(Look::WordStartHalfUnicode, hir, Look::WordEndHalfUnicode),
             (false, false) => hir,
         })
+    }
+
+    fn joined(&self, patterns: &[String]) -> Result<Hir, String> {
+        let part = |pattern: &String| match self.fixed {
+            true => format!("(?:{})", regex_syntax::escape(pattern)),
+            false => format!("(?:{pattern})"),
+        };
+        let joined = patterns.iter().map(part).collect::<Vec<_>>().join("|");
+        let ast = ast::parse::Parser::new().parse(&joined).map_err(|error| error.to_string())?;
+        let nul = self.line_end == LineEnd::Nul;
+        let mut translator = TranslatorBuilder::new();
+        translator.utf8(false).multi_line(!nul).dot_matches_new_line(nul).crlf(self.line_end == LineEnd::Crlf);
+        translator.case_insensitive(self.insensitive);
+        translator.build().translate(&joined, &ast).map_err(|error| error.to_string())
     }
 
     pub(crate) fn explain(&self, cause: &str) -> PatternError {

@@ -1,6 +1,7 @@
 //! Inputs of `rorqual grep`: which are read, and the offset at which a shared one is left.
 
 use crate::common::{MIB, PROGRAM, TestFolder, rorqual};
+use rorqual_testkit::paths::gzip;
 use rorqual_testkit::process::ProcessRun;
 use std::os::unix::fs::symlink;
 
@@ -39,6 +40,17 @@ fn standard_input_is_left_after_the_last_selected_line() {
         }
         // Of a file that is named, nothing is moved.
         assert_eq!(shell(&folder, "(GREP -m1 x small; read line; echo $line) < wide"), "x2\n1\n");
+    }
+}
+
+/// Places in compressed data or UTF-16 say nothing to who reads on: such a file is left at its end.
+#[test]
+fn encoded_standard_input_is_left_at_its_end() {
+    let folder = TestFolder::new();
+    folder.file("utf16", "\u{feff}1\nx2\n3\nx4\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    folder.file("packed", gzip(b"1\nx2\n3\nx4\n"));
+    for file in ["utf16", "packed"] {
+        assert_eq!(shell(&folder, &format!("(GREP -m1 x; echo -; cat) < {file}")), "x2\n-\n", "{file}");
     }
 }
 

@@ -48,6 +48,8 @@ fn the_memory_that_lists_of_patterns_need_is_named_and_enough() {
         ("letters", list(|number| format!(r"\w\w\w\w\w\w\w\d+{}", word(number)))),
         ("sets", list(|number| format!(r"[\pL\d_]{}", word(number)))),
         ("words", list(word)),
+        ("addresses", list(|number| format!(r"http://{}\.com/{}", word(number), word(number + 1)))),
+        ("one of many", (0..PATTERNS).map(word).collect::<Vec<_>>().join("|") + "\n"),
     ];
     for (what, list) in lists {
         let list = folder.file(what, list);
@@ -55,8 +57,73 @@ fn the_memory_that_lists_of_patterns_need_is_named_and_enough() {
             let (ran, memory) = at_the_advised(&[flags, &["-f", &list, &text]].concat());
             let ran = if ran.code == Some(1) { ran } else { ran.exits(0) };
             assert!(ran.peak_bytes <= memory, "{what} {flags:?}: {} bytes of {memory}", ran.peak_bytes);
+            // What is named is no more than twice what is used, but for blocks and tables of states
+            // that so short a text does not fill.
+            assert!(memory <= 2 * ran.peak_bytes + 64 * MIB, "{what} {flags:?}: {} bytes of {memory}", ran.peak_bytes);
         }
     }
+}
+
+/// Memory that is used, 150 MiB at most, has room in the default of 256 MiB.
+#[test]
+fn many_words_and_counted_classes_fit_the_default_memory() {
+    let folder = TestFolder::new();
+    let words = |beside: usize| (0..200_000).map(move |number| word(number) + &word(number + 1)[..beside]);
+    let list = |beside: usize| words(beside).map(|word| word + "\n").collect::<String>();
+    let list = folder.file("words", list(2));
+    // A word at the end of a line that is longer than any that is held, and none in the last.
+    let long = "Q ".repeat(2 << 20);
+    let text = words(2).step_by(1_000).map(|word| format!("Q{word}Q\n")).collect::<String>();
+    let text = format!("{text}{long}{}\n{long}\nQ\n", words(2).next_back().expect("a word"));
+    for flags in [&["-c", "-F"][..], &["-c"], &["-cF", "--threads", "1"]] {
+        let grep = rorqual(&["grep", "--memory", "256MiB"]).args(flags).args(["-f", &list]).stdin(text.as_str());
+        let ran = grep.run().exits(0);
+        assert_eq!(ran.text(), "201\n", "{flags:?}");
+        assert!(ran.peak_bytes <= 256 * MIB, "{flags:?}: {} bytes", ran.peak_bytes);
+    }
+    let line = format!("{}\n", "é".repeat(700)).repeat(20);
+    for pattern in [r"\w{500}", r"(?:\pL|\d|x){300}", r"\w{1,400}é$"] {
+        for flags in ["-c", "-ci", "-cw", "-cx"] {
+            let ran = rorqual(&["grep", "--memory", "256MiB", flags, pattern]).stdin(line.as_str()).run();
+            // Of the whole line of 700 letters, or of a whole word of it, none has so few.
+            let lines = if flags == "-c" || flags == "-ci" { "20\n" } else { "0\n" };
+            assert_eq!(ran.text(), lines, "{flags} {pattern}: {}", ran.stderr);
+            assert!(ran.peak_bytes <= 256 * MIB, "{flags} {pattern}: {} bytes", ran.peak_bytes);
+        }
+    }
+}
+
+fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(unit).collect()
+}
+
+/// Lists as Windows's programs write them.
+#[test]
+fn a_list_is_text_of_any_mark() {
+    let folder = TestFolder::new();
+    let lists = [
+        ("UTF-8", b"\xef\xbb\xbfeins\r\nz\xc3\xa4\r\n".to_vec()),
+        ("UTF-16, low byte first", utf16("\u{feff}eins\r\nzä\r\n", u16::to_le_bytes)),
+        ("UTF-16, high byte first", utf16("\u{feff}eins\nzä", u16::to_be_bytes)),
+        ("UTF-16 without its mark", utf16("eins two\neins\nzä\n", u16::to_le_bytes)),
+    ];
+    for (what, list) in lists {
+        let list = folder.file("list", list);
+        for flags in [&["-n"][..], &["-nF"], &["-nw"]] {
+            let ran = rorqual(&["grep", "-f", &list]).args(flags).stdin("one\neins\nzä x\n\u{feff}two\n").run().exits(0);
+            assert_eq!(ran.text(), "2:eins\n3:zä x\n", "{what} {flags:?}");
+        }
+    }
+    // A mark within is part of its pattern; a file that ends within a character is damaged.
+    let list = folder.file("list", "two\n\u{feff}one\n");
+    assert_eq!(rorqual(&["grep", "-f", &list]).stdin("one\ntwo\n").run().exits(0).text(), "two\n");
+    let list = folder.file("list", [utf16("\u{feff}eins", u16::to_le_bytes), vec![b'x']].concat());
+    rorqual(&["grep", "-f", &list]).stdin("eins\n").run().exits(2).says(&[&list, "it is UTF-16, and ends within a character"]);
+    let list = folder.file("list", [&b"\xff\xfea\0"[..], b"\0\xd8b\0"].concat());
+    rorqual(&["grep", "-f", &list]).stdin("a\n").run().exits(2).says(&["half of a pair at byte 4"]);
+    // Bytes, when they are asked for.
+    let list = folder.file("list", b"\xff\xfea\0");
+    assert_eq!(rorqual(&["grep", "-ac", "-f", &list]).stdin(&b"\xff\xfea\0b\n"[..]).run().exits(0).text(), "1\n");
 }
 
 #[test]

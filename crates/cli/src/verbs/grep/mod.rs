@@ -10,7 +10,6 @@ mod program;
 mod replacement;
 mod selection;
 mod side_by_side;
-mod standard_input;
 mod text;
 mod whole;
 
@@ -20,6 +19,7 @@ use crate::fitting;
 use crate::interrupt;
 use crate::message;
 use crate::progress::Progress;
+use crate::shared_offset::SharedOffset;
 use inputs::{Inputs, NamedInput};
 use operands::Operands;
 use printer::MatchPrinter;
@@ -37,7 +37,6 @@ use rorqual_search::{
 };
 use selection::SelectionFlags;
 use side_by_side::alike;
-use standard_input::SharedOffset;
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -204,7 +203,7 @@ impl SearchPlan {
             selection,
             leaves_rest: args.max_count.is_some() && !output.is_yes_or_no(),
             line_buffered: args.line_buffered,
-            decoded: !args.text && !args.null_data,
+            decoded: operands::decodes(args),
             whole_bytes_max: expression.is_multiline().then(|| multiline_bytes_max(memory_bytes)),
             progress: progress(common, output),
             names,
@@ -549,12 +548,12 @@ impl Needs {
         let automata = self.program.lane_bytes(self.memory_bytes);
         let hits = ((1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
         let before = (2 * self.before as u64).saturating_mul(self.line_bytes_max as u64).min(self.memory_bytes / CONTEXT_SHARE);
-        let window = if self.window { 3 * WINDOW_BYTES as u64 + self.program.long_bytes(self.memory_bytes) } else { 0 };
+        let window = if self.window { 3 * WINDOW_BYTES as u64 + self.program.follower_bytes(self.memory_bytes) } else { 0 };
         let lane = fitting::lane_bytes(self.memory_bytes) + automata + hits + before + window;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
         budget.reserve("blocks", blocks as u64);
-        budget.reserve("compiling the patterns", self.program.compile_bytes());
+        budget.reserve("compiling the patterns", self.program.compile_bytes(self.window));
         budget.reserve("automata", self.program.worker_bytes(self.memory_bytes));
         budget.reserve("names in order (--sort)", if self.sorted { sort_bytes_max(self.memory_bytes) } else { 0 });
         budget.reserve(format!("{lanes} files side by side"), lanes as u64 * (lane + held_bytes_max(self.memory_bytes) as u64));
@@ -569,7 +568,7 @@ impl Needs {
         budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
         budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(self.line_bytes_max)) as u64);
         budget.reserve("decoder", decoder_bytes(memory_bytes));
-        budget.reserve("compiling the patterns", self.program.compile_bytes());
+        budget.reserve("compiling the patterns", self.program.compile_bytes(self.window));
         budget.reserve("automata", self.program.automata_bytes(threads, memory_bytes));
         budget.reserve("places of matches", hits);
         if whole {
@@ -583,7 +582,7 @@ impl Needs {
         }
         if self.window {
             // The window, the beginning of a match, and the automaton that finds its end.
-            budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + self.program.long_bytes(memory_bytes));
+            budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + self.program.follower_bytes(memory_bytes));
         }
         budget
     }

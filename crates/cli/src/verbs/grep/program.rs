@@ -41,12 +41,12 @@ impl ProgramNeeds {
 
     /// The message where the memory has no room.
     pub(super) fn too_large(&self, error: &BudgetError) -> String {
-        if self.cost.program_bytes <= CACHE_BYTES_MIN {
+        if self.cost.program_bytes() <= CACHE_BYTES_MIN {
             return error.to_string();
         }
         format!(
             "the compiled pattern takes up to {} for each direction, and there is no memory for it: {error}",
-            format_size(self.cost.program_bytes)
+            format_size(self.cost.program_bytes())
         )
     }
 
@@ -60,8 +60,8 @@ impl ProgramNeeds {
     /// for these is slow.
     pub(super) fn take_rest(&mut self, threads: usize, memory_bytes: u64, rest_bytes: u64) {
         let each = rest_bytes / 2 / (CACHES_PER_WORKER * automata(threads) + 1);
-        let is_large = 2 * self.cost.program_bytes > cache_bytes_max(memory_bytes);
-        self.rest_bytes = if is_large { each.min(CACHE_FACTOR_MAX * self.cost.program_bytes) } else { 0 };
+        let is_large = 2 * self.cost.program_bytes() > cache_bytes_max(memory_bytes);
+        self.rest_bytes = if is_large { each.min(CACHE_FACTOR_MAX * self.cost.program_bytes()) } else { 0 };
     }
 
     /// Sets the limits of the pattern.
@@ -70,9 +70,11 @@ impl ProgramNeeds {
         pattern.cache_bytes_max = self.cache_bytes(memory_bytes);
     }
 
-    pub(super) fn compile_bytes(&self) -> u64 {
+    /// Memory of compiling; with `follows`, also of what finds the end of a match in an over-long
+    /// line.
+    pub(super) fn compile_bytes(&self, follows: bool) -> u64 {
         let one_pass = if self.borders { ONE_PASS_BYTES } else { 0 };
-        self.parse_bytes.max(self.cost.compile_bytes() + one_pass)
+        self.parse_bytes.max(self.cost.compile_bytes(follows) + one_pass)
     }
 
     /// Memory of the automata of one thread.
@@ -80,9 +82,14 @@ impl ProgramNeeds {
         CACHES_PER_WORKER * self.cache_bytes(memory_bytes) + self.cost.simulation_bytes()
     }
 
-    /// Memory of the automaton that goes through an over-long line, or finds the end of a match.
-    pub(super) fn long_bytes(&self, memory_bytes: u64) -> u64 {
-        self.cache_bytes(memory_bytes) + 3 * self.cost.program_bytes
+    /// Memory of the automaton that goes through an over-long line.
+    fn long_bytes(&self, memory_bytes: u64) -> u64 {
+        self.cache_bytes(memory_bytes) + self.cost.long_bytes()
+    }
+
+    /// Memory of the automaton that finds the end of a match.
+    pub(super) fn follower_bytes(&self, memory_bytes: u64) -> u64 {
+        self.cache_bytes(memory_bytes) + self.cost.follower_bytes()
     }
 
     /// Memory of the automata of a search by so many threads.
@@ -90,9 +97,10 @@ impl ProgramNeeds {
         automata(threads) * self.worker_bytes(memory_bytes) + self.long_bytes(memory_bytes)
     }
 
-    /// Memory of the automata of one of several inputs that are searched side by side.
+    /// Memory of the automata of one of several inputs that are searched side by side, which makes
+    /// its own.
     pub(super) fn lane_bytes(&self, memory_bytes: u64) -> u64 {
-        2 * self.worker_bytes(memory_bytes) + self.long_bytes(memory_bytes)
+        2 * self.worker_bytes(memory_bytes) + self.long_bytes(memory_bytes) + self.cost.making_long_bytes()
     }
 
     fn cache_bytes(&self, memory_bytes: u64) -> u64 {
