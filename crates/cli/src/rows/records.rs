@@ -57,6 +57,9 @@ pub(crate) struct RecordRows {
     name: String,
     notes: Notes,
     start: Instant,
+    /// The place after the last row that was taken is looked for.
+    end_wanted: bool,
+    end: Option<u64>,
 }
 
 /// Opens a file of any format, or says why not; `beside_bytes` of memory are for another use
@@ -139,6 +142,8 @@ pub(crate) fn recognised(
         name: String::new(),
         notes: Notes::default(),
         start,
+        end_wanted: false,
+        end: None,
     })))
 }
 
@@ -180,6 +185,7 @@ impl RecordRows {
         let mut own = decoder();
         let name = input.name().to_owned();
         self.name.clone_from(&name);
+        let (end_wanted, mut end) = (self.end_wanted, None);
         let finish = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
@@ -193,6 +199,7 @@ impl RecordRows {
                         let rows = rows - batch.num_rows() as u64 + of_batch;
                         let met = bad_before(rows, &decoded.bad, &part, own.as_mut())?;
                         decoded.bad[..met].iter().for_each(|record| bad.add(&name, record));
+                        end = if end_wanted { Some(end_of(rows, &part, own.as_mut())?) } else { None };
                         return Err(Error::new(ErrorClass::Stopped, "", "enough was seen"));
                     }
                 }
@@ -209,7 +216,18 @@ impl RecordRows {
             }
             Ok(())
         });
+        self.end = end;
         self.exit((bad, finish.error.filter(|error| error.kind() != ErrorClass::Stopped)))
+    }
+
+    /// Looks for the place after the last row that is taken.
+    pub(crate) fn watch_end(&mut self) {
+        self.end_wanted = true;
+    }
+
+    /// The place after the last line of the rows that were taken, where they were enough.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.end
     }
 
     /// Gives the rows to a recorder on each thread.
@@ -328,6 +346,20 @@ fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Dec
         if (rows_before as u64) < rows { met = middle + 1 } else { end = middle }
     }
     Ok(met)
+}
+
+/// The place in the input after the line at which a chunk has its first `rows` rows.
+fn end_of(rows: u64, chunk: &Chunk, decoder: &mut dyn Decode) -> Result<u64, Error> {
+    let mut ends: Vec<usize> = memchr::memchr_iter(b'\n', &chunk.bytes).map(|newline| newline + 1).collect();
+    ends.push(chunk.bytes.len());
+    let (mut first, mut last) = (0, ends.len() - 1);
+    while first < last {
+        let middle = first.midpoint(last);
+        let before = decoder.decode(&chunk.until(ends[middle]))?;
+        let rows_before: usize = before.batches.iter().map(RecordBatch::num_rows).sum();
+        if (rows_before as u64) < rows { first = middle + 1 } else { last = middle }
+    }
+    Ok(chunk.offset + ends[first] as u64)
 }
 
 /// Tells the records that were left out. A line of a log that is none is usual; any other bad

@@ -37,6 +37,36 @@ fn a_value_that_does_not_fit_a_chosen_column_is_an_error() {
 }
 
 #[test]
+fn standard_input_is_left_after_the_last_row() {
+    let folder = TestFolder::new();
+    let shell = |script: &str| {
+        let script = script.replace("HEAD", &format!("{} head --columns a", crate::common::PROGRAM));
+        let set = |run: &mut std::process::Command| {
+            run.current_dir(folder.path());
+        };
+        rorqual_testkit::process::ProcessRun::new("bash").args(["-c", &script]).with(set).run().exits(0).text().to_owned()
+    };
+    folder.file("rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+    folder.file("table", "a,b\n1,x\n\"2\n2\",y\n3,z\n");
+    // Far more than a block, and rows of several lengths.
+    let many: String = (0..200_000).map(|n| format!("{{\"a\":{n}}}\n")).collect();
+    folder.file("many", many);
+    for (script, expected) in [
+        ("(HEAD -n 1 -; echo -; cat) < rows", "{\"a\":1}\n-\n{\"a\":2}\n{\"a\":3}\n"),
+        ("(HEAD -n 0 -; cat) < rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n"),
+        ("(HEAD -n 3 -; echo -; cat) < rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n-\n"),
+        ("(HEAD -n 9 -; echo -; cat) < rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n-\n"),
+        ("(read line; HEAD -n 1 -; echo -; cat) < rows", "{\"a\":2}\n-\n{\"a\":3}\n"),
+        ("(HEAD -n 2 --to csv -; echo -; cat) < table", "a\n1\n\"2\n2\"\n-\n3,z\n"),
+        ("(HEAD -n 150000 - > taken; head -n 1) < many", "{\"a\":150000}\n"),
+        // Of a file that is named nothing is moved.
+        ("(HEAD -n 1 rows; cat) < rows", "{\"a\":1}\n{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n"),
+    ] {
+        assert_eq!(shell(script), expected, "{script}");
+    }
+}
+
+#[test]
 fn a_table_has_nothing_that_steers_the_terminal() {
     let folder = TestFolder::new();
     let path = folder.at("t.parquet");
