@@ -16,7 +16,8 @@ Examples:
 /// of the C locale (blank, tab, newline, vertical tab, form feed, return), characters those of
 /// UTF-8, whatever the locale. The longest line is in bytes, without its newline. Lines may be of
 /// any length, NUL bytes are bytes, holes of sparse files are not read. gzip, zstd, bzip2, xz, lzma
-/// and lz4 are recognised and decoded.
+/// and lz4 are recognised and decoded. UTF-16 with its mark is counted as the text that it is, its
+/// longest line as UTF-8, and its bytes as they are.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CountArgs {

@@ -7,22 +7,27 @@ use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, input, interrupt};
 use rorqual_pipe::count::{ByteCounts, Counter};
-use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::decode::{Charset, decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
 use rorqual_pipe::{
-    Budget, BudgetError, BufferPool, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan, each, escaped_path, reason,
+    Budget, BudgetError, BufferPool, Chunk, Control, Error, ErrorClass, Framing, Input, Operation, RunPlan, Stage, each,
+    escaped_path, reason,
 };
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Longest name in a list of `--files0-from`: Linux opens none that is longer.
 const NAME_BYTES_MAX: u64 = 4096;
+
+/// First bytes that tell the mark of UTF-16 from that of UTF-32.
+const MARK_BYTES: usize = 4;
 
 /// Columns that are printed, in `wc`'s order.
 #[derive(Clone, Copy)]
@@ -40,6 +45,11 @@ impl CountColumns {
             Self { lines: args.lines, words: args.words, characters: args.chars, bytes: args.bytes, longest: args.longest };
         let usual = !(lines || words || characters || bytes || longest);
         Self { lines: lines || usual, words, characters, bytes: bytes || usual, longest: longest || usual }
+    }
+
+    /// Bytes are not all that is wanted.
+    fn looks_at_text(self) -> bool {
+        self.lines || self.words || self.characters || self.longest
     }
 
     fn values(self, count: &ByteCounts) -> Vec<u64> {
@@ -146,6 +156,7 @@ impl Iterator for NameSource {
 /// Settings and memory that all files of one run share.
 struct Counting {
     columns: CountColumns,
+    json: bool,
     counter: Counter,
     memory_bytes: u64,
     threads: usize,
@@ -188,6 +199,7 @@ impl Counting {
         let buffers = buffers_needed(threads);
         Ok(Self {
             columns,
+            json,
             // JSON has the longest line whatever was asked for.
             counter: Counter { longest: columns.longest || json, words: columns.words, characters: columns.characters },
             memory_bytes,
@@ -258,23 +270,71 @@ impl Counting {
         each(begun, &mut pools, work, take)
     }
 
+    /// The input as text where it begins with the mark of UTF-16, and whether it does. Bytes alone
+    /// are counted as they are.
+    fn as_text(&self, mut input: Input, control: &Control) -> Result<(Input, bool), Error> {
+        if !(self.columns.looks_at_text() || self.json) {
+            return Ok((input, false));
+        }
+        let mut head = [0; MARK_BYTES];
+        let read = match input.file_again()? {
+            Some(file) => file.read_at(&mut head, 0).map_err(|cause| Error::io(input.name(), "cannot read", cause))?,
+            None => {
+                let ahead = input.read_ahead(MARK_BYTES, control)?;
+                let read = ahead.len().min(MARK_BYTES);
+                head[..read].copy_from_slice(&ahead[..read]);
+                read
+            }
+        };
+        let is_utf16 = has_utf16_mark(&head[..read]);
+        Ok((if is_utf16 { input.into_utf8() } else { input }, is_utf16))
+    }
+
     fn file(&self, file: OpenedFile, threads: usize, pool: &BufferPool, control: &Control) -> CountedFile {
         let operation = Operation::start("count");
         let OpenedFile { path, input } = file;
-        let input = match input {
-            Ok(input) => input,
+        let (input, is_utf16) = match input.and_then(|input| self.as_text(input, control)) {
+            Ok(opened) => opened,
             Err(error) => return CountedFile { path, count: None, error: Some(error) },
         };
-        let stages = vec![self.counter; threads];
-        let mut total = ByteCounts::default();
-        let add = |count| {
+        let name = input.name().to_owned();
+        let stages = vec![TextCounter(self.counter); threads];
+        let (mut total, mut marked) = (ByteCounts::default(), false);
+        let add = |(count, has_mark)| {
             total = total.then(count);
+            marked |= has_mark;
             Ok(())
         };
+        let before = control.stored_bytes();
         let finish = rorqual_pipe::run(input, &self.plan, pool, control, |_| Some(stages), add);
+        if is_utf16 {
+            total.bytes = control.stored_bytes() - before;
+        } else if marked && (self.columns.looks_at_text() || self.json) {
+            message::note(&format!(
+                "{name}: is compressed UTF-16, which is counted by its bytes: as text it has other lines, words and characters \
+                 (decompressed before, it is counted as text)"
+            ));
+        }
         operation.bytes(total.bytes);
         operation.ended(finish.error.as_ref());
         CountedFile { path, count: Some(total), error: finish.error }
+    }
+}
+
+/// True if a text begins with the mark of UTF-16.
+fn has_utf16_mark(head: &[u8]) -> bool {
+    matches!(head, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) && Charset::detect(head) != Charset::Utf8
+}
+
+/// Counts a chunk, and tells whether the input begins with the mark of UTF-16.
+#[derive(Clone, Copy)]
+struct TextCounter(Counter);
+
+impl Stage for TextCounter {
+    type Output = (ByteCounts, bool);
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
+        Ok((self.0.chunk(chunk)?, chunk.offset == 0 && has_utf16_mark(&chunk.bytes)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `rorqual count`'s words, characters, lists of names and totals, beside `wc`'s.
 
 use crate::common::{MIB, PROGRAM, TestFolder, log, rorqual};
-use rorqual_testkit::paths::on_every_path;
+use rorqual_testkit::paths::{gzip, on_every_path};
 use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
 use std::io::Write;
@@ -64,6 +64,41 @@ fn words_and_characters_are_the_same_on_every_path() {
         assert_eq!((&total["words"], &total["characters"]), (&json!(words), &json!(text.chars().count())), "{path}");
         assert_eq!(total["bytes"], bytes.len(), "{path}");
     });
+}
+
+/// UTF-16 with its mark, of which `U+0A0A` and `U+010A` have a byte that is a newline elsewhere.
+#[test]
+fn utf16_is_counted_as_the_text_that_it_is() {
+    // Six newlines and seven words; the mark is no character of it.
+    let text = "one two\r\n\u{a0a}\u{10a}three\n\n😀 é\n\u{a0d}\nlast\n";
+    let characters = text.chars().count();
+    for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+        let bytes: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(unit).collect();
+        let expected = format!("6 7 {characters} {}", bytes.len());
+        let folder = TestFolder::new();
+        let file = folder.file("file", &bytes);
+        // Numbers of a row are as wide as the widest.
+        let row = |ran: &ProcessEnd| ran.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(row(&rorqual(&["count", "-lwmc", &file]).run().exits(0)), format!("{expected} {file}"));
+        assert_eq!(row(&rorqual(&["count", "-lwmc"]).stdin(&bytes[..]).run().exits(0)), expected);
+        assert_eq!(rorqual(&["grep", "-c", "", &file]).run().exits(0).text(), "6\n");
+        assert_eq!(rorqual(&["count", "-c", &file]).run().exits(0).text(), format!("{} {file}\n", bytes.len()));
+        // As UTF-8: the second line, of two characters of 3 and 2 bytes and `three`.
+        let counted = rorqual(&["count", "--json", &file]).run().exits(0).json();
+        assert_eq!(counted["files"][0], json!({"name": file, "lines": 6, "bytes": bytes.len(), "longest_bytes": 10}));
+        // Far more than a block.
+        let many = folder.file("many", [&bytes[..2], &bytes[2..].repeat(20_000)].concat());
+        let ran = rorqual(&["count", "-lwm", &many]).run().exits(0);
+        assert_eq!(ran.text(), format!("120000 140000 {} {many}\n", 20_000 * characters));
+        // Within compressed data it is said.
+        let packed = folder.file("file.gz", gzip(&bytes));
+        rorqual(&["count", "-l", &packed]).run().exits(0).says(&["is compressed UTF-16", "decompressed before"]);
+    }
+    // A file that is damaged is no text, and that is said.
+    let folder = TestFolder::new();
+    let half = folder.file("half", b"\xff\xfea\0\n\0\0\xd8b\0");
+    let ran = rorqual(&["count", "-lc", &half]).run().exits(2);
+    ran.says(&["half"]);
 }
 
 #[test]
