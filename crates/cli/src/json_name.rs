@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 /// base64: many such names look alike.
 pub(crate) fn put_name(object: &mut Value, name: &[u8]) {
     object["name"] = json!(String::from_utf8_lossy(name));
-    if std::str::from_utf8(name).is_err() {
-        object["name_bytes"] = json!(BASE64.encode(name));
+    if let Some(bytes) = bytes_of(name) {
+        object["name_bytes"] = json!(bytes);
     }
+}
+
+/// The bytes of a name that is no UTF-8, in base64.
+pub(crate) fn bytes_of(name: &[u8]) -> Option<String> {
+    std::str::from_utf8(name).is_err().then(|| BASE64.encode(name))
 }

@@ -5,6 +5,7 @@ use crate::tables::peak_bytes;
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 
 /// Rows of `rows` numbers as JSON lines: a time each second, a level, an object, a list.
 fn lines(rows: i64) -> String {
@@ -334,4 +335,24 @@ fn logs_refuses_of_a_table_what_is_about_access_logs() {
         let ran = rorqual(&[&["logs"], &args[..], &[&*path]].concat()).run().exits(2);
         ran.says(&[part]);
     }
+}
+
+/// Many such names look alike once they are text.
+#[test]
+fn names_that_are_no_utf8_have_their_bytes_in_json() {
+    let folder = TestFolder::new();
+    let place = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
+    let (table, log) = (place(b"t\xff.ndjson"), place(b"l\xfe.log"));
+    std::fs::write(&table, "{\"a\":1}\n").expect("room");
+    std::fs::write(&log, crate::common::log(3)).expect("room");
+    let usual = folder.file("usual.log", crate::common::log(2));
+    let bytes = |value: &Value| data_encoding::BASE64.decode(value.as_str().expect("a text").as_bytes()).expect("base64");
+    let report = rorqual(&["summary", "--json"]).arg(&table).run().exits(0).json();
+    assert_eq!(report["file"], *table.to_string_lossy());
+    assert_eq!(bytes(&report["file_bytes"]), table.as_os_str().as_bytes());
+    let report = rorqual(&["logs", "--json", &usual]).arg(&log).run().exits(0).json();
+    let [first, second] = [&report["sources"][0], &report["sources"][1]];
+    assert_eq!((&first["name"], first.get("name_bytes")), (&json!(usual), None));
+    assert_eq!((&second["name"], &second["lines"]), (&json!(log.to_string_lossy()), &json!(3)));
+    assert_eq!(bytes(&second["name_bytes"]), log.as_os_str().as_bytes());
 }

@@ -14,6 +14,7 @@ pub(crate) mod words;
 use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::ExitStatus;
 use crate::folder::in_folders;
+use crate::json_name::put_name;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
@@ -34,9 +35,11 @@ use rorqual_columnar::render::cut_to_width;
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES};
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
+use serde_json::Value;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,7 +152,7 @@ fn run_of_files(common: &Common, args: &LogsArgs, found: ExitStatus) -> ExitStat
         return exit;
     }
     let printed = match &page {
-        _ if args.json => print_json(&report, &control),
+        _ if args.json => print_json(&report, &files, &control),
         Some(_) => Ok(()),
         None => terminal::print(&report, usize::from(args.top), &control),
     };
@@ -435,11 +438,25 @@ fn timeless_note(path: &Path, detection: &Detection, analyzer: &Analyzer) -> Opt
     is_timeless.then(|| format!("{name}: no time is read of its lines, so --since and --until leave all of them out"))
 }
 
-fn print_json(report: &LogReport, control: &Control) -> io::Result<()> {
+fn print_json(report: &LogReport, files: &[PathBuf], control: &Control) -> io::Result<()> {
     let mut out = io::BufWriter::new(gather::OutputFd::stdout(control)?);
-    serde_json::to_writer(&mut out, report)?;
+    if files.iter().all(|file| file.to_str().is_some()) {
+        serde_json::to_writer(&mut out, report)?;
+    } else {
+        serde_json::to_writer(&mut out, &with_names(report, files)?)?;
+    }
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// The report with the bytes of names that are no UTF-8.
+fn with_names(report: &LogReport, files: &[PathBuf]) -> serde_json::Result<Value> {
+    let mut object = serde_json::to_value(report)?;
+    let sources = object["sources"].as_array_mut().into_iter().flatten();
+    for (source, file) in sources.zip(files).filter(|(_, file)| file.to_str().is_none()) {
+        put_name(source, file.as_os_str().as_bytes());
+    }
+    Ok(object)
 }
 
 /// A value from a log, safe to show on a terminal, of which it takes at most `width` columns.

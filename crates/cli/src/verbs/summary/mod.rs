@@ -7,6 +7,7 @@ mod terminal;
 
 use crate::args::{Common, FromArgs, ShownArgs, SummaryArgs, TempArgs};
 use crate::exit::ExitStatus;
+use crate::json_name::bytes_of;
 use crate::rows::recorded::{RECORDED_BATCH_BYTES, RowsIntoStore, record_columns};
 use crate::rows::records::{OpenedRows, RecordRows, RecordRules, open};
 use crate::verbs::convert::rest_bytes_of_table;
@@ -26,6 +27,7 @@ use rorqual_crossfilter::{RowStore, RowStoreSettings, Stack, View, ViewError, Vi
 use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::{Control, escaped_path, format_size, reason};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -223,7 +225,8 @@ impl SummarizedFile {
         }
         let complete = exit == ExitStatus::Done && dropped == 0;
         let name = asked.file.to_string_lossy();
-        let report = SummaryReport::new(&name, &store.schema(), viewed, complete, Some(begun));
+        let mut report = SummaryReport::new(&name, &store.schema(), viewed, complete, Some(begun));
+        report.file_bytes = bytes_of(asked.file.as_os_str().as_bytes());
         if let Some((name, rest)) = report.rest() {
             message::note(&format!(
                 "{rest} of these rows have values that the columns of the stream's start have no place for: they are in {name}, and counted in no other column. A file is read again where it has such values"

@@ -18,6 +18,9 @@ const REST: &str = "_rest";
 pub(crate) struct SummaryReport {
     schema: &'static str,
     pub(crate) file: String,
+    /// The bytes of its name in base64, where that is no UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_bytes: Option<String>,
     /// The whole file was read.
     pub(crate) complete: bool,
     #[serde(rename = "where")]
@@ -138,6 +141,7 @@ impl SummaryReport {
         let mut report = Self {
             schema: SCHEMA,
             file: file.to_owned(),
+            file_bytes: None,
             complete,
             filter: viewed.filter.clone(),
             rows: SummaryRows { total: viewed.rows.total, matching: viewed.lines.total, dropped: viewed.rows.dropped },
