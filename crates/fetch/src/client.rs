@@ -2,17 +2,18 @@
 
 use crate::error::{FetchError, FetchErrorKind};
 use crate::given::GivenCertificates;
-use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
+use crate::limits::{CERTIFICATES_BYTES_MAX, CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
 use crate::proxy::Proxies;
 use crate::setting::{ALLOW_DOWNGRADE, CA_CERT, HEADER, MAX_REDIRECTS};
 use crate::settings::Fetch;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Proxy};
-use rorqual_pipe::escaped_path;
+use rorqual_pipe::{Control, Input, escaped_path, format_size, reason};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,12 +146,48 @@ fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>,
     let wrong = |what: &dyn std::fmt::Display| {
         FetchError::new(FetchErrorKind::Local, format!("{CA_CERT} {}: {what}", escaped_path(path)))
     };
-    let mut count = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
-        let certificate = certificate.map_err(|error| wrong(&error))?;
-        roots.add(certificate.clone()).map_err(|error| wrong(&error))?;
-        given.push(certificate);
-        count += 1;
+    let local = |error: &dyn std::fmt::Display| FetchError::new(FetchErrorKind::Local, format!("{CA_CERT} {error}"));
+    let file =
+        Input::open_stored(path).and_then(|input| input.into_reader(&Control::default())).map_err(|error| local(&error))?;
+    let mut text = Vec::new();
+    let read = file.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut text);
+    read.map_err(|cause| wrong(&format!("cannot read: {}", reason(&cause))))?;
+    if text.len() as u64 > CERTIFICATES_BYTES_MAX {
+        return Err(wrong(&format!("is larger than {}, which no file of certificates is", format_size(CERTIFICATES_BYTES_MAX))));
     }
-    if count == 0 { Err(wrong(&"no certificate in it")) } else { Ok(()) }
+    let mut count = 0;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        count += 1;
+        let damaged = |error: &dyn std::fmt::Display| wrong(&format!("certificate {count} is damaged: {error}"));
+        let certificate = certificate.map_err(|error| damaged(&error))?;
+        roots.add(certificate.clone()).map_err(|error| damaged(&error))?;
+        given.push(certificate);
+    }
+    if count == 0 { Err(wrong(&without_certificate(&text))) } else { Ok(()) }
+}
+
+/// Reason for which there is no certificate in a file.
+fn without_certificate(file: &[u8]) -> &'static str {
+    /// Tag of a sequence whose length follows in two bytes, as all certificates and keys begin.
+    const SEQUENCE: &[u8] = &[0x30, 0x82];
+    let text = String::from_utf8_lossy(file);
+    let has = |label: &str| text.lines().any(|line| line.starts_with("-----BEGIN ") && line.contains(label));
+    match () {
+        () if file.is_empty() => "is empty",
+        () if file.starts_with(SEQUENCE) => {
+            "is binary (DER or PKCS #12), and PEM is wanted: openssl x509 -inform der -in FILE, or openssl pkcs12 -nokeys -in FILE, makes it"
+        }
+        () if has(" TRUSTED CERTIFICATE") => {
+            "has a certificate with OpenSSL's own trust settings: openssl x509 -in FILE makes a plain one"
+        }
+        () if has(" ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED") => {
+            "has an encrypted private key and no certificate; the certificate is wanted, which is no secret"
+        }
+        () if has(" PRIVATE KEY") => "has a private key and no certificate; the certificate is wanted, which is no secret",
+        () if has(" CERTIFICATE REQUEST") => {
+            "has a request for a certificate, and not the certificate that an authority made of it"
+        }
+        () if has(" PKCS7") => "has PKCS #7: openssl pkcs7 -print_certs -in FILE makes certificates of it",
+        () => "has no certificate (-----BEGIN CERTIFICATE-----)",
+    }
 }

@@ -68,6 +68,9 @@ pub const WATCH_EVERY: Duration = Duration::from_millis(20);
 /// The most that a sidecar may hold; a larger file is none of ours.
 pub const SIDECAR_BYTES_MAX: u64 = 1 << 20;
 
+/// The most that a file of certificates may hold; a machine's whole store has a tenth of that.
+pub const CERTIFICATES_BYTES_MAX: u64 = 2 << 20;
+
 /// Blocking threads: the digest, the flusher, and one for names to be resolved.
 pub const BLOCKING_THREADS: usize = 3;
 

@@ -84,6 +84,37 @@ fn each_failure_has_its_code() {
     assert_eq!(folder.names(), ["out"]);
 }
 
+/// Files that are no certificates in PEM, as people take them for these.
+#[test]
+fn a_file_without_a_certificate_is_told_from_others() {
+    let folder = TestFolder::new();
+    let pem = |label: &str| format!("-----BEGIN {label}-----\nMAA=\n-----END {label}-----\n").into_bytes();
+    let files = [
+        ("empty", Vec::new(), "is empty"),
+        ("der", b"\x30\x82\x01\x0a\x30\x82".to_vec(), "is binary (DER or PKCS #12), and PEM is wanted: openssl x509 -inform der"),
+        ("key", pem("PRIVATE KEY"), "has a private key and no certificate"),
+        ("old key", pem("RSA PRIVATE KEY"), "has a private key and no certificate"),
+        ("locked", pem("ENCRYPTED PRIVATE KEY"), "has an encrypted private key and no certificate"),
+        ("request", pem("CERTIFICATE REQUEST"), "has a request for a certificate"),
+        ("trusted", pem("TRUSTED CERTIFICATE"), "openssl x509 -in FILE makes a plain one"),
+        ("bundle", pem("PKCS7"), "openssl pkcs7 -print_certs"),
+        ("text", b"nothing of the kind\n".to_vec(), "has no certificate (-----BEGIN CERTIFICATE-----)"),
+        ("damaged", pem("CERTIFICATE"), "certificate 1 is damaged: "),
+        ("large", vec![b'x'; 3 << 20], "is larger than 2.0 MiB, which no file of certificates is"),
+    ];
+    for (name, content, why) in files {
+        let file = folder.file(name, content);
+        let ran = fetch("https://127.0.0.1:1/x", &folder, &["-o", "out", "--ca-cert", &file]).run().exits(2);
+        ran.says(&[&format!("--ca-cert {file}: {why}")]);
+    }
+    let missing = fetch("https://127.0.0.1:1/x", &folder, &["-o", "out", "--ca-cert", "/none"]).run().exits(2);
+    missing.says(&["--ca-cert /none: cannot open: No such file or directory"]);
+    fetch("https://127.0.0.1:1/x", &folder, &["-o", "out", "--ca-cert", "/"])
+        .run()
+        .exits(2)
+        .says(&["--ca-cert /: is a directory"]);
+}
+
 #[test]
 fn ctrl_c_keeps_the_part() {
     let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
