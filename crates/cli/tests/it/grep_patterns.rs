@@ -49,7 +49,6 @@ fn the_memory_that_lists_of_patterns_need_is_named_and_enough() {
         ("sets", list(|number| format!(r"[\pL\d_]{}", word(number)))),
         ("words", list(word)),
         ("addresses", list(|number| format!(r"http://{}\.com/{}", word(number), word(number + 1)))),
-        ("one of many", (0..PATTERNS).map(word).collect::<Vec<_>>().join("|") + "\n"),
     ];
     for (what, list) in lists {
         let list = folder.file(what, list);
