@@ -96,11 +96,11 @@ fn a_file_without_a_certificate_is_told_from_others() {
         ("old key", pem("RSA PRIVATE KEY"), "has a private key and no certificate"),
         ("locked", pem("ENCRYPTED PRIVATE KEY"), "has an encrypted private key and no certificate"),
         ("request", pem("CERTIFICATE REQUEST"), "has a request for a certificate"),
-        ("trusted", pem("TRUSTED CERTIFICATE"), "openssl x509 -in FILE makes a plain one"),
-        ("bundle", pem("PKCS7"), "openssl pkcs7 -print_certs"),
+        ("trusted", pem("TRUSTED CERTIFICATE"), "has a certificate with OpenSSL's own trust settings: openssl x509 -in FILE"),
+        ("bundle", pem("PKCS7"), "has PKCS #7: openssl pkcs7 -print_certs"),
         ("text", b"nothing of the kind\n".to_vec(), "has no certificate (-----BEGIN CERTIFICATE-----)"),
         ("damaged", pem("CERTIFICATE"), "certificate 1 is damaged: "),
-        ("large", vec![b'x'; 3 << 20], "is larger than 2.0 MiB, which no file of certificates is"),
+        ("large", vec![b'x'; 3 << 20], "is larger than 2.00 MiB, which no file of certificates is"),
     ];
     for (name, content, why) in files {
         let file = folder.file(name, content);

@@ -25,12 +25,14 @@ fn list(of: impl Fn(usize) -> String) -> String {
 /// The run with as much memory as a refusal says is enough, and that amount.
 fn at_the_advised(args: &[&str]) -> (ProcessEnd, u64) {
     let grep = |memory: &str| rorqual(&["grep", "--threads", "1", "--memory", memory]).args(args).run();
-    let memory = advised(&grep("20MiB").exits(2).stderr);
-    // What was not known before is known by now.
-    let memory = match grep(&memory) {
-        ran if ran.code == Some(2) => advised(&ran.stderr),
-        _ => memory,
-    };
+    let mut memory = advised(&grep("20MiB").exits(2).stderr);
+    // Trees have no room at first, and an automaton may turn out to be larger than was counted.
+    for _ in 0..2 {
+        match grep(&memory) {
+            ran if ran.code == Some(2) => memory = advised(&ran.stderr),
+            _ => break,
+        }
+    }
     let mebibytes: u64 = memory.trim_end_matches("MiB").parse().expect("a number");
     (grep(&memory), mebibytes * MIB)
 }
