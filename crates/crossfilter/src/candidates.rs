@@ -62,6 +62,7 @@ pub(crate) enum CandidateTest {
 
 /// Numbers that are tried as the least: the bands of times from 10 ms on.
 const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
+/// The narrower class last, which is taken where both say as much.
 const STATUSES_FROM: [u32; 2] = [400, 500];
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 

@@ -61,6 +61,9 @@ const NAME_BYTES: u64 = 64;
 /// Memory of a group beside its sums.
 const GROUP_BYTES: u64 = 96;
 
+/// Groups that the first table of them has room for.
+const GROUPS_FIRST: usize = 3;
+
 /// Texts without a code after which the value that follows from them gets a code of its own, of the
 /// bytes that are kept: those that cancelled each other in a [`Sighting`] are not counted.
 const SIGHTINGS_MIN: u32 = 64;
@@ -183,7 +186,7 @@ impl DerivedColumn {
             return false;
         };
         if sighting.hash == hash {
-            sighting.votes += 1;
+            sighting.votes = sighting.votes.saturating_add(1);
         } else if sighting.votes == 0 {
             *sighting = Sighting { hash, votes: 1 };
         } else {
@@ -519,19 +522,20 @@ impl DictionaryTables {
         if self.derived.is_empty() {
             return OTHERS;
         }
-        let kept_bytes = self.kept_for_names();
-        let classes = self.classes_of(text, 2 * kept_bytes);
-        let is_frequent = self.derived.iter().zip(&classes).any(|(derived, class)| derived.frequent.binary_search(class).is_ok());
-        self.group_of(&classes, 2 * kept_bytes, is_frequent)
+        let kept_bytes = self.kept_for_names() + self.kept_for_frequent();
+        let classes = self.classes_of(text, kept_bytes);
+        self.group_of(&classes, kept_bytes)
     }
 
     /// The code of the group of these values, where there is room for one beside the bytes that are
     /// kept, or in the part of them that is for groups of frequent values.
-    fn group_of(&mut self, classes: &[u32], kept_bytes: u64, is_frequent: bool) -> u32 {
+    fn group_of(&mut self, classes: &[u32], kept_bytes: u64) -> u32 {
         if let Some(code) = self.groups.get(classes) {
             return *code;
         }
         let has_room = self.has_room(GROUP_BYTES + self.value_bytes.0 + self.value_bytes.1 + kept_bytes);
+        let is_frequent = |(derived, class): (&DerivedColumn, &u32)| derived.frequent.binary_search(class).is_ok();
+        let is_frequent = self.derived.iter().zip(classes).any(is_frequent);
         if !(has_room || is_frequent && self.may_grow(self.group_growth_bytes())) {
             return OTHERS;
         }
@@ -543,7 +547,8 @@ impl DictionaryTables {
 
     /// Memory that one more group takes now.
     fn group_growth_bytes(&self) -> u64 {
-        let groups = if self.groups.len() < self.groups.capacity() { 0 } else { self.groups.capacity() as u64 * GROUP_BYTES };
+        let capacity = self.groups.capacity();
+        let groups = if self.groups.len() < capacity { 0 } else { capacity.max(GROUPS_FIRST) as u64 * GROUP_BYTES };
         let of = |derived: &DerivedColumn| if derived.of.len() < derived.of.capacity() { 0 } else { derived.of.len() * 4 };
         let ends = &self.texts.ends;
         let codes = if ends.len() < ends.capacity() { 0 } else { (ends.len() / 4).max(RESERVED_MIN) * size_of::<u64>() };
@@ -554,7 +559,7 @@ impl DictionaryTables {
     /// True if the dictionary may grow by so many bytes for a frequent value, which are then taken
     /// of those that are kept for these.
     fn may_grow(&mut self, bytes: u64) -> bool {
-        let fits = self.frequent_bytes + bytes <= self.reserve_bytes / NAMES_PART;
+        let fits = bytes <= self.kept_for_frequent();
         self.frequent_bytes += if fits { bytes } else { 0 };
         fits
     }
@@ -563,6 +568,11 @@ impl DictionaryTables {
     /// comes after thousands of groups, and is worth more than each of them.
     fn kept_for_names(&self) -> u64 {
         (self.reserve_bytes / NAMES_PART).saturating_sub(self.named_bytes)
+    }
+
+    /// Bytes that they leave for frequent values of derived columns.
+    fn kept_for_frequent(&self) -> u64 {
+        (self.reserve_bytes / NAMES_PART).saturating_sub(self.frequent_bytes)
     }
 
     /// The codes of the values that follow from a text; [`OTHERS`] of one that has no room beside
@@ -586,7 +596,9 @@ impl DictionaryTables {
 
     /// Gives a value that many texts have a code; `None` where the bytes for these are used up.
     fn frequent(&mut self, place: usize, value: &[u8]) -> Option<u32> {
-        let growth = self.derived[place].texts.growth_bytes(value.len()) + self.value_bytes.0 + self.value_bytes.1;
+        let own = &self.derived[place];
+        let of_codes = if own.frequent.len() < own.frequent.capacity() { 0 } else { 4 * own.frequent.len().max(4) as u64 };
+        let growth = own.texts.growth_bytes(value.len()) + of_codes + self.value_bytes.0 + self.value_bytes.1;
         self.may_grow(growth).then(|| {
             let derived = &mut self.derived[place];
             let code = derived.texts.add_exact(value);
@@ -754,7 +766,7 @@ impl DictionaryTables {
         }
         let next = self.len() as u32;
         let is_new = bytes.is_empty() && !classes.is_empty() && !self.groups.contains_key(&classes[..]);
-        match is_new.then(|| self.group_of(&classes, 0, true)) {
+        match is_new.then(|| self.group_of(&classes, 0)) {
             None => Err(NotRestored::Damaged),
             Some(code) if code == next => Ok(()),
             Some(_) => Err(NotRestored::NoRoom),
@@ -898,6 +910,12 @@ mod tests {
             if dictionary.lock().intern(text.as_bytes()) == OTHERS {
                 dictionary.lock().group(text.as_bytes());
             }
+        }
+        // Texts that answers are about take what is kept for them, and nothing of the sites'.
+        let named = (0..100).filter(|number| dictionary.name(*number, page(&format!("named{number}.example"), 0).as_bytes()));
+        assert!(named.count() > 10);
+        for number in 60_000..70_000 {
+            dictionary.lock().group(page(&format!("{number}.example"), 0).as_bytes());
         }
         let site_of = |group: u32| dictionary.lock().classes(TextColumn::SITE)[group as usize];
         let full = dictionary.lock().bytes();

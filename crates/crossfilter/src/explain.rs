@@ -170,7 +170,7 @@ impl RowStore {
         let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds(SMALL_EXCESS_MIN as u64));
-        tried += self.own_thresholds(&inside, &all, HITS_MIN, is_tried, &mut singles);
+        tried += self.own_thresholds(&inside, &all, SMALL_EXCESS_MIN as u64, is_tried, &mut singles);
         singles.sort_by(CandidateValue::by_g);
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;

@@ -4,9 +4,9 @@
 use crate::record::{FRAME_BYTES, JournalRecord};
 use rorqual_pipe::setting::{TEMP_DIR, TEMP_MAX};
 use rorqual_pipe::{escaped_path, format_size, reason};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +29,27 @@ struct JournalFile {
     file: File,
     bytes_max: u64,
     end: OnceLock<u64>,
+    /// Its first bytes, by which it is known.
+    start: [u8; START_BYTES],
+}
+
+/// Bytes at the start of a journal that no other has.
+const START_BYTES: usize = 16;
+
+impl JournalFile {
+    fn start_now(file: &File) -> [u8; START_BYTES] {
+        let mut start = [0; START_BYTES];
+        // One without a start is damaged, and found to be so where it is read.
+        let _ = file.read_exact_at(&mut start, 0);
+        start
+    }
+
+    /// True if it is the file at that path, has its start, and is so long.
+    fn is_whole(&self, path: &Path, end: u64) -> bool {
+        let is_file = |data: &Metadata, other: &Metadata| (data.dev(), data.ino()) == (other.dev(), other.ino());
+        let data = self.file.metadata().ok().zip(std::fs::metadata(path).ok());
+        data.is_some_and(|(data, other)| is_file(&data, &other) && data.len() >= end) && Self::start_now(&self.file) == self.start
+    }
 }
 
 impl Spill {
@@ -42,7 +63,8 @@ impl Spill {
     /// A journal that has `end` bytes by now, and grows to at most `bytes_max`. Where it can't be
     /// written any more, a file in the folder of `beside` goes on, which has a limit of its own.
     pub(crate) fn journal(file: File, end: u64, bytes_max: u64, beside: Option<&(PathBuf, u64)>) -> Self {
-        let journal = JournalFile { file, bytes_max, end: OnceLock::new() };
+        let start = JournalFile::start_now(&file);
+        let journal = JournalFile { file, bytes_max, end: OnceLock::new(), start };
         let own_max = beside.map_or(bytes_max, |(_, bytes)| *bytes);
         Self::of(Some(journal), beside.map(|(folder, _)| folder.clone()), end, own_max)
     }
@@ -79,6 +101,11 @@ impl Spill {
         let end = offset.checked_add(length).ok_or_else(full)?;
         let own_end = self.own_bytes().saturating_add(length);
         let own_room = || if own_end <= self.bytes_max() { Ok(()) } else { Err(full()) };
+        // One that was cut would have a hole then.
+        let is_cut = |journal: &JournalFile| journal.file.metadata().is_ok_and(|data| data.len() < offset);
+        if self.open_journal().is_some_and(is_cut) {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
         // A broken record takes no place: the next one is written over it.
         match self.open_journal() {
             None => {
@@ -105,16 +132,15 @@ impl Spill {
 
     /// The reason for which a record could not be written, with what makes room.
     pub(crate) fn failure(&self, cause: &io::Error) -> String {
-        let place = self.folder.as_deref().map_or_else(|| "the journal".to_owned(), escaped_path);
+        let place = self.folder.as_deref().map_or_else(|| "the kept rows".to_owned(), escaped_path);
+        let is_own = cause.get_ref().is_some_and(|inner| inner.is::<LimitReached>());
         match cause.kind() {
-            // The system's errors have a number.
-            io::ErrorKind::StorageFull if cause.raw_os_error().is_none() => {
-                format!("{place}: its limit of {} is reached: give more {TEMP_MAX}", format_size(self.bytes_max()))
-            }
-            io::ErrorKind::StorageFull => {
+            _ if is_own => format!("{place}: its limit of {} is reached: give more {TEMP_MAX}", format_size(self.bytes_max())),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 let full = cause.to_string();
                 let full = full.split(" (os error").next().unwrap_or_default();
-                format!("{place}: {full}: make room there or name another folder ({TEMP_DIR})")
+                let folder = self.folder.is_some().then(|| format!(" or name another folder ({TEMP_DIR})"));
+                format!("{place}: {full}: make room there{}", folder.unwrap_or_default())
             }
             _ => format!("{place}: {}", reason(cause)),
         }
@@ -158,14 +184,11 @@ impl Spill {
         }
     }
 
-    /// True if a journal has all that was written to it, by its length, and nothing that was read
-    /// back was damaged.
-    pub(crate) fn is_whole(&self) -> bool {
-        let is_as_long = |journal: &JournalFile| {
-            let end = journal.end.get().copied().unwrap_or_else(|| self.bytes());
-            journal.file.metadata().is_ok_and(|data| data.len() >= end)
-        };
-        !self.is_damaged() && self.journal.as_ref().is_none_or(is_as_long)
+    /// True if a journal is the file at that path and has all that was written to it, by its start
+    /// and its length, and nothing that was read back was damaged.
+    pub(crate) fn is_whole(&self, path: &Path) -> bool {
+        let end = |journal: &JournalFile| journal.end.get().copied().unwrap_or_else(|| self.bytes());
+        !self.is_damaged() && self.journal.as_ref().is_none_or(|journal| journal.is_whole(path, end(journal)))
     }
 
     /// Notes an error of reading something back, where that is damage.
@@ -206,8 +229,20 @@ impl Spill {
     }
 }
 
+/// The error of a file that has reached its own limit.
 fn full() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit")
+    io::Error::new(io::ErrorKind::StorageFull, LimitReached)
+}
+
+#[derive(Debug)]
+struct LimitReached;
+
+impl std::error::Error for LimitReached {}
+
+impl std::fmt::Display for LimitReached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the file for rows has reached its limit")
+    }
 }
 
 #[cfg(test)]
@@ -238,6 +273,33 @@ mod tests {
         }
         assert!(spill.append(record()).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));
         assert!(spill.read_at((900, 100)).is_err());
+    }
+
+    #[test]
+    fn a_journal_that_was_cut_and_grew_again_is_not_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows");
+        let file = || File::options().read(true).write(true).create(true).truncate(false).open(&path).expect("there is room");
+        let begin = || {
+            file().set_len(0).expect("it can be cut");
+            file().write_all_at(&[b'x'; START_BYTES], 0).expect("there is room");
+        };
+        for cut in [0, 8, 20, 300] {
+            begin();
+            let spill = Spill::journal(file(), 16, 10_000, None);
+            spill.append(record()).expect("there is room");
+            assert!(spill.is_whole(&path), "nothing was cut");
+            file().set_len(cut).expect("it can be cut");
+            assert!(!spill.is_whole(&path), "{cut}");
+            spill.append(record()).expect("there is room");
+            assert!(!spill.is_whole(&path), "{cut}: it has a hole");
+        }
+        begin();
+        let spill = Spill::journal(file(), 16, 10_000, None);
+        spill.append(record()).expect("there is room");
+        file().write_all_at(b"other", 0).expect("it can be written");
+        assert!(!spill.is_whole(&path), "its start is another");
+        assert!(!spill.is_whole(folder.path()), "a folder");
     }
 
     #[test]

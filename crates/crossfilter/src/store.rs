@@ -19,7 +19,7 @@ use rorqual_accesslog::{Countries, OwnColumns};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -288,10 +288,11 @@ impl RowStore {
         self.spill.as_ref().is_some_and(Spill::is_damaged)
     }
 
-    /// True if its journal is as long as it was written, and no row that was read back is damaged.
+    /// True if its journal is the file at that path and is as long as it was written, and no row
+    /// that was read back is damaged.
     #[must_use]
-    pub fn has_whole_journal(&self) -> bool {
-        self.spill.as_ref().is_none_or(Spill::is_whole)
+    pub fn has_whole_journal(&self, path: &Path) -> bool {
+        self.spill.as_ref().is_none_or(|spill| spill.is_whole(path))
     }
 
     /// Memory of all that it keeps, at most.
@@ -556,6 +557,10 @@ impl RowStore {
     /// Spills the oldest segments until the others fit; `false` when there is no place for one.
     pub(crate) fn make_room(&self) -> bool {
         let _written = lock(&self.written);
+        // Of rows that were dropped it stays the reason.
+        if !self.full.load(Ordering::Relaxed) {
+            *lock(&self.spill_failure) = None;
+        }
         while self.bytes() > self.memory_bytes() {
             let segments = lock(&self.segments);
             let oldest = segments.all.iter().position(|segment| segment.complete && !segment.is_spilled());
@@ -577,10 +582,6 @@ impl RowStore {
                 }
                 None => return false,
             };
-            // Of rows that were dropped it stays the reason.
-            if !self.full.load(Ordering::Relaxed) {
-                *lock(&self.spill_failure) = None;
-            }
             lock(&self.segments).all[place] = Arc::new(moved);
         }
         true

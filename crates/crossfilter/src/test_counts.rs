@@ -96,7 +96,7 @@ impl TestCounts {
         let candidate = |index: usize| CandidateValue {
             test: self.tests[index].clone(),
             evidence: self.evidence(index, index),
-            // A single status that says as much comes first.
+            // A single value that says as much comes first.
             key: u64::MAX - index as u64,
         };
         let candidates: Vec<CandidateValue> = (0..self.tests.len()).map(candidate).collect();

@@ -168,13 +168,14 @@ fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>,
 
 /// Reason for which there is no certificate in a file.
 fn without_certificate(file: &[u8]) -> &'static str {
-    /// Tag of a sequence whose length follows in two bytes, as all certificates and keys begin.
-    const SEQUENCE: &[u8] = &[0x30, 0x82];
+    // A sequence whose length follows in some bytes, or a short one that begins with a number, as
+    // certificates and keys do.
+    let is_der = matches!(file, [0x30, 0x81..=0x83, ..] | [0x30, _, 0x02, ..]);
     let text = String::from_utf8_lossy(file);
     let has = |label: &str| text.lines().any(|line| line.starts_with("-----BEGIN ") && line.contains(label));
     match () {
         () if file.is_empty() => "is empty",
-        () if file.starts_with(SEQUENCE) => {
+        () if is_der => {
             "is binary (DER or PKCS #12), and PEM is wanted: openssl x509 -inform der -in FILE, or openssl pkcs12 -nokeys -in FILE, makes it"
         }
         () if has(" TRUSTED CERTIFICATE") => {

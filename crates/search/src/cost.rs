@@ -74,6 +74,9 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const CHUNK_SIZES: AutomatonSizes =
     AutomatonSizes { forward_bytes: CHUNK_BYTES, reverse_bytes: CHUNK_BYTES, states: CHUNK_BYTES / 24, trie_letters: 0 };
 
+/// Most that is counted of each: no memory has room for it, and sums of such do not overflow.
+const COUNTED_MAX: u64 = 1 << 44;
+
 /// Sizes of automata.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct AutomatonSizes {
@@ -100,6 +103,7 @@ impl AutomatonSizes {
     }
 
     fn with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
+        let sum = |own, other| sum(own, other).min(COUNTED_MAX);
         Self {
             forward_bytes: sum(self.forward_bytes, other.forward_bytes),
             reverse_bytes: sum(self.reverse_bytes, other.reverse_bytes),
@@ -147,7 +151,7 @@ impl PatternCost {
         let before = if self.has_inner { reverse_bytes } else { 0 };
         let held = forward_bytes + reverse_bytes + before;
         let made = match self.words_bytes {
-            // A trie of its own goes through over-long lines: most of the first is let go by then.
+            // Over-long lines have a trie of their own, before which half of the first is let go.
             Some(bytes) if follows => bytes.max(bytes / 2 + self.made_bytes(forward_bytes)),
             Some(bytes) => bytes,
             None => (forward_bytes + before + self.made_bytes(reverse_bytes)).max(held + self.made_bytes(forward_bytes)),
@@ -178,7 +182,7 @@ impl PatternCost {
     #[must_use]
     pub fn simulation_bytes(&self) -> u64 {
         let states = if self.words_bytes.is_some() { 0 } else { self.automata.states };
-        (STATE_SLOT_BYTES + SLOT_BYTES * (1 + self.groups)) * states
+        (STATE_SLOT_BYTES + SLOT_BYTES * (1 + self.groups)).saturating_mul(states).min(COUNTED_MAX)
     }
 
     /// Limit of an automaton with which it is made, when it has states that are left out later.
@@ -351,7 +355,7 @@ fn sum_of(hir: &Hir) -> AutomatonSizes {
         HirKind::Capture(capture) => sum_of(&capture.sub).plus(own(2)),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
         HirKind::Repetition(repetition) => {
-            let times = u64::from(repetition.max.unwrap_or(repetition.min + 1).max(1));
+            let times = u64::from(repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1));
             sum_of(&repetition.sub).plus(own(1)).times(times)
         }
     }

@@ -199,7 +199,7 @@ impl RecordRows {
                         let rows = rows - batch.num_rows() as u64 + of_batch;
                         let met = bad_before(rows, &decoded.bad, &part, own.as_mut())?;
                         decoded.bad[..met].iter().for_each(|record| bad.add(&name, record));
-                        end = if end_wanted { Some(end_of(rows, &part, own.as_mut())?) } else { None };
+                        end = if end_wanted { Some(end_of(rows, &part, format, own.as_mut())?) } else { None };
                         return Err(Error::new(ErrorClass::Stopped, "", "enough was seen"));
                     }
                 }
@@ -349,8 +349,8 @@ fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Dec
 }
 
 /// The place in the input after the line at which a chunk has its first `rows` rows.
-fn end_of(rows: u64, chunk: &Chunk, decoder: &mut dyn Decode) -> Result<u64, Error> {
-    let mut ends: Vec<usize> = memchr::memchr_iter(b'\n', &chunk.bytes).map(|newline| newline + 1).collect();
+fn end_of(rows: u64, chunk: &Chunk, format: &RecordFormat, decoder: &mut dyn Decode) -> Result<u64, Error> {
+    let mut ends = line_ends(&chunk.bytes, format);
     ends.push(chunk.bytes.len());
     let (mut first, mut last) = (0, ends.len() - 1);
     while first < last {
@@ -360,6 +360,21 @@ fn end_of(rows: u64, chunk: &Chunk, decoder: &mut dyn Decode) -> Result<u64, Err
         if (rows_before as u64) < rows { first = middle + 1 } else { last = middle }
     }
     Ok(chunk.offset + ends[first] as u64)
+}
+
+/// Ends of the lines of a chunk; of a CSV only those that end a record, as one that is cut in its
+/// last cell has all its cells.
+fn line_ends(bytes: &[u8], format: &RecordFormat) -> Vec<usize> {
+    let ends = memchr::memchr_iter(b'\n', bytes).map(|newline| newline + 1);
+    let splitter = if matches!(format, RecordFormat::Csv(_)) { format.splitter() } else { None };
+    let Some(mut splitter) = splitter else { return ends.collect() };
+    let mut start = 0;
+    let ends_record = |end: &usize| {
+        let found = splitter.split(&bytes[start..*end]);
+        start = *end;
+        found.is_ok_and(|found| found.last_end.is_some())
+    };
+    ends.filter(ends_record).collect()
 }
 
 /// Tells the records that were left out. A line of a log that is none is usual; any other bad

@@ -91,6 +91,12 @@ fn what_is_piped_in_is_a_log() {
     let sessions = server.get("/api/sessions").json();
     let id = sessions["sessions"][0]["id"].as_str().expect("a session").to_owned();
     server.when(&id, "all lines", |live| live["report"]["lines"]["parsed"] == 2_000);
+    let text = String::from_utf8(log(200)).expect("text");
+    let utf16: Vec<u8> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let server = Server::start_as(rorqual(&["serve", "--port", "0", "-"]).stdin(utf16));
+    let sessions = server.get("/api/sessions").json();
+    let id = sessions["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when(&id, "all lines", |live| live["report"]["lines"]["parsed"] == 200);
     let ran = rorqual(&["serve", "--port", "0", "-", "-"]).run().exits(2);
     assert!(ran.stderr.contains("more than once"), "{}", ran.stderr);
 }

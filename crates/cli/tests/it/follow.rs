@@ -65,6 +65,19 @@ fn an_empty_file_is_what_its_first_line_says() {
         assert_eq!(viewed["lines"]["matching"], 2);
         ends_in_time(server);
     }
+    // A blank line tells nothing, and an empty file may be moved before anything comes.
+    for is_moved in [false, true] {
+        let path = folder.file("later.ndjson", "");
+        let (server, id) = follow(&path, &[]);
+        append(&path, if is_moved { "" } else { "\n" });
+        if is_moved {
+            std::fs::rename(&path, folder.at("later.1")).expect("the same folder");
+            folder.file("later.ndjson", "");
+        }
+        append(&path, "{\"n\":1}\n{\"n\":2}\n");
+        when_lines(&server, &id, 2, 0);
+        ends_in_time(server);
+    }
     // A log is one, whatever its name, and also where another file took the name meanwhile.
     let path = folder.file("other.ndjson", "");
     let (server, id) = follow(&path, &[]);

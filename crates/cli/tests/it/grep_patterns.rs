@@ -91,6 +91,15 @@ fn many_words_and_counted_classes_fit_the_default_memory() {
     }
 }
 
+/// Counts that multiply beyond any number are a lack of memory.
+#[test]
+fn repetitions_without_measure_are_refused() {
+    for pattern in ["(a{4000000000}){4000000000}", "a{4294967295,}", "((a{1000000}){1000000}){1000000}(b)(c)"] {
+        let ran = rorqual(&["grep", "-c", "--threads", "64", pattern]).stdin("a\n").run().exits(2);
+        ran.says(&["there is no memory for it", "--memory"]);
+    }
+}
+
 fn utf16(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
     text.encode_utf16().flat_map(unit).collect()
 }

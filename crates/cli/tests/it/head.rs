@@ -48,6 +48,7 @@ fn standard_input_is_left_after_the_last_row() {
     };
     folder.file("rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
     folder.file("table", "a,b\n1,x\n\"2\n2\",y\n3,z\n");
+    folder.file("quoted", "a,b\n1,\"x\ny\"\n2,\"z\n\n\"\"w\"\n3,z\n");
     // Far more than a block, and rows of several lengths.
     let many: String = (0..200_000).map(|n| format!("{{\"a\":{n}}}\n")).collect();
     folder.file("many", many);
@@ -58,6 +59,8 @@ fn standard_input_is_left_after_the_last_row() {
         ("(HEAD -n 9 -; echo -; cat) < rows", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n-\n"),
         ("(read line; HEAD -n 1 -; echo -; cat) < rows", "{\"a\":2}\n-\n{\"a\":3}\n"),
         ("(HEAD -n 2 --to csv -; echo -; cat) < table", "a\n1\n\"2\n2\"\n-\n3,z\n"),
+        ("(HEAD -n 1 --to csv -; echo -; cat) < quoted", "a\n1\n-\n2,\"z\n\n\"\"w\"\n3,z\n"),
+        ("(HEAD -n 2 --to csv -; echo -; cat) < quoted", "a\n1\n2\n-\n3,z\n"),
         ("(HEAD -n 150000 - > taken; head -n 1) < many", "{\"a\":150000}\n"),
         // Of a file that is named nothing is moved.
         ("(HEAD -n 1 rows; cat) < rows", "{\"a\":1}\n{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n"),

@@ -100,8 +100,8 @@ impl Pages {
         state.check(self.group, seen)
     }
 
-    /// So many bytes from `start` on are about to be read: where they have no room beside those
-    /// that are held, they never are.
+    /// Refuses so many bytes from `start` on, before they are read, where they have no room beside
+    /// those that are held.
     pub(super) fn before_bytes(&self, start: u64, length: usize) -> io::Result<()> {
         let mut state = self.state();
         let sum = state.held_bytes + state.since_bytes + length;
@@ -112,7 +112,8 @@ impl Pages {
             |refusal| refusal,
             |column| {
                 let header = column.next.map(|(_, header)| header);
-                let (is_dictionary, bytes) = header.map_or((false, length), |header| (header.is_dictionary, header.page_bytes));
+                let (is_dictionary, bytes) =
+                    header.map_or((false, length), |header| (header.is_dictionary, header.page_bytes.max(length)));
                 too_much(&column.path, (is_dictionary, bytes), sum, self.bytes_max)
             },
         );

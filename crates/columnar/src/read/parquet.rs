@@ -311,15 +311,19 @@ impl LargePages {
         if large > 0 { large.saturating_add(self.small_bytes) } else { 0 }
     }
 
-    /// Memory of the pages of the columns that are `read` within `memory_bytes`: all at once, or
-    /// where they have no room so, the largest alone and values of the others beside it. `None`
-    /// where not even that has room; 0 if none is large.
+    /// Memory of the pages of the columns that are `read`, or of any of them, within
+    /// `memory_bytes`: all at once, or where they have no room so, the largest alone and values of
+    /// the others beside it, or as many as have room. `None` where not even one has; 0 if none is
+    /// large.
     pub fn held_bytes(&self, read: impl Fn(&str) -> bool, memory_bytes: u64) -> Option<usize> {
         let bytes = self.bytes_of(&read);
         if has_room(bytes, memory_bytes) {
             return Some(bytes);
         }
-        self.in_turns(read, memory_bytes).map(|(page_bytes, waiting_bytes)| page_bytes + waiting_bytes)
+        let least = self.columns.iter().filter(|(name, _)| read(name)).map(|(_, bytes)| *bytes).min().unwrap_or(0);
+        // Some of the columns are read at once where all together are not.
+        let of_some = bytes.saturating_sub(least).min(large_pages_max(memory_bytes));
+        self.in_turns(&read, memory_bytes).map(|(page_bytes, waiting_bytes)| (page_bytes + waiting_bytes).max(of_some))
     }
 
     /// Memory of the largest pages of one of the columns that are `read`, with the small ones, and

@@ -244,7 +244,7 @@ impl Server {
             };
             let (session, note) = made.map_err(|error| format!("{name}: {}", error.message()))?;
             notes.extend(note.map(|note| format!("{name}: {note}")));
-            tokio::task::spawn_blocking(move || session.run_following(input));
+            tokio::task::spawn_blocking(move || session.run_following(input, &path));
         }
         Ok(notes)
     }

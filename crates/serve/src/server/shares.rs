@@ -93,7 +93,7 @@ fn allot_by(config: &mut Config, admission: &Admission, measured_bytes: u64) -> 
             _ => {}
         }
     }
-    // The smallest are for any store, so that none of them had its recorders.
+    // A store has room for the smallest, so that it was their recorders that had none.
     of(fewest).map_err(|error| least.unwrap_or(error))
 }
 

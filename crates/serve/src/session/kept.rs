@@ -8,6 +8,7 @@ use crate::ingest::feed::Feed;
 use crate::state::{Checkpoints, SavedColumns, SavedFormat, SavedSession, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -148,8 +149,8 @@ impl Session {
     /// True if the whole state outlasts an end of the whole machine, and nobody has cut its file of
     /// rows; `None` where it does not outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
-        let has_whole_rows = || self.rows.store().is_none_or(|store| store.has_whole_journal());
-        self.checkpoints.as_ref().map(|checkpoints| checkpoints.are_whole() && has_whole_rows())
+        let has_whole_rows = |path: &Path| self.rows.store().is_none_or(|store| store.has_whole_journal(path));
+        self.checkpoints.as_ref().map(|checkpoints| checkpoints.are_whole() && has_whole_rows(&checkpoints.rows_path()))
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
@@ -307,6 +308,15 @@ mod tests {
             let rows = rows.expect("a journal");
             rows.set_len(rows.metadata().expect("it is there").len() - 1).expect("it can be cut");
             assert_eq!(is_kept(&session), Value::Bool(false), "its last byte is gone");
+            // One whose rows are a copy of them, to which nothing more would come.
+            let (folder, session, _) = kept(log.len());
+            send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+            assert_eq!(is_kept(&session), Value::Bool(true));
+            let rows = folder.path().join(session.id()).with_extension("rows");
+            let copy = folder.path().join("copy");
+            std::fs::copy(&rows, &copy).expect("there is room");
+            std::fs::rename(&copy, &rows).expect("the same folder");
+            assert_eq!(is_kept(&session), Value::Bool(false), "it is another file");
             // A session whose rows gave their place to another one.
             let (_folder, session, [latest, _]) = kept(log.len());
             send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");

@@ -16,6 +16,7 @@ use rorqual_pipe::{BlockSource, BufferPool, FollowStatus, Input, reason};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,17 +68,21 @@ impl Session {
     }
 
     /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
-    pub(crate) fn run_following(self: &Arc<Self>, mut input: Input) {
+    pub(crate) fn run_following(self: &Arc<Self>, mut input: Input, path: &Path) {
         if self.cached().is_none() && self.settings.formats.given.is_none() {
-            if let Some(format) = self.table_of_stream(&mut input) {
+            let guard = FailOnUnwind(self);
+            let of_stream = self.table_of_stream(&mut input);
+            let of_empty = if of_stream.is_none() { self.table_of_empty(&input, path) } else { None };
+            std::mem::forget(guard);
+            if let Some(format) = of_stream {
                 return self.run_streamed_table(input, format);
             }
-            if let Some(table) = self.table_of_empty(&input) {
+            if let Some(table) = of_empty {
                 return self.run_table(table);
             }
         }
         let formats = self.settings.formats.clone();
-        let input = input.with_first(move |head| is_enough(head, &formats));
+        let input = input.into_utf8().with_first(move |head| is_enough(head, &formats));
         match self.cached() {
             Some(cached) => self.run_cached(cached, Some(input)),
             None => self.run_input(input),
@@ -98,25 +103,30 @@ impl Session {
 
     /// The table that a followed file became which was empty: its first line tells. Blocks until
     /// there is one.
-    fn table_of_empty(&self, input: &Input) -> Option<Box<dyn TableSource>> {
+    fn table_of_empty(&self, input: &Input, path: &Path) -> Option<Box<dyn TableSource>> {
         let file = input.followed_file().ok()??;
         let is_empty = file.metadata().is_ok_and(|data| data.len() == 0);
         if !is_empty || !self.begin_reading(input.followed().into_iter().collect()) {
             return None;
         }
-        let mut start = vec![0; BLOCK_BYTES];
-        loop {
-            let read = file.read_at(&mut start, 0).ok()?;
-            if start[..read].contains(&b'\n') || read == start.len() {
-                return self.shared.tables.follow(self.name());
+        let mut start = Vec::new();
+        // Where it was moved, another one has its name; and what has come to it is a log.
+        while file.metadata().is_ok_and(|data| data.len() == 0) || is_at(&file, path) {
+            let has_bytes = std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() > 0);
+            let open = || Input::open_stored(path).ok()?.file_again().ok()?;
+            if let Some(own) = has_bytes.then(open).flatten() {
+                start.resize(BLOCK_BYTES, 0);
+                let read = own.read_at(&mut start, 0).ok()?;
+                let lines = start[..read].rsplitn(2, |byte| *byte == b'\n').nth(1).unwrap_or_default();
+                if !lines.trim_ascii().is_empty() || read == start.len() {
+                    return self.shared.tables.follow(path);
+                }
             }
-            // Where it was moved or removed, another one has its name.
-            let places =
-                [file.metadata(), std::fs::metadata(self.name())].map(|data| data.ok().map(|data| (data.dev(), data.ino())));
-            if places[1].is_none() || places[0] != places[1] || self.control.stopped_within(FOLLOW_EVERY) {
+            if self.control.stopped_within(FOLLOW_EVERY) {
                 return None;
             }
         }
+        None
     }
 
     /// Spools a stream that is a table, and reads it once it has come to its end. Blocks.
@@ -148,6 +158,8 @@ impl Session {
         loop {
             match reader.read(&mut piece) {
                 Ok(0) => return Ok(spooled),
+                // A file knows of no stop.
+                Ok(_) if self.control.stopped() => return Ok(spooled),
                 Ok(read) => {
                     spooled.write(&piece[..read]).map_err(no_room)?;
                     self.control.stored(read as u64);
@@ -367,6 +379,13 @@ impl Session {
             None => {}
         }
     }
+}
+
+/// True if that file has the name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |data: std::fs::Metadata| (data.dev(), data.ino());
+    let places = file.metadata().ok().zip(std::fs::metadata(path).ok());
+    places.is_some_and(|(own, other)| place(own) == place(other))
 }
 
 /// Sets a session to failed when its run panics: nothing else would, and a waiter for its end would

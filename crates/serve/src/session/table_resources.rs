@@ -99,8 +99,8 @@ impl TableResources {
     }
 
     /// The table in a file that is followed; `None` where it is none that can be.
-    pub(crate) fn follow(&self, path: &str) -> Option<Box<dyn TableSource>> {
-        self.opener.as_ref()?.follow(Path::new(path))
+    pub(crate) fn follow(&self, path: &Path) -> Option<Box<dyn TableSource>> {
+        self.opener.as_ref()?.follow(path)
     }
 
     /// A file for an upload, or a stream, which can be read later.

@@ -169,8 +169,13 @@ impl Checkpoints {
             let progress = self.lock();
             (!progress.removed && !progress.outdated && !progress.is_newer(), progress.begun)
         };
-        let there = |extension| self.path(extension).exists();
+        let there = |extension| self.path(extension).is_file();
         is_synced && (!begun || (there(ROWS) && (there(SYNCED) || there(SESSION))))
+    }
+
+    /// The file of its rows.
+    pub(crate) fn rows_path(&self) -> PathBuf {
+        self.path(ROWS)
     }
 
     fn path(&self, extension: &str) -> PathBuf {

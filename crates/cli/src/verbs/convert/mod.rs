@@ -134,8 +134,9 @@ impl<'a> Convert<'a> {
             Some(_) => self.limit.fitting(|limit| fits(limit, threads)),
             None => self.limit,
         };
+        let most = self.threads_asked.unwrap_or(self.threads);
         let fitting =
-            (1..=self.threads).rev().map(|threads| (threads, limit_of(threads))).find(|(threads, limit)| fits(*limit, *threads));
+            (1..=most).rev().map(|threads| (threads, limit_of(threads))).find(|(threads, limit)| fits(*limit, *threads));
         let least = self.threads_asked.unwrap_or(1);
         let (threads, limit) = fitting.unwrap_or_else(|| (least, limit_of(least)));
         Budget::check_threads(threads, |threads| sum(limit, threads)).map_err(|error| error.to_string())?;
