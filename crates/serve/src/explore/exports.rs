@@ -537,7 +537,7 @@ fn full(message: String) -> ApiError {
 
 /// The answer where rows can't make room, as their file can't be written.
 fn no_file(why: &str) -> ApiError {
-    let message = format!("the export has no memory before rows go to their file, which could not be written: {why}");
+    let message = format!("the export has no room before rows go to their file, which could not be written: {why}");
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
 }
 
