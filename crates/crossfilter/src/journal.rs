@@ -17,7 +17,7 @@ use crate::record::{
     take_location, unpacked, write_location,
 };
 use crate::segment::{Segment, SegmentColumns};
-use crate::spill::Spill;
+use crate::spill::{START_BYTES, Spill};
 use crate::store::{JournalSummary, RowStore, RowStoreSettings, lock};
 use foldhash::quality::RandomState;
 use rorqual_pipe::{Control, each};
@@ -33,9 +33,6 @@ const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows05");
 
 /// First bytes of a head.
 const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead07");
-
-/// Bytes before the first record.
-const START_BYTES: u64 = 16;
 
 /// Segments that are not full, of a head that is read.
 const GROWING_MAX: u32 = 256;
@@ -55,7 +52,7 @@ impl RowStore {
         let number = RandomState::default().hash_one(0);
         journal.set_len(0)?;
         journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
-        let spill = Spill::journal(journal, START_BYTES, bytes_max, settings.spill.as_ref());
+        let spill = Spill::journal(journal, START_BYTES as u64, bytes_max, settings.spill.as_ref());
         let store = Self::empty(settings, Some(spill), number);
         lock(&store.written).codes = vec![OTHERS as usize + 1; store.dictionaries.len()];
         Ok(Arc::new(store))
@@ -190,7 +187,7 @@ impl RowStore {
     }
 
     fn head(&self, journal: &Spill, written: &JournalSummary) -> io::Result<Vec<u8>> {
-        let number = journal.read_at((0, START_BYTES as usize))?;
+        let number = journal.read_at((0, START_BYTES))?;
         let mut head = HEAD_MAGIC.to_le_bytes().to_vec();
         head.extend_from_slice(&number[8..]);
         head.extend_from_slice(&journal.bytes().to_le_bytes());
@@ -268,7 +265,7 @@ impl RowStore {
 
     fn take_journal(&self, head: &JournalHead, segments: &mut Restored) -> io::Result<()> {
         let Some(journal) = &self.spill else { return Err(damaged()) };
-        let start = journal.read_at((0, START_BYTES as usize))?;
+        let start = journal.read_at((0, START_BYTES))?;
         if start != [JOURNAL_MAGIC.to_le_bytes(), head.number.to_le_bytes()].concat() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the file of rows is another one than the head's"));
         }
@@ -514,7 +511,7 @@ impl JournalHead {
         }
         // Each that is full has a record.
         let most = journal_bytes / FRAME_BYTES as u64 + growing.len() as u64;
-        let fits = rest.is_empty() && journal_bytes >= START_BYTES.max(records_end) && segments as u64 <= most;
+        let fits = rest.is_empty() && journal_bytes >= (START_BYTES as u64).max(records_end) && segments as u64 <= most;
         let head = Self { number, journal_bytes, index, counted, inputs, rows_dropped, full, dictionaries, segments, growing };
         fits.then_some(head)
     }

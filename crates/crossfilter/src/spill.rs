@@ -3,10 +3,10 @@
 
 use crate::record::{FRAME_BYTES, JournalRecord};
 use rorqual_pipe::setting::{TEMP_DIR, TEMP_MAX};
-use rorqual_pipe::{escaped_path, format_size, reason};
-use std::fs::{File, Metadata};
+use rorqual_pipe::{escaped_path, format_size, is_at, reason};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,8 +33,8 @@ struct JournalFile {
     start: [u8; START_BYTES],
 }
 
-/// Bytes at the start of a journal that no other has.
-const START_BYTES: usize = 16;
+/// Bytes of a journal before its first record, which no other has.
+pub(crate) const START_BYTES: usize = 16;
 
 impl JournalFile {
     fn start_now(file: &File) -> [u8; START_BYTES] {
@@ -46,9 +46,8 @@ impl JournalFile {
 
     /// True if it is the file at that path, has its start, and is so long.
     fn is_whole(&self, path: &Path, end: u64) -> bool {
-        let is_file = |data: &Metadata, other: &Metadata| (data.dev(), data.ino()) == (other.dev(), other.ino());
-        let data = self.file.metadata().ok().zip(std::fs::metadata(path).ok());
-        data.is_some_and(|(data, other)| is_file(&data, &other) && data.len() >= end) && Self::start_now(&self.file) == self.start
+        let is_long = self.file.metadata().is_ok_and(|data| data.len() >= end);
+        is_long && is_at(&self.file, path) && Self::start_now(&self.file) == self.start
     }
 }
 

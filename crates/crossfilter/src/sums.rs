@@ -225,8 +225,10 @@ impl Scratch {
             }
         );
         for ((hits, hash), global) in self.hits.iter().zip(hashes).zip(&column.globals[known..]) {
-            if *hits > 0 && (*global == OTHERS || *global >= groups_start) {
-                tally.add(*hash, u64::from(*hits));
+            match *hits {
+                0 => {}
+                hits if *global == OTHERS || *global >= groups_start => tally.add(*hash, u64::from(hits)),
+                _ => tally.add_named(*hash),
             }
         }
     }

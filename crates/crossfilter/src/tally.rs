@@ -151,6 +151,13 @@ impl UncodedTally {
         let bucket = &mut self.buckets[hash as usize % BUCKETS];
         bucket.rows += rows;
         bucket.vote(hash, rows);
+        self.add_named(hash);
+    }
+
+    /// Takes a hash of a text that got a code for answers: its rows are counted elsewhere, and the
+    /// number of distinct ones does not depend on when it got it.
+    #[inline]
+    pub(crate) fn add_named(&mut self, hash: u64) {
         if let Some(sketch) = &mut self.distinct {
             sketch.update(hash);
         }

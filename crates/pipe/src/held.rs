@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorClass};
 use crate::input::open_at_once;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -163,4 +163,12 @@ fn ends(file: &File, size_bytes: u64) -> io::Result<u64> {
         }
     }
     Ok(hasher.finish())
+}
+
+/// True if the file at that path is this one.
+#[must_use]
+pub fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |data: Metadata| (data.dev(), data.ino());
+    let [own, named] = [file.metadata(), std::fs::metadata(path)].map(|data| data.ok().map(identity));
+    own.is_some() && own == named
 }

@@ -47,7 +47,7 @@ pub use error::{Error, ErrorClass, reason};
 pub use escape::{escaped, escaped_args, escaped_line, escaped_path};
 pub use file::FileRanges;
 pub use follow::{AppendedLines, FollowStatus, FollowedLines, last_line_end};
-pub use held::{FileGrowth, FileVersion, HeldFile};
+pub use held::{FileGrowth, FileVersion, HeldFile, is_at};
 pub use input::Input;
 pub use pool::{BufferPool, Lease};
 pub use resumable_run::ResumableRun;

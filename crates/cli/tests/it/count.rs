@@ -94,8 +94,14 @@ fn utf16_is_counted_as_the_text_that_it_is() {
         let packed = folder.file("file.gz", gzip(&bytes));
         rorqual(&["count", "-l", &packed]).run().exits(0).says(&["is compressed UTF-16", "decompressed before"]);
     }
+    // Far above the memory.
+    let (folder, memory) = (TestFolder::new(), 24 * MIB);
+    let unit: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let large = folder.file("large", [&b"\xff\xfe"[..], &unit.repeat(1_000_000)].concat());
+    let ran = rorqual(&["count", "-lw", "--memory", "24MiB", &large]).run().exits(0);
+    assert_eq!(ran.text(), format!("6000000 7000000 {large}\n"));
+    ran.within(memory);
     // A file that is damaged is no text, and that is said.
-    let folder = TestFolder::new();
     let half = folder.file("half", b"\xff\xfea\0\n\0\0\xd8b\0");
     let ran = rorqual(&["count", "-lc", &half]).run().exits(2);
     ran.says(&["half"]);

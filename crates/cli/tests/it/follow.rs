@@ -415,23 +415,40 @@ fn a_table_that_is_renamed_before_its_second_reading_is_followed() {
     ends_in_time(server);
 }
 
+/// A record with texts that no other has.
+fn message(n: usize) -> String {
+    let id = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{{\"n\":{n},\"id\":\"{id:016x}\",\"level\":\"l{}\",\"text\":\"message {n} of {id:x}\"}}\n", n % 5)
+}
+
 /// Lines that are appended, far above the memory.
 #[test]
 fn a_followed_table_stays_within_little_memory() {
     const ROWS: usize = 1_500_000;
-    let line = |n: usize| {
-        let id = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        format!("{{\"n\":{n},\"id\":\"{id:016x}\",\"level\":\"l{}\",\"text\":\"message {n} of {id:x}\"}}\n", n % 5)
-    };
     let folder = TestFolder::new();
-    let path = folder.file("app.ndjson", line(0));
+    let path = folder.file("app.ndjson", message(0));
     let (server, id) = follow(&path, &["--memory", "320MiB", "--sessions", "1"]);
     for start in (1..ROWS).step_by(ROWS / 10) {
-        append(&path, (start..ROWS.min(start + ROWS / 10)).map(line).collect::<String>());
+        append(&path, (start..ROWS.min(start + ROWS / 10)).map(message).collect::<String>());
     }
     when_lines(&server, &id, ROWS as u64, 0);
     assert_eq!(matching(&server, &id, "level = l3 and n < 600000"), 120_000);
     assert_eq!(matching(&server, &id, "text contains \"message 1499999 of\""), 1);
     server.within(320 * MIB);
     ends_in_time(server);
+}
+
+/// The same of a table that is piped in: its text is far above the share that its rows have.
+#[test]
+fn a_piped_table_stays_within_its_memory() {
+    const ROWS: usize = 4_500_000;
+    let rows: String = (0..ROWS).map(message).collect();
+    assert!(rows.len() as u64 > 3 * 512 * MIB / 4);
+    let args = ["serve", "--port", "0", "--memory", "512MiB", "--sessions", "1", "-"];
+    let server = Server::start_as(rorqual(&args).stdin(rows));
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when_state(&id, "finished");
+    assert_eq!(matching(&server, &id, "level = l3 and n < 600000"), 120_000);
+    assert_eq!(matching(&server, &id, "text contains \"message 4499999 of\""), 1);
+    server.within(512 * MIB);
 }

@@ -94,7 +94,7 @@ impl ParquetFooter {
     /// Memory of the pages that are held at once where some are large; 0 where there are none, or
     /// too large ones.
     pub(super) fn large_bytes(&self) -> usize {
-        self.large.held_bytes(|_| true, self.memory_bytes).unwrap_or(0)
+        self.large.reserved_bytes(|_| true, self.memory_bytes)
     }
 
     /// Most bytes of the pages of these columns that are held.
@@ -311,19 +311,32 @@ impl LargePages {
         if large > 0 { large.saturating_add(self.small_bytes) } else { 0 }
     }
 
-    /// Memory of the pages of the columns that are `read`, or of any of them, within
-    /// `memory_bytes`: all at once, or where they have no room so, the largest alone and values of
-    /// the others beside it, or as many as have room. `None` where not even one has; 0 if none is
-    /// large.
+    /// Memory of the pages of the columns that are `read` within `memory_bytes`: all at once, or
+    /// where they have no room so, the largest alone and values of the others beside it. `None`
+    /// where not even that has room; 0 if none is large.
     pub fn held_bytes(&self, read: impl Fn(&str) -> bool, memory_bytes: u64) -> Option<usize> {
         let bytes = self.bytes_of(&read);
         if has_room(bytes, memory_bytes) {
             return Some(bytes);
         }
-        let least = self.columns.iter().filter(|(name, _)| read(name)).map(|(_, bytes)| *bytes).min().unwrap_or(0);
-        // Some of the columns are read at once where all together are not.
-        let of_some = bytes.saturating_sub(least).min(large_pages_max(memory_bytes));
-        self.in_turns(&read, memory_bytes).map(|(page_bytes, waiting_bytes)| (page_bytes + waiting_bytes).max(of_some))
+        self.in_turns(read, memory_bytes).map(|(page_bytes, waiting_bytes)| page_bytes + waiting_bytes)
+    }
+
+    /// Memory in which any of the columns that may be `read` can be: where all together have no
+    /// room, some of them are read at once, and take more than all in turns.
+    pub fn reserved_bytes(&self, read: impl Fn(&str) -> bool, memory_bytes: u64) -> usize {
+        let bytes = self.bytes_of(&read);
+        if has_room(bytes, memory_bytes) {
+            return bytes;
+        }
+        let most = large_pages_max(memory_bytes);
+        let each = self.columns.iter().filter(|(name, _)| read(name)).map(|(_, bytes)| *bytes);
+        let (alone, too_large): (Vec<usize>, Vec<usize>) = each.partition(|bytes| bytes.saturating_add(self.small_bytes) <= most);
+        // Where each has room alone, one at least is missing among those that are read at once.
+        let missing = if too_large.is_empty() { alone.iter().min().copied().unwrap_or(0) } else { 0 };
+        let large = alone.iter().fold(0, |sum: usize, bytes| sum.saturating_add(*bytes)) - missing;
+        let at_once = if alone.is_empty() { 0 } else { large.saturating_add(self.small_bytes).min(most) };
+        at_once.max(self.held_bytes(read, memory_bytes).unwrap_or(0))
     }
 
     /// Memory of the largest pages of one of the columns that are `read`, with the small ones, and
@@ -514,4 +527,29 @@ fn selection(rows: &[u64], start: u64) -> RowSelection {
 
 fn whole(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_for_all_columns_has_room_for_any_of_them() {
+        const MIB: usize = 1 << 20;
+        let memory_bytes = 256 << 20;
+        let most = large_pages_max(memory_bytes);
+        for sizes in [[48, 48, 48], [10, 20, 30], [100, 100, 100], [70, 70, 30], [300, 60, 60], [300, 300, 300], [159, 3, 2]] {
+            for small_bytes in [0, 8 * MIB] {
+                let columns = ["a", "b", "c"].into_iter().zip(sizes).map(|(name, size)| (name.to_owned(), size * MIB)).collect();
+                let large = LargePages { columns, small_bytes };
+                let reserved = large.reserved_bytes(|_| true, memory_bytes);
+                assert!(reserved <= most, "{reserved} of {most}");
+                for some in 1..8_u8 {
+                    let read = |name: &str| some & (1 << (name.as_bytes()[0] - b'a')) != 0;
+                    let held = large.held_bytes(read, memory_bytes).unwrap_or(0);
+                    assert!(held <= reserved, "{sizes:?} {some:03b}: {held} of {reserved}");
+                }
+            }
+        }
+    }
 }

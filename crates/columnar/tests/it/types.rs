@@ -13,7 +13,7 @@ use parquet::arrow::{ArrowWriter, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type};
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use rorqual_columnar::read::{RowChoice, TableFile, is_stream, is_table, schema_bytes, schema_of_bytes};
@@ -239,6 +239,24 @@ fn encrypted_parquet_is_named() {
     assert_eq!(refusal(&bytes), said);
 }
 
+/// A file whose pages are so large: of 1 GiB, one for each column of a row group.
+fn of_large_pages(
+    batch: &RecordBatch,
+    page_bytes: usize,
+    more: impl FnOnce(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
+) -> Vec<u8> {
+    let properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_dictionary_enabled(false)
+        .set_data_page_size_limit(page_bytes)
+        .set_write_batch_size(if page_bytes == 1 << 30 { 1 << 20 } else { 1 });
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(more(properties).build())).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
 #[test]
 fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     let texts = |rows: usize, page_bytes: usize| {
@@ -246,17 +264,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
         // Its page is held beside that of the texts.
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..rows).map(|row| i32::try_from(row).ok())));
         let batch = RecordBatch::try_from_iter([("text", texts), ("number", numbers)]).unwrap();
-        let properties = WriterProperties::builder()
-            .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_dictionary_enabled(false)
-            .set_data_page_size_limit(page_bytes)
-            .set_write_batch_size(if page_bytes == 1 << 30 { 1 << 20 } else { 1 })
-            .build();
-        let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        bytes
+        of_large_pages(&batch, page_bytes, |properties| properties)
     };
     // 8 MiB in a memory of 16, of which pages have two: DuckDB writes such.
     // So are several, which have room one at a time, whatever the size of the first.
@@ -293,19 +301,9 @@ fn columns_of_large_pages_are_read_in_turns_where_they_have_no_room_side_by_side
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..count).map(|row| i32::try_from(row).ok())));
         let seconds: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(second)));
         let batch = RecordBatch::try_from_iter([("first", firsts), ("number", numbers), ("second", seconds)]).unwrap();
-        let properties = WriterProperties::builder()
-            .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_dictionary_enabled(false)
-            .set_compression(compression)
-            .set_data_page_size_limit(1 << 30)
-            .set_write_batch_size(1 << 20)
-            .set_max_row_group_row_count(Some(2_400))
-            .build();
-        let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        bytes
+        of_large_pages(&batch, 1 << 30, |properties| {
+            properties.set_compression(compression).set_max_row_group_row_count(Some(2_400))
+        })
     };
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
         let table = TableFile::open(file(&bytes(compression)), "in", 64 << 20).unwrap().unwrap();

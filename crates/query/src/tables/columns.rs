@@ -36,12 +36,13 @@ pub(super) struct PageReader {
 }
 
 impl PageReader {
-    /// Memory of the pages of these columns that are held at once; `None` where they have no room.
+    /// Memory of the pages of these columns that are held at once in any of the files, some of
+    /// which may lack columns; `None` where they have no room.
     fn page_bytes(&self, columns: Option<&Vec<usize>>) -> Option<usize> {
         let schema = self.files.schema();
         let names = columns.map(|columns| columns.iter().map(|column| schema.field(*column).name().as_str()).collect());
         let read = |name: &str| names.as_ref().is_none_or(|names: &HashSet<&str>| names.contains(name));
-        self.large.held_bytes(read, self.reader_bytes)
+        self.large.held_bytes(read, self.reader_bytes).map(|_| self.large.reserved_bytes(read, self.reader_bytes))
     }
 
     /// Memory of reading these columns of one file.

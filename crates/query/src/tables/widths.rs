@@ -133,7 +133,7 @@ impl FoundPages {
         if is_same {
             return Ok(None);
         }
-        let page_bytes = self.large.held_bytes(|_| true, reader_bytes).unwrap_or(0) as u64;
+        let page_bytes = self.large.reserved_bytes(|_| true, reader_bytes) as u64;
         let file_bytes = self.footer_bytes + TableFile::reading_bytes(reader_bytes, page_bytes);
         let files = StreamedTable::of_files(merged(&self.schemas)?, &self.paths, reader_bytes);
         Ok(Some(streamed_table(files, file_bytes)))

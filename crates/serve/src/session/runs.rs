@@ -12,10 +12,10 @@ use rorqual_accesslog::format::{LogFormat, detect};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::{BLOCK_BYTES, FOLLOW_EVERY};
-use rorqual_pipe::{BlockSource, BufferPool, FollowStatus, Input, reason};
+use rorqual_pipe::{BlockSource, BufferPool, FollowStatus, Input, is_at, reason};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -379,13 +379,6 @@ impl Session {
             None => {}
         }
     }
-}
-
-/// True if that file has the name.
-fn is_at(file: &File, path: &Path) -> bool {
-    let place = |data: std::fs::Metadata| (data.dev(), data.ino());
-    let places = file.metadata().ok().zip(std::fs::metadata(path).ok());
-    places.is_some_and(|(own, other)| place(own) == place(other))
 }
 
 /// Sets a session to failed when its run panics: nothing else would, and a waiter for its end would
