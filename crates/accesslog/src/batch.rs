@@ -2,7 +2,7 @@
 
 use crate::dict::{Dict, Seed};
 use crate::format::Field;
-use crate::own::OwnValues;
+use crate::own::{ABSENT, OwnValues};
 use crate::parse::LogRecord;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
@@ -18,10 +18,6 @@ pub const TEXT_FIELDS: [Field; 10] = [
     Field::Agent,
     Field::Source,
 ];
-
-/// Stands for an absent number in the columns of [`LogBatch`]. A log's own 2^64 - 1 becomes one
-/// less, which no report can show.
-pub const ABSENT: u64 = u64::MAX;
 
 /// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which
 /// outlive [`LogBatch::clear`], so that the next rows get the same codes.

@@ -1,6 +1,6 @@
 //! Countries of client addresses, by a MaxMind database.
 
-use crate::filter::address;
+use crate::parse::address::address;
 use maxminddb::{PathElement, Reader};
 use std::fmt;
 

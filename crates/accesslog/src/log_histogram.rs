@@ -1,6 +1,5 @@
 //! The distribution of a number: counts in buckets less than 1 % wide, which can be added up.
 
-use crate::report::Percentiles;
 use serde::{Deserialize, Serialize};
 
 /// Bits of a number that its bucket keeps: 1 in 128 is the width of a bucket.
@@ -167,6 +166,20 @@ fn largest(bucket: usize) -> u64 {
     let mantissa = (beyond & ((1 << KEPT_BITS) - 1)) as u64 | 1 << KEPT_BITS;
     let shift = exponent - KEPT_BITS;
     (mantissa << shift) | ((1 << shift) - 1)
+}
+
+/// One distribution of numbers up to 2^64 - 2; percentiles are at most 1 % too high, the others
+/// exact.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct Percentiles {
+    pub count: u64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
 }
 
 #[cfg(test)]

@@ -5,12 +5,15 @@
 //! the texts or the numbers of rows, also to keys that turn up later, to a bound. A parser that has
 //! it puts the values of each line in [`OwnValues`].
 
-use crate::batch::ABSENT;
 use crate::parse::number::{self, NumberError, Unit};
 use crate::schema::{NumberUnit, OwnColumn, Schema, float_step, integer_step};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Stands for an absent number in the columns of [`LogBatch`](crate::LogBatch). A log's own
+/// 2^64 - 1 becomes one less, which no report can show.
+pub const ABSENT: u64 = u64::MAX;
 
 /// Columns of texts of a log's own, at most.
 pub const OWN_TEXTS_MAX: usize = 128;
@@ -190,7 +193,7 @@ impl ValueKind {
     /// The text that reads as a step; the inverse of [`ValueKind::step`].
     pub(crate) fn text(self, step: u64) -> String {
         match self {
-            Self::Duration(unit) => crate::format::duration_text(step, unit),
+            Self::Duration(unit) => number::duration_text(step, unit),
             Self::Integer => crate::schema::integer_of(step).to_string(),
             Self::Float => crate::schema::float_of(step).to_string(),
             Self::Text | Self::Bytes | Self::Natural => step.to_string(),

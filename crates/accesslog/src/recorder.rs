@@ -1,9 +1,9 @@
 //! Recorders, which keep rows beside the sums or instead of them.
 
-use crate::aggregate::NoteReason;
 use crate::batch::LogBatch;
 use crate::filter::Filter;
 use crate::format::LogFormat;
+use crate::note_reason::NoteReason;
 use crate::own::OwnColumns;
 use rorqual_pipe::Chunk;
 use std::sync::Arc;

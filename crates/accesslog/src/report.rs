@@ -3,8 +3,11 @@
 //! The fields are the schema `rorqual.logs/1`, which is described in `docs/api.md`.
 
 pub use crate::aggregate::NoteSample;
-use crate::aggregate::{Analysis, Buckets, CLASSES, HitsAndBytes, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
-use crate::format::{Detection, Field};
+use crate::aggregate::{Analysis, Buckets, HitsAndBytes, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
+use crate::format::Field;
+pub use crate::input_report::{Guess, InputReport};
+pub use crate::log_histogram::Percentiles;
+use crate::status_class::CLASSES;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,43 +17,6 @@ pub const SCHEMA: &str = "rorqual.logs/1";
 
 /// Buckets of the histogram in a report, unless asked otherwise.
 pub const BUCKETS_DEFAULT: usize = 400;
-
-/// One input of a report.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct InputReport {
-    /// Its name.
-    pub name: String,
-    /// The format's name, where one was found.
-    pub format: Option<String>,
-    /// The fit of the format, where it was not given.
-    pub guess: Option<Guess>,
-    /// Bytes analysed, after decoding.
-    pub bytes: u64,
-    /// Lines, of any kind.
-    pub lines: u64,
-    /// The error that ended it early.
-    pub error: Option<String>,
-}
-
-/// The fit of a format that was found to the first lines.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Guess {
-    /// Lines looked at.
-    pub lines: usize,
-    /// Lines among them that the format reads without a flaw.
-    pub sound: usize,
-    /// Text after the agent that the format steps over, as the first line has it.
-    pub unread: Option<String>,
-}
-
-impl Guess {
-    /// The guess of a detection; `None` where the format was given.
-    #[must_use]
-    pub fn new(detection: &Detection) -> Option<Self> {
-        let Detection { lines, sound, ref unread, .. } = *detection;
-        (lines > 0).then(|| Self { lines, sound, unread: unread.clone() })
-    }
-}
 
 /// Costs of the report.
 #[derive(Debug, Clone, Serialize)]
@@ -216,20 +182,6 @@ pub struct PercentileSet {
     pub request_time: Option<Percentiles>,
     /// Upstream times in seconds.
     pub upstream_time: Option<Percentiles>,
-}
-
-/// One distribution of numbers up to 2^64 - 2; percentiles are at most 1 % too high, the others
-/// exact.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
-#[allow(missing_docs)]
-pub struct Percentiles {
-    pub count: u64,
-    pub mean: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p95: f64,
-    pub p99: f64,
-    pub max: f64,
 }
 
 /// Lines with something wrong.

@@ -2,8 +2,8 @@
 
 use crate::bad_records::{BadRecords, long_offset};
 use crate::decode::{BadRecord, Decode, DecodedRecords, Notes, Unplaced};
-use crate::format::RecordFormat;
 use crate::log::LogDecoder;
+use crate::record_format::RecordFormat;
 use crate::scan::ScanSettings;
 use crate::setting::RECORD_MAX;
 use arrow_array::RecordBatch;

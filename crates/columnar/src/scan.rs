@@ -1,8 +1,9 @@
 //! Inputs through stages: the work of every verb that reads rows.
 
 use crate::decode::{Decode, DecodedRecords};
-use crate::format::RecordFormat;
+use crate::json::DocumentCount;
 use crate::json::FirstDocument;
+use crate::record_format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Finish, Framing, Input, RunPlan, Stage, run, run_records};
 use std::fs::File;
@@ -31,20 +32,6 @@ pub struct ScanHead {
     pub whole: bool,
     /// Documents of JSON, where the first does not end within these bytes.
     pub documents: DocumentCount,
-}
-
-/// Number of the documents of an input, as far as it was looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum DocumentCount {
-    /// The end of the first was not seen.
-    #[default]
-    Unknown,
-    /// Nothing follows the first.
-    One,
-    /// The same, and it is longer than a record may be.
-    OneTooLong,
-    /// Something follows the first.
-    Several,
 }
 
 /// NULs at the start of an input that are a hole: longer than what formats of binary data begin

@@ -1,15 +1,17 @@
 //! Two views side by side.
 
 use crate::columns::{STATUS, source};
-use crate::counted::CountedViews;
 use crate::dictionary::NONE;
 use crate::number_buckets::Threshold;
 use crate::number_spread::NumberSpread;
-use crate::panels::{amounts_of, shown};
+use crate::panel_counts::amounts_of;
 use crate::sparse_counts::SparseCounts;
+use crate::statuses::{STATUS_FIELD, STATUS_TITLE};
 use crate::store::RowStore;
 use crate::sums::Distributions;
-use crate::view::{STATUS_FIELD, STATUS_TITLE, Stack, View, ViewError, ViewParts, ViewResult};
+use crate::top::shown;
+use crate::view::{Stack, View, ViewError, ViewParts, ViewResult};
+use crate::view_cache::CountedViews;
 use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, Schema, TextColumn};
 use rorqual_pipe::Control;

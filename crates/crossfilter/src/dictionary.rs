@@ -1,8 +1,8 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
 use crate::code_set::CodeSet;
+use crate::file_bytes::NumberBytes;
 use crate::limits::SUMMED_VALUES;
-use crate::record::NumberBytes;
 use crate::uncoded::TextHasher;
 use foldhash::fast::RandomState as FastState;
 use hashbrown::HashTable;

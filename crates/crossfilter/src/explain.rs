@@ -4,7 +4,6 @@
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
 use crate::columns::source;
 use crate::columns::{PATH, STATUS};
-use crate::counted::CountedViews;
 use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
@@ -12,6 +11,7 @@ use crate::question::ViewQuestion;
 use crate::store::{RowStore, Snapshot};
 use crate::test_counts::TestCounts;
 use crate::view::{View, ViewError};
+use crate::view_cache::CountedViews;
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;

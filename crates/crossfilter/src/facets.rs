@@ -6,63 +6,29 @@
 
 use crate::bits::Bits;
 use crate::columns::{BYTES, NUMBERS, STATUS, counted_place, source};
-use crate::counted::CountedViews;
+use crate::count_segment::{Scratch, count_column_of};
 use crate::dictionary::DictionaryTables;
+use crate::facet_counts::{FacetCounts, FacetField, FieldCounts};
 use crate::limits::FACETS_MAX;
-use crate::number_spread::{BUCKET_BYTES, NumberSpread, NumberSummary};
-use crate::panels::{PanelCounts, row_of, top_values};
+use crate::number_spread::{NumberSpread, NumberSummary};
+use crate::panel_counts::PanelCounts;
 use crate::plan::ViewPlan;
 use crate::segment::Segment;
 use crate::sparse_counts::SparseCounts;
+use crate::statuses::{STATUS_TITLE, status_page, statuses};
 use crate::store::{RowStore, Snapshot, lock};
-use crate::sums::{Scratch, count_column_of};
-use crate::tally::{UncodedTallies, UncodedTally};
-use crate::view::{PanelWanted, STATUS_TITLE, View, ViewError, status_page, statuses};
-use rorqual_accesslog::filter::{Filter, NumberTest, TextTest, TextValue};
-use rorqual_accesslog::report::{Panel, ReportRow};
+use crate::top::{row_of, top_values};
+use crate::uncoded_counts::{UncodedTallies, UncodedTally};
+use crate::view::Facet;
+use crate::view::{PanelWanted, View, ViewError};
+use crate::view_cache::CountedViews;
+use rorqual_accesslog::filter::{Filter, NumberTest, TextTest};
+use rorqual_accesslog::report::ReportRow;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_pipe::{Control, Error, each};
-use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
-
-/// A panel under all conditions of a filter but those that choose values of its field.
-#[derive(Debug, Clone, Serialize)]
-pub struct Facet {
-    /// Counted under the other conditions.
-    #[serde(flatten)]
-    pub panel: Panel,
-    /// Values that the filter names, of those that have rows there: most hits first, at most as
-    /// many as the panel has.
-    pub chosen: Vec<ReportRow>,
-    /// The same of values that it excludes.
-    pub excluded: Vec<ReportRow>,
-}
-
-/// Field that conditions choose values of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FacetField {
-    /// A column of texts.
-    Text(TextColumn),
-    /// The status of access logs.
-    Status,
-    /// One of the schema's own.
-    Number(NumberColumn),
-}
-
-/// Counts of a facet.
-#[derive(Debug, Clone)]
-pub(crate) struct FacetCounts {
-    field: FacetField,
-    counts: FieldCounts,
-}
-
-#[derive(Debug, Clone)]
-enum FieldCounts {
-    Values(PanelCounts<'static>),
-    Numbers(NumberSpread),
-}
 
 /// A filter taken apart.
 struct FacetConditions<'a> {
@@ -87,42 +53,6 @@ impl<'a> FacetConditions<'a> {
             }
         }
         parts
-    }
-}
-
-impl FacetField {
-    /// The field whose values a condition chooses: by naming or excluding them, or of the schema's
-    /// own numbers in any way. A network, a range of statuses or a pattern is no choice of values.
-    fn of(condition: &Filter) -> Option<Self> {
-        match condition {
-            Filter::Not(inner) => Self::of(inner),
-            Filter::Text(column, TextTest::OneOf(values)) => {
-                let are_texts = values.iter().all(|value| matches!(value, TextValue::Text(_)));
-                are_texts.then_some(Self::Text(*column))
-            }
-            Filter::Number(NumberColumn::STATUS, test) => {
-                test.ranges.iter().all(|(first, last)| first == last).then_some(Self::Status)
-            }
-            Filter::Number(column, _) if column.as_own().is_some() => Some(Self::Number(*column)),
-            _ => None,
-        }
-    }
-
-    fn has_panel(self, schema: &Schema) -> bool {
-        match self {
-            Self::Text(column) => schema.panels().contains(&column),
-            Self::Status => !schema.is_table(),
-            Self::Number(_) => true,
-        }
-    }
-
-    /// The coded column of its values, and the one that follows from it.
-    fn source(self) -> Option<(usize, Option<TextColumn>)> {
-        match self {
-            Self::Text(column) => Some(source(column)),
-            Self::Status => Some((STATUS, None)),
-            Self::Number(_) => None,
-        }
     }
 }
 
@@ -191,15 +121,6 @@ fn values_named(condition: &Filter) -> Vec<String> {
         Filter::Text(_, test) => test.texts().unwrap_or_default().into_iter().map(str::to_owned).collect(),
         Filter::Number(NumberColumn::STATUS, test) => test.ranges.iter().map(|(status, _)| status.to_string()).collect(),
         _ => Vec::new(),
-    }
-}
-
-impl FacetCounts {
-    pub(crate) fn bytes(&self) -> u64 {
-        match &self.counts {
-            FieldCounts::Values(counts) => counts.bytes(),
-            FieldCounts::Numbers(spread) => (spread.buckets().count() * BUCKET_BYTES) as u64,
-        }
     }
 }
 

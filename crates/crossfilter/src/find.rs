@@ -1,12 +1,12 @@
 //! The next row that meets a condition, among the rows of a view in their order.
 
 use crate::limits::SORTED_ROWS_MAX;
-use crate::page::Share;
 use crate::plan::ViewPlan;
+use crate::row_order::{RowOrder, RowPosition};
 use crate::segment::InputRun;
-use crate::sorted::{RowOrder, RowPosition};
 use crate::store::{RowStore, Snapshot};
 use crate::view::{View, ViewError};
+use crate::view_cache::Share;
 use rorqual_accesslog::filter::Filter;
 use rorqual_pipe::{Control, Error, each};
 use std::io;

@@ -9,16 +9,16 @@
 //! against the file before anything is allocated, and every code is held against its dictionary.
 
 use crate::columns::{AGENT, ColumnCounts, FLAW, REJECTED, REPAIRED, STATUS};
-use crate::counted::Base;
 use crate::dictionary::{DictionaryTables, NONE, NotRestored, OTHERS, Shortage};
-use crate::limits::{BASE_BYTES_MIN, PIECE_BYTES_MAX, RECORD_BYTES_MAX};
-use crate::record::{
-    FRAME_BYTES, JournalRecord, Meta, NumberBytes, RecordHeader, RecordKind, damaged, decode, encode, is_known, pack,
-    take_location, unpacked, write_location,
+use crate::file_bytes::{NumberBytes, damaged, pack, unpacked};
+use crate::journal_record::{
+    FRAME_BYTES, JournalRecord, Meta, RecordHeader, RecordKind, decode, encode, is_known, take_location, write_location,
 };
+use crate::limits::{BASE_BYTES_MIN, PIECE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::segment::{Segment, SegmentColumns};
 use crate::spill::{START_BYTES, Spill};
 use crate::store::{JournalSummary, RowStore, RowStoreSettings, lock};
+use crate::view_cache::Base;
 use foldhash::quality::RandomState;
 use rorqual_pipe::{Control, each};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! The limits of the crossfilter, with their cost.
 
-use crate::tally::TALLIES_BYTES;
+use crate::uncoded_counts::TALLIES_BYTES;
 use rorqual_accesslog::filter::{REJECTED_BYTES_MAX, filter_bytes_max};
 
 /// Rows of a segment at most; their codes fit 16 bits. Some 1.3 MiB of a usual log.
@@ -345,3 +345,6 @@ pub const RECORD_BYTES_MAX: usize = 16 << 20;
 pub const fn each_bytes(threads: usize) -> u64 {
     threads as u64 * THREAD_BYTES + 2 * PIECE_BYTES_MAX as u64
 }
+
+/// Most rows of one store of a fleet, so that no sum of them overflows.
+pub const STORE_ROWS_MAX: u64 = 1 << 50;

@@ -3,7 +3,7 @@
 use crate::codes::{ColumnCode, with_codes};
 use crate::number_buckets::NumberBuckets;
 use crate::numbers::CodedNumbers;
-use crate::page::{OwnValue, finite_or_text};
+use crate::page_row::{OwnValue, finite_or_text};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, float_step};
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, REQUEST_TIME, STATUS, TIME, UPSTREAM_TIME};
 use crate::segment::{CodedColumnRef, Segment, biased};
 use crate::store::{RowStore, Snapshot, lock};
-use crate::timeline::{Axis, BucketRun, NO_BUCKET};
+use crate::time_axis::{Axis, BucketRun, NO_BUCKET};
 use crate::view::ViewError;
 use rorqual_pipe::{Control, Error, each};
 use std::io;

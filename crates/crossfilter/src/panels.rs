@@ -1,112 +1,19 @@
 //! Panels: the values of a column with most rows.
 
 use crate::columns::{counted_place, source};
-use crate::counted::CountedViews;
 use crate::dictionary::{DictionaryTables, OTHERS};
 use crate::limits::VALUES_LISTED_MAX;
+use crate::panel_counts::{PanelCounts, amounts_of};
+use crate::sparse_counts::RowsAndBytes;
 use crate::sparse_counts::SparseCounts;
 use crate::store::RowStore;
-use crate::sums::RowsAndBytes;
-use crate::tally::UncodedTally;
+use crate::top::{row_of, top_values};
 use crate::view::{PanelPage, PanelWanted};
+use crate::view_cache::CountedViews;
 use memchr::memmem::Finder;
-use rorqual_accesslog::report::{Distinct, OtherValues, Panel, ReportRow};
+use rorqual_accesslog::report::{Distinct, OtherValues, Panel};
 use rorqual_accesslog::schema::TextColumn;
 use std::borrow::Cow;
-use std::cmp::Ordering;
-
-/// A value as text; one that is too long to show ends in `…`.
-pub(crate) fn shown(text: &[u8]) -> String {
-    rorqual_accesslog::report::shown_value(text)
-}
-
-/// Amounts by code of a derived column, or as they are.
-pub(crate) fn amounts_of<'a>(
-    counted: &'a SparseCounts,
-    tables: &DictionaryTables,
-    derived: Option<TextColumn>,
-) -> Cow<'a, SparseCounts> {
-    let Some(column) = derived else { return Cow::Borrowed(counted) };
-    let classes = tables.classes(column);
-    let class = |code: u32| classes[code as usize];
-    let mut amounts = SparseCounts::new(tables.len_of(derived));
-    amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
-    amounts.settle();
-    Cow::Owned(amounts)
-}
-
-/// Rows of the values of a column, of which a panel is made.
-#[derive(Debug, Clone)]
-pub(crate) struct PanelCounts<'a> {
-    /// By the codes of the column's values, and of those without one.
-    pub(crate) amounts: Cow<'a, SparseCounts>,
-    /// Rows whose value may be another one, as their text was cut.
-    pub(crate) merged: u64,
-    /// Of texts without a code.
-    pub(crate) tally: Option<Cow<'a, UncodedTally>>,
-}
-
-impl<'a> PanelCounts<'a> {
-    /// Counts of amounts by the codes of a dictionary.
-    pub(crate) fn new(
-        counted: Cow<'a, SparseCounts>,
-        tally: Option<Cow<'a, UncodedTally>>,
-        tables: &DictionaryTables,
-        derived: Option<TextColumn>,
-    ) -> Self {
-        // Of values that were cut as many may be one as there are hits, and a class derived from
-        // one may follow from its end.
-        let cut = counted.iter().filter(|(code, _)| tables.is_cut(*code));
-        let merged = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
-        let amounts = if derived.is_none() { counted } else { Cow::Owned(amounts_of(&counted, tables, derived).into_owned()) };
-        Self { amounts, merged, tally: tally.filter(|_| derived.is_none()) }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.amounts.bytes() + self.tally.as_ref().map_or(0, |tally| tally.bytes())
-    }
-}
-
-/// Most hits first, ties by text.
-pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, RowsAndBytes), &(u32, RowsAndBytes)) -> Ordering {
-    move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
-}
-
-/// The values with most hits, ties by text.
-pub(crate) fn top_values<'a>(
-    amounts: impl Iterator<Item = (u32, RowsAndBytes)>,
-    text: impl Fn(u32) -> &'a [u8],
-    count: usize,
-) -> Vec<(u32, RowsAndBytes)> {
-    top_by(amounts, by_hits(text), count)
-}
-
-/// The first items of an order.
-pub(crate) fn top_by<T: Copy>(items: impl Iterator<Item = T>, order: impl Fn(&T, &T) -> Ordering, count: usize) -> Vec<T> {
-    let mut top: Vec<T> = Vec::new();
-    // The last one that is listed so far.
-    let mut last: Option<T> = None;
-    for value in items {
-        if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
-            continue;
-        }
-        top.push(value);
-        if top.len() >= count.saturating_mul(2).saturating_add(TOP_SPARE) {
-            let (_, at, _) = top.select_nth_unstable_by(count - 1, &order);
-            last = Some(*at);
-            top.truncate(count);
-        }
-    }
-    if top.len() > count {
-        top.select_nth_unstable_by(count - 1, &order);
-        top.truncate(count);
-    }
-    top.sort_unstable_by(&order);
-    top
-}
-
-/// Values beyond twice those wanted that are gathered before the least are left out.
-const TOP_SPARE: usize = 1_024;
 
 impl PanelPage {
     /// The panel that begins with it.
@@ -212,11 +119,6 @@ impl RowStore {
     }
 }
 
-/// A value as it is listed, of which so many rows may be missing.
-pub(crate) fn row_of(text: &[u8], RowsAndBytes { hits, bytes }: RowsAndBytes, missing: u64) -> ReportRow {
-    ReportRow { value: shown(text), hits, hits_min: hits, hits_max: hits + missing, bytes }
-}
-
 /// Relative error by which the number of values may be beyond `distinct`: each of these hits may
 /// have a value of its own.
 pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
@@ -258,22 +160,6 @@ mod tests {
                 let by_hand = text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()));
                 assert_eq!(search.is_in(text.as_bytes()), by_hand, "{wanted} in {text}");
             }
-        }
-    }
-
-    #[test]
-    fn the_top_of_many_with_as_many_hits() {
-        let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
-        let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
-        let values = (0..5_000u32)
-            .map(|code| (code, RowsAndBytes { hits: hits(code), bytes: 0 }))
-            .filter(|(code, amount)| *code > OTHERS && amount.hits > 0);
-        let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
-        expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
-        for count in [0, 1, 5, 100, 10_000] {
-            let top = top_values(values.clone(), |code| names[code as usize].as_bytes(), count);
-            let codes: Vec<u32> = top.iter().map(|(code, _)| *code).collect();
-            assert_eq!(codes, expected[..count.min(expected.len())]);
         }
     }
 }

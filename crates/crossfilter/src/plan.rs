@@ -11,7 +11,8 @@ use crate::dictionary::{NONE, OTHERS, derive};
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::store::RowStore;
-use crate::timeline::{BucketRun, NO_BUCKET, stretches};
+use crate::time_axis::WEEK_HOURS;
+use crate::time_axis::{BucketRun, NO_BUCKET, stretches};
 use crate::uncoded::PlainTexts;
 use crate::view::View;
 use foldhash::fast::RandomState;
@@ -22,8 +23,6 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-/// Hours of a week, Monday's first hour first.
-pub(crate) const WEEK_HOURS: usize = 168;
 const HOUR_US: i64 = 3_600_000_000;
 
 /// Test for the rows of a view.

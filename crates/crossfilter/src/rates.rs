@@ -3,10 +3,10 @@
 
 use crate::columns::{CLIENT, TIME};
 use crate::dictionary::{NONE, OTHERS};
-use crate::panels::shown;
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot};
+use crate::top::shown;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::{Control, Error, each};

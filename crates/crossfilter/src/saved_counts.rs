@@ -4,15 +4,17 @@
 //! time. The others have the amounts of each code, a column after another, then the tallies of
 //! texts without a code, and then those of these texts that have got a code for answers.
 
-use crate::counted::{Base, BaseGrid, WholeLog};
 use crate::dictionary::{NamedTexts, PLACES_MAX};
+use crate::file_bytes::{NumberBytes, damaged, pack, unpacked};
+use crate::journal_record::{JournalRecord, RecordKind};
 use crate::limits::{BUCKETS_MAX, PIECE_BYTES_MAX};
-use crate::record::{JournalRecord, NumberBytes, RecordKind, damaged, pack, unpacked};
+use crate::sparse_counts::RowsAndBytes;
 use crate::spill::Spill;
 use crate::store::Snapshot;
-use crate::sums::{Distributions, RowsAndBytes, Sums};
-use crate::tally::{UncodedTallies, UncodedTally};
-use crate::timeline::{Axis, BANDS, Grid};
+use crate::sums::{Distributions, Sums};
+use crate::time_axis::{Axis, BANDS, Grid};
+use crate::uncoded_counts::{UncodedTallies, UncodedTally};
+use crate::view_cache::{Base, BaseGrid, WholeLog};
 use rorqual_accesslog::filter::CLASSES;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -2,8 +2,9 @@
 
 use crate::codes::Codes;
 use crate::columns::{ColumnCounts, TIME};
+use crate::file_bytes::{damaged, unpacked};
+use crate::journal_record::{JournalRecord, Meta, RecordKind, SegmentLocation, column_bytes_max, encode};
 use crate::numbers::CodedNumbers;
-use crate::record::{JournalRecord, Meta, RecordKind, SegmentLocation, column_bytes_max, damaged, encode, unpacked};
 use crate::spill::Spill;
 use crate::uncoded::{PackedTexts, PlainTexts, UncodedTexts};
 use std::borrow::Cow;

@@ -2,10 +2,11 @@
 
 use crate::columns::{AGENT, STATUS, STATUSES, source};
 use crate::dictionary::{Dictionary, DictionaryTables, NONE, OTHERS};
-use crate::fleet::SeriesText;
 use crate::limits::SERIES_MAX;
-use crate::panels::{amounts_of, shown, top_values};
+use crate::panel_counts::amounts_of;
+use crate::series_text::SeriesText;
 use crate::sums::Sums;
+use crate::top::{shown, top_values};
 use crate::view::Stack;
 use rorqual_accesslog::filter::{CLASSES, class};
 use rorqual_accesslog::schema::TextColumn;

@@ -4,62 +4,29 @@
 //! full, its last row tells which rows can't be in it any more, and of columns of numbers which
 //! segments.
 
-use crate::columns::{PATH, QUERY, STATUS, TIME, number_source, source};
+use crate::columns::{PATH, QUERY, STATUS, TIME, source};
 use crate::dictionary::{DictionaryTables, NONE, OTHERS, derive};
-use crate::fleet::{KEY_BYTES_MAX, RowKey, ValueBytes};
+use crate::fleet::{KEY_BYTES_MAX, RowKey};
 use crate::limits::{SORT_TEXT_BYTES_MAX, SORTED_ROWS_FIRST, SORTED_ROWS_MAX};
-use crate::page::{LineFormats, PageRow, RowPage, RowReader};
+use crate::page::RowReader;
+use crate::page_row::{LineFormats, PageRow, RowPage};
 use crate::plan::{ViewPlan, joined};
-use crate::segment::{CodedColumnRef, InputRun, Segment};
+use crate::row_order::{OrderedRows, RowOrder, RowPosition, SortColumn};
+use crate::segment::{CodedColumnRef, Segment};
 use crate::store::{RowStore, Snapshot, lock};
 use crate::uncoded::PlainTexts;
+use crate::value_bytes::ValueBytes;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
+use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::{Control, Error, each};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// An order of rows: by a column, and where that is the same by their place in the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowOrder {
-    column: SortColumn,
-    descending: bool,
-}
-
-/// Column that rows are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SortColumn {
-    /// The time of a row.
-    Time,
-    /// Statuses, which are codes.
-    Status,
-    /// Index of a column of numbers.
-    Number(usize),
-    Text(TextColumn),
-}
-
 impl RowOrder {
-    /// The order by the column with this name; `None` where these rows have none, or it is one
-    /// whose numbers only follow from others, such as the hour of a time.
-    #[must_use]
-    pub fn named(schema: &Schema, field: &str, descending: bool) -> Option<Self> {
-        let number = |column| match column {
-            NumberColumn::STATUS => Some(SortColumn::Status),
-            other => number_source(other).map(SortColumn::Number),
-        };
-        let column = match (schema.text(field), schema.number(field)) {
-            (Some(column), _) => Some(SortColumn::Text(column)),
-            (None, Some(column)) => number(column),
-            (None, None) => (field == "time" && !schema.is_table()).then_some(SortColumn::Time),
-        };
-        column.map(|column| Self { column, descending })
-    }
-
     /// Order of two values: rows without a value come last in both directions, and before them
     /// those whose value is in no memory.
     fn compare(self, a: &SortKey, b: &SortKey) -> Ordering {
@@ -85,38 +52,6 @@ pub struct SortedPage {
     /// False where other rows may come before: rows were dropped, values are in no memory, or texts
     /// differ beyond the bytes that are compared.
     pub exact: bool,
-}
-
-/// Place of a row in the order of the inputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RowPosition {
-    pub(crate) input: u32,
-    /// Offset of its chunk.
-    pub(crate) offset: u64,
-    pub(crate) segment: u32,
-    pub(crate) row: u16,
-}
-
-impl RowPosition {
-    pub(crate) fn of(segment: usize, runs: &[InputRun], row: usize) -> Self {
-        let after = runs.partition_point(|run| run.row as usize <= row);
-        let (input, offset) = runs.get(after.saturating_sub(1)).map_or((0, 0), |run| (run.input, run.offset));
-        Self { input, offset, segment: segment as u32, row: row as u16 }
-    }
-
-    /// The inverse of its text.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('.');
-        let (input, offset) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        let (segment, row) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        parts.next().is_none().then_some(Self { input, offset, segment, row })
-    }
-}
-
-impl fmt::Display for RowPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}.{}", self.input, self.offset, self.segment, self.row)
-    }
 }
 
 /// Value that a row is ordered by.
@@ -152,13 +87,6 @@ struct OrderedRow {
     position: RowPosition,
 }
 
-/// The first rows of an order.
-#[derive(Debug)]
-pub(crate) struct OrderedRows {
-    rows: Vec<RowPosition>,
-    exact: bool,
-}
-
 impl SortKey {
     /// The key for other stores.
     fn told(&self) -> RowKey {
@@ -185,17 +113,6 @@ impl SortKey {
             Self::Text(text) => text.rest,
             _ => TextRest::Nothing,
         }
-    }
-}
-
-impl OrderedRows {
-    pub(crate) fn rows(&self) -> &[RowPosition] {
-        &self.rows
-    }
-
-    /// Bytes in memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<RowPosition>()
     }
 }
 

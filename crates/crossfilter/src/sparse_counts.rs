@@ -1,6 +1,25 @@
 //! Amounts by code: those of all codes, or only of the few that were met.
 
-use crate::sums::RowsAndBytes;
+/// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RowsAndBytes {
+    pub(crate) hits: u64,
+    pub(crate) bytes: u64,
+}
+
+impl RowsAndBytes {
+    #[inline]
+    pub(crate) fn add(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    #[inline]
+    pub(crate) fn subtract(&mut self, other: Self) {
+        self.hits -= other.hits;
+        self.bytes -= other.bytes;
+    }
+}
 
 /// Up to so many codes all have a place at once.
 const SMALL: usize = 1_024;

@@ -1,7 +1,7 @@
 //! The file for segments that do not fit the memory: without a name, so that nothing is left
 //! however the process ends, or the journal of a store that is to outlive it.
 
-use crate::record::{FRAME_BYTES, JournalRecord};
+use crate::journal_record::{FRAME_BYTES, JournalRecord};
 use rorqual_pipe::setting::{TEMP_DIR, TEMP_MAX};
 use rorqual_pipe::{escaped_path, format_size, is_at, reason};
 use std::fs::File;
@@ -247,7 +247,7 @@ impl std::fmt::Display for LimitReached {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::RecordKind;
+    use crate::journal_record::RecordKind;
 
     fn record() -> JournalRecord {
         let mut record = JournalRecord::new(RecordKind::Texts);

@@ -2,17 +2,16 @@
 
 use crate::builder::NewValue;
 use crate::columns::{CODED, ColumnCounts, FLAW, LINE, SHARES, STATUS, STATUSES, derived, has_dictionary};
-use crate::counted::{Base, ViewCache};
 use crate::dictionary::{Dictionary, OTHERS, SpareValues};
 use crate::limits::{
     DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, LINE_BYTES_MAX, PIECE_BYTES_MAX,
     SEGMENT_ROWS_MAX, SHARED_BYTES_MIN, SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, each_bytes, segment_rows, value_bytes,
     work_bytes, work_shares,
 };
-use crate::naming::Naming;
 use crate::segment::{CodedColumnRef, Segment};
 use crate::spill::Spill;
 use crate::uncoded::TextHasher;
+use crate::view_cache::{Base, ViewCache};
 use foldhash::quality::RandomState;
 use rorqual_accesslog::schema::Schema;
 use rorqual_accesslog::{Countries, OwnColumns};
@@ -21,7 +20,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Limits of a row store.
 #[derive(Debug, Clone)]
@@ -124,6 +123,15 @@ pub(crate) struct Segments {
     pub(crate) all: Vec<Arc<Segment>>,
     /// Places of those that wait for the next run to go on with them; they are in memory.
     pub(crate) open: Vec<usize>,
+}
+
+/// Texts that wait for a code, and the lock that holds off questions while they get it.
+#[derive(Default)]
+pub(crate) struct Naming {
+    /// Column and hash of each.
+    pub(crate) wanted: Mutex<Vec<(usize, u64)>>,
+    /// Read by a question: codes do not change in the middle of it.
+    pub(crate) asked: RwLock<()>,
 }
 
 /// Records of the file beside segments.

@@ -5,7 +5,7 @@
 //! Beside each text lies its hash. Sums tell texts apart by it, so that they need not read the
 //! texts; filters and rows look at the texts themselves.
 
-use crate::record::{NumberBytes, damaged, pack, unpacked};
+use crate::file_bytes::{NumberBytes, damaged, pack, unpacked};
 use foldhash::fast::RandomState;
 use foldhash::quality::FixedState;
 use std::collections::HashMap;

@@ -4,11 +4,12 @@
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::{URL_PAIRS_MAX, VALUES_LISTED_MAX};
-use crate::panels::{PanelSearch, beyond, shown};
+use crate::panels::{PanelSearch, beyond};
 use crate::plan::{ViewPlan, joined};
 use crate::segment::Segment;
+use crate::sparse_counts::RowsAndBytes;
 use crate::store::{RowStore, Snapshot};
-use crate::sums::RowsAndBytes;
+use crate::top::shown;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::report::{Distinct, OtherValues, ReportRow};

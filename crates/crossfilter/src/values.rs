@@ -3,9 +3,9 @@
 use crate::columns::source;
 use crate::dictionary::{NO_ROOM, NONE, OTHERS};
 use crate::limits::VALUES_COPIED_MAX;
-use crate::panels::by_hits;
+use crate::sparse_counts::RowsAndBytes;
 use crate::store::RowStore;
-use crate::sums::RowsAndBytes;
+use crate::top::by_hits;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use rorqual_accesslog::report::{OtherValues, ReportRow};
 use rorqual_accesslog::schema::TextColumn;

@@ -1,21 +1,11 @@
 //! Views: questions and answers.
 
-use crate::breakdown::BreakdownError;
-use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS, source};
-use crate::counted::CountedViews;
-use crate::dictionary::{NONE, OTHERS};
-use crate::facets::Facet;
-use crate::number_spread::{NumberSpread, NumberSummary};
-use crate::plan::WEEK_HOURS;
-use crate::segment::unbiased;
-use crate::sparse_counts::SparseCounts;
-use crate::store::RowStore;
-use crate::sums::{Distributions, RowsAndBytes};
-use crate::timeline::{Axis, BANDS_US, Grid};
-use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
+use crate::breakdown::error::BreakdownError;
+use crate::number_spread::NumberSummary;
+use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::report::{Distinct, OtherValues, Panel, PercentileSet, ReportRow, StatusRow};
-use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
-use rorqual_pipe::{Control, Error};
+use rorqual_accesslog::schema::TextColumn;
+use rorqual_pipe::Error;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -220,6 +210,19 @@ pub struct LatencyGrid {
     pub hits: Vec<Vec<u64>>,
 }
 
+/// A panel under all conditions of a filter but those that choose values of its field.
+#[derive(Debug, Clone, Serialize)]
+pub struct Facet {
+    /// Counted under the other conditions.
+    #[serde(flatten)]
+    pub panel: Panel,
+    /// Values that the filter names, of those that have rows there: most hits first, at most as
+    /// many as the panel has.
+    pub chosen: Vec<ReportRow>,
+    /// The same of values that it excludes.
+    pub excluded: Vec<ReportRow>,
+}
+
 /// A stretch of a panel.
 #[derive(Debug, Clone, Serialize)]
 pub struct PanelPage {
@@ -240,285 +243,4 @@ pub struct PanelPage {
     pub found: u64,
     /// Most hits first.
     pub rows: Vec<ReportRow>,
-}
-
-impl Distributions {
-    pub(crate) fn time_range(&self) -> Option<TimeRange> {
-        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
-        self.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) })
-    }
-
-    pub(crate) fn percentiles(&self) -> PercentileSet {
-        PercentileSet {
-            bytes: self.bytes.percentiles(1.0),
-            request_time: self.request_time.percentiles(1e6),
-            upstream_time: self.upstream_time.percentiles(1e6),
-        }
-    }
-
-    /// Rows by weekday and hour.
-    pub(crate) fn week_rows(&self) -> Vec<Vec<u64>> {
-        self.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect()
-    }
-}
-
-impl ViewResult {
-    /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
-    #[must_use]
-    pub fn status_panel(&self, top: usize) -> Option<Panel> {
-        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
-        (!self.panels.is_empty()).then(|| page.titled(STATUS_TITLE.into()))
-    }
-}
-
-impl RowStore {
-    /// All panels of a view.
-    ///
-    /// # Errors
-    /// When it was cancelled, or spilled rows can't be read back.
-    pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<ViewResult, ViewError> {
-        self.asked(|| {
-            let counted = self.counted(view, wanted, control)?;
-            Ok(self.viewed(view, &counted, wanted.top))
-        })
-    }
-
-    /// The counts of a view, as they are shown.
-    pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> ViewResult {
-        let panel = |column: &TextColumn| self.panel_of(counted, *column, top);
-        let mut panels: Vec<Panel> = self.schema().panels().iter().filter_map(panel).collect();
-        // Rows that had no room may have any value.
-        let is_whole = counted.rows_dropped == 0;
-        panels.iter_mut().for_each(|panel| panel.distinct.exact &= is_whole);
-        let lines = self.outcomes(counted);
-        let [bots, people, unknown] = self.bots(counted, lines.rejected);
-        let clients =
-            panels.iter().find(|panel| panel.field == self.schema().text_name(TextColumn::CLIENT)).map(|panel| panel.distinct);
-        let mut facets = self.facets(view, counted, top);
-        facets.iter_mut().for_each(|facet| facet.panel.distinct.exact &= is_whole);
-        facets.retain(|facet| {
-            // Those of the panels that there are.
-            let is_it = |panel: &Panel| panel.field == facet.panel.field;
-            panels.iter().any(is_it) || (facet.panel.field == STATUS_FIELD && !panels.is_empty())
-        });
-        let spreads = &counted.spreads;
-        let stack = counted.stack_name(&self.schema());
-        let over_time = RowsOverTime {
-            axis: counted.axis,
-            stack: &stack,
-            names: &counted.series.names,
-            classes: &counted.histogram,
-            bands: Some(&counted.bands),
-        };
-        ViewResult {
-            filter: self.schema().written(&view.filter),
-            rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
-            lines,
-            bytes_sent: counted.sums.all.bytes,
-            exact: self.is_exact(counted, unknown),
-            time: spreads.time_range(),
-            histogram: over_time.histogram(),
-            status: status_rows(counted, lines.rejected),
-            clients: clients.unwrap_or(Distinct { distinct: 0, exact: is_whole, error: 0.0 }),
-            bots,
-            people,
-            unknown,
-            panels,
-            facets,
-            percentiles: spreads.percentiles(),
-            numbers: self.numbers(counted),
-            number_facets: self.number_facets(counted),
-            week: spreads.week_rows(),
-            latency: over_time.latency(),
-        }
-    }
-
-    /// A range of a panel of a view, with its search.
-    ///
-    /// # Errors
-    /// When it was cancelled, or spilled rows can't be read back.
-    pub fn panel(
-        &self,
-        view: &View,
-        column: TextColumn,
-        wanted: &PanelWanted,
-        control: &Control,
-    ) -> Result<PanelPage, ViewError> {
-        let searched = self.searched(view, column, wanted);
-        self.asked(|| {
-            if column == TextColumn::URL {
-                // Paths and queries of many rows get their codes first.
-                self.sums_of(view, control)?;
-                return self.urls(view, wanted, control);
-            }
-            Ok(self.page_of(&*self.sums_of(&searched, control)?, column, wanted))
-        })
-    }
-
-    /// The rows of a view whose value has the text that is searched for, where texts without a code
-    /// may have it: then those with most rows among these are listed.
-    fn searched<'a>(&self, view: &'a View, column: TextColumn, wanted: &PanelWanted) -> Cow<'a, View> {
-        let (index, derived) = source(column);
-        let search = wanted.search.as_deref().filter(|search| !search.is_empty() && derived.is_none());
-        let Some(search) = search.filter(|_| self.dictionaries[index].lock().has_groups()) else { return Cow::Borrowed(view) };
-        let Ok(pattern) = FilterRegex::new(&format!("(?i-u){}", escaped(search))) else { return Cow::Borrowed(view) };
-        let test = Filter::Text(column, TextTest::Matches(pattern));
-        Cow::Owned(View { filter: Filter::All(vec![view.filter.clone(), test]), ..view.clone() })
-    }
-
-    /// A stretch of the panel of statuses.
-    ///
-    /// # Errors
-    /// When it was cancelled, or spilled rows can't be read back.
-    pub fn statuses(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
-        let counted = self.asked(|| self.sums_of(view, control))?;
-        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
-    }
-
-    /// True if all counts of a view are exact, in which so many rows are of unknown agents.
-    pub(crate) fn is_exact(&self, counted: &CountedViews, unknown: Amounts) -> bool {
-        counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut()
-    }
-
-    fn numbers(&self, counted: &CountedViews) -> Vec<NumberSummary> {
-        let schema = self.schema();
-        let summary = |(number, spread): (usize, &NumberSpread)| {
-            let column = NumberColumn::own(number);
-            spread.summary(schema.number_name(column), schema.unit(column))
-        };
-        counted.spreads.own.iter().enumerate().filter_map(summary).collect()
-    }
-
-    pub(crate) fn outcomes(&self, counted: &CountedViews) -> Outcomes {
-        let flaws = self.dictionaries[FLAW].lock();
-        let of = |kind: u8| -> u64 {
-            let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
-            of_kind.map(|(_, amount)| amount.hits).sum()
-        };
-        let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
-        Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }
-    }
-
-    /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
-    pub(crate) fn bots(&self, counted: &CountedViews, rejected: u64) -> [Amounts; 3] {
-        let agents = self.dictionaries[AGENT].lock();
-        let classes = agents.classes(TextColumn::BOT);
-        let mut bots = RowsAndBytes::default();
-        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| ![NONE, OTHERS].contains(&classes[*code as usize]));
-        of_bots.for_each(|(_, amount)| bots.add(amount));
-        let (all, mut unknown) = (counted.sums.all, RowsAndBytes::default());
-        let of_unknown = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] == OTHERS);
-        of_unknown.for_each(|(_, amount)| unknown.add(amount));
-        let people = RowsAndBytes {
-            hits: all.hits - bots.hits - rejected - unknown.hits,
-            bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
-        };
-        [bots, people, unknown].map(|RowsAndBytes { hits, bytes }| Amounts { hits, bytes })
-    }
-}
-
-/// An expression that means this text.
-fn escaped(text: &str) -> String {
-    text.chars().flat_map(|one| one.is_ascii_punctuation().then_some('\\').into_iter().chain([one])).collect()
-}
-
-/// Name of the panel of statuses, for programs.
-pub(crate) const STATUS_FIELD: &str = "status";
-/// Name of the panel of statuses, for people.
-pub const STATUS_TITLE: &str = "Statuses";
-
-/// Rows over time, by series and by how long they took.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RowsOverTime<'a> {
-    pub(crate) axis: Option<Axis>,
-    /// Name of the column of the series, for programs.
-    pub(crate) stack: &'a str,
-    pub(crate) names: &'a [String],
-    pub(crate) classes: &'a Grid,
-    pub(crate) bands: Option<&'a Grid>,
-}
-
-impl CountedViews {
-    /// Name of the column of its series, for programs.
-    pub(crate) fn stack_name(&self, schema: &Schema) -> Cow<'static, str> {
-        match self.stack {
-            Stack::Class => "class".into(),
-            Stack::Bot => "bot".into(),
-            Stack::Values(column) => schema.text_name(column),
-        }
-    }
-}
-
-impl RowsOverTime<'_> {
-    /// Buckets with at least one row.
-    fn buckets(&self) -> Vec<usize> {
-        let buckets = self.axis.map_or(0, |axis| axis.buckets);
-        (0..buckets).filter(|bucket| self.classes.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
-    }
-
-    pub(crate) fn histogram(&self) -> Option<ViewHistogram> {
-        let axis = self.axis?;
-        let buckets = self.buckets();
-        let hits = |series: usize| buckets.iter().map(|bucket| self.classes.bucket(*bucket)[series]).collect();
-        let line = |(series, name): (usize, &String)| PageLine { class: name.clone(), hits: hits(series) };
-        Some(ViewHistogram {
-            stack: self.stack.to_owned().into(),
-            bucket_seconds: axis.width_seconds,
-            finest_seconds: 1,
-            at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
-            series: self.names.iter().enumerate().map(line).collect(),
-        })
-    }
-
-    pub(crate) fn latency(&self) -> Option<LatencyGrid> {
-        let (axis, bands) = (self.axis?, self.bands?);
-        let buckets = self.buckets();
-        let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| bands.bucket(*bucket).to_vec()).collect();
-        hits.iter().flatten().any(|hits| *hits > 0).then(|| LatencyGrid {
-            borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
-            bucket_seconds: axis.width_seconds,
-            at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
-            hits,
-        })
-    }
-}
-
-/// The listed part of the statuses; lines without one are not among them.
-pub(crate) fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
-    let rows = || rows.iter().filter(|row| row.value != "-");
-    let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
-    let listed = |row: &StatusRow| ReportRow {
-        value: row.value.clone(),
-        hits: row.hits,
-        hits_min: row.hits,
-        hits_max: row.hits,
-        bytes: row.bytes,
-    };
-    PanelPage {
-        field: STATUS_FIELD.into(),
-        distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
-        hits: rows().map(|row| row.hits).sum(),
-        exact,
-        error_max: 0,
-        others: None,
-        found: found().count() as u64,
-        rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),
-    }
-}
-
-/// By status; a rejected line has none, and is not among the lines without one.
-pub(crate) fn status_rows(counted: &CountedViews, rejected: u64) -> Vec<StatusRow> {
-    statuses(counted.sums.column(STATUS), rejected)
-}
-
-/// Amounts by status, without so many rejected lines.
-pub(crate) fn statuses(amounts: &SparseCounts, rejected: u64) -> Vec<StatusRow> {
-    let row = |(status, amount): (u32, RowsAndBytes)| {
-        let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
-        let value = if status == 0 { "-".to_owned() } else { status.to_string() };
-        StatusRow { value, hits, bytes: amount.bytes }
-    };
-    let mut rows: Vec<StatusRow> = amounts.iter().map(row).filter(|row| row.hits > 0).collect();
-    rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
-    rows
 }

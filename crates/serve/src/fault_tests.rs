@@ -3,14 +3,13 @@
 
 use crate::admission::{Admission, AdmissionCounts};
 use crate::explore::export_advice::ExportAdvice;
-use crate::explore::sessions::SessionMemory;
 use crate::explore::sessions::Sessions;
 use crate::explore::view_page::ViewPage;
 use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{TransferEnd, Transport};
 use crate::ingest::upload::Intake;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{LogStores, NewUpload, Session, SessionContext, SessionState, TableResources};
+use crate::session::{LogStores, NewUpload, Session, SessionContext, SessionMemory, SessionState, TableResources};
 use crate::state::StateDir;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};

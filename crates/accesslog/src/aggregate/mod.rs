@@ -12,15 +12,16 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use notes::{ChunkNotes, NoteReason, NoteSample};
+pub use crate::note_reason::NoteReason;
+pub use notes::{ChunkNotes, NoteSample};
 pub use part::{AnalysisPart, ForeignPart, InputPart};
 pub use totals::LineCounts;
 pub use worker::LogWorker;
 
 pub(crate) use heavy_hitters::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub(crate) use notes::{HeldNotes, NoteKeeper};
-pub(crate) use timeline::{Buckets, class_of};
-pub use timeline::{CLASSES, WIDTHS_SECONDS};
+pub(crate) use timeline::Buckets;
+pub use timeline::WIDTHS_SECONDS;
 pub(crate) use totals::LineTotals;
 
 use crate::Countries;

@@ -11,7 +11,7 @@ use super::totals::HITS_MAX;
 use super::{Analysis, FieldTally, LineTotals, lock};
 use crate::agent::Agent;
 use crate::format::Field;
-use crate::report::InputReport;
+use crate::input_report::InputReport;
 use serde::{Deserialize, Serialize};
 
 /// Sums of one process, for another one of the same version. The sums of a process begin with one

@@ -3,10 +3,8 @@
 #![allow(clippy::cast_possible_wrap)]
 
 use super::totals::HITS_MAX;
+use crate::status_class::CLASSES;
 use std::collections::BTreeMap;
-
-/// 2xx, 3xx, 4xx, 5xx, and everything else (1xx, absent, beyond).
-pub const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
 
 /// Buckets of one chunk.
 const CHUNK: usize = 256;
@@ -32,18 +30,6 @@ const _: () = {
 };
 
 type ClassCounts = [u64; CLASSES.len()];
-
-/// The class of [`CLASSES`] that a status belongs to.
-#[inline]
-pub(crate) fn class_of(status: u16) -> usize {
-    match status / 100 {
-        2 => 0,
-        3 => 1,
-        4 => 2,
-        5 => 3,
-        _ => 4,
-    }
-}
 
 /// Counts by bucket and class.
 #[derive(Debug, Clone, Default)]
@@ -255,7 +241,7 @@ mod tests {
     fn counts_by_second_while_there_is_room() {
         let mut timeline = BucketCounts::default();
         for (second, status) in [(100, 200), (100, 404), (101, 500), (90, 301), (-1, 0)] {
-            timeline.add(second, class_of(status), 1);
+            timeline.add(second, crate::status_class::class_of(status), 1);
         }
         let buckets = timeline.buckets(Some(90), None, 400);
         assert_eq!((buckets.width_seconds, buckets.finest_seconds), (1, 1));

@@ -2,17 +2,19 @@
 
 use crate::agent::{host_of, site_of_host};
 use crate::aggregate::heavy_hitters::{FieldTally, HitsAndBytes, SHARDS, shard_of};
-use crate::aggregate::notes::{ChunkNotes, NoteReason};
-use crate::aggregate::timeline::class_of;
+use crate::aggregate::notes::ChunkNotes;
 use crate::aggregate::totals::STATUSES;
 use crate::aggregate::{Analysis, LineCounts, LineTotals, lock};
-use crate::batch::{ABSENT, CodedColumn, LogBatch, NO_TIME, TEXT_FIELDS};
+use crate::batch::{CodedColumn, LogBatch, NO_TIME, TEXT_FIELDS};
 use crate::filter::{Filter, Matcher, Subject};
 use crate::format::{Field, LogFormat};
+use crate::note_reason::NoteReason;
+use crate::own::ABSENT;
 use crate::own::{OwnColumns, VALUE_BYTES_MAX};
 use crate::parse::relay::ColumnRelay;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use crate::recorder::{Options, RecordedChunk, Recorder, Rejected};
+use crate::status_class::class_of;
 use rorqual_pipe::{Chunk, ChunkLine, Error, Stage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

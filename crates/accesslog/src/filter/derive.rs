@@ -1,10 +1,9 @@
 //! Values derived from a field: networks, kinds of content, hours.
 
-use crate::aggregate::class_of;
+use crate::parse::address::address;
 use crate::schema::TextColumn;
+use crate::status_class::class_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-pub use crate::aggregate::CLASSES;
 
 /// Names of the weekdays, Monday first.
 pub const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -13,13 +12,6 @@ pub const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"
 #[must_use]
 pub fn class(status: u16) -> usize {
     class_of(status)
-}
-
-/// The address that a client is; an IPv4 address in IPv6's clothes is the IPv4 address.
-#[must_use]
-pub fn address(client: &[u8]) -> Option<IpAddr> {
-    let text = std::str::from_utf8(client).ok()?;
-    Some(text.parse::<IpAddr>().ok()?.to_canonical())
 }
 
 /// Bits of the networks of IPv4 and of IPv6 addresses.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Subject<'a> {
     /// Its record; `None` where it was rejected.
     pub record: Option<&'a LogRecord<'a>>,
-    /// Its flaw, as [`NoteReason`](crate::aggregate::Reason) names it; empty where
+    /// Its flaw, as [`NoteReason`](crate::aggregate::NoteReason) names it; empty where
     /// nothing is.
     pub flaw: &'a str,
     /// Its text where it was rejected; otherwise empty.

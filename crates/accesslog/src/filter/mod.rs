@@ -14,6 +14,7 @@ mod lex;
 mod limits;
 mod matcher;
 mod parse;
+mod schema;
 mod show;
 mod sql;
 mod test;
@@ -21,17 +22,18 @@ mod value;
 
 use crate::schema::{NumberColumn, Schema, TextColumn};
 
-pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, request, weekday};
+pub use crate::parse::address::address;
+pub use crate::status_class::CLASSES;
+pub use derive::{WEEKDAYS, class, hour, kind, net, request, weekday};
 pub use flag::Flag;
 pub use limits::{
     ANYWHERE_MAX, CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX,
     REJECTED_BYTES_MAX, filter_bytes_max,
 };
 pub use matcher::{Matcher, Subject};
+pub(crate) use parse::nearest;
 pub use parse::{FilterError, nearest_name};
-pub(crate) use parse::{nearest, parse};
-pub(crate) use show::{written_filter as written, written_name};
-pub(crate) use sql::condition as sql_condition;
+pub(crate) use show::written_name;
 pub use sql::{is_nested, sql_microseconds, sql_moment, sql_name, sql_text};
 pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
@@ -117,7 +119,7 @@ impl Filter {
     /// Bytes of its text, without the names of a schema's own columns: each condition has more of
     /// them than its name.
     fn text_bytes(&self) -> usize {
-        written(self, Schema::access_log()).len()
+        Schema::access_log().written(self).len()
     }
 
     /// Conditions that are of a kind.

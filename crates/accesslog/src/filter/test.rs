@@ -110,7 +110,7 @@ impl TextValue {
             Self::Text(text) if text.as_bytes() == value => true,
             // As it was shown: what is no UTF-8 can't be typed.
             Self::Text(text) => text.contains(char::REPLACEMENT_CHARACTER) && String::from_utf8_lossy(value) == *text,
-            Self::Network(network) => match derive::address(value) {
+            Self::Network(network) => match super::address(value) {
                 Some(address) => network.has(address),
                 // A value of the column of networks, which no client looks like.
                 None => std::str::from_utf8(value).ok().and_then(Network::parse).is_some_and(|inner| network.covers(inner)),

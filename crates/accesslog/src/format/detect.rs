@@ -10,7 +10,7 @@ use super::prefix::{self, GROUPS_APART, LinePrefix};
 use super::servers::SERVERS;
 use super::w3c::{W3cColumns, is_directive};
 use super::{Field, LineSyntax, LogFormat, tail};
-use crate::aggregate::NoteReason;
+use crate::note_reason::NoteReason;
 use crate::parse::number::has_three_decimals;
 use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
 use rorqual_pipe::escaped;

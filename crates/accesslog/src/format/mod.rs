@@ -34,7 +34,6 @@ pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, 
 pub use error::FormatError;
 pub use field::Field;
 pub use foreign::{Archive, ForeignContent, TextKind};
-pub(crate) use write::duration_text;
 
 use compile::QuoteEscaping;
 use json::JsonKeys;

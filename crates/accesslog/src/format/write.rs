@@ -5,7 +5,7 @@ use super::w3c::{W3cColumn, W3cColumns, W3cWriter};
 use super::{Field, LineSyntax, LogFormat};
 use crate::own::{LogVariable, OwnColumns, OwnPlace};
 use crate::parse::LogRecord;
-use crate::parse::number::Unit;
+use crate::parse::number::{Unit, duration_text};
 use crate::parse::time::{Civil, clf, rfc3339};
 use std::io::Write;
 use std::sync::Arc;
@@ -171,22 +171,6 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
 
 fn target(record: &LogRecord<'_>) -> Vec<u8> {
     if record.query.is_empty() { record.path.to_vec() } else { [record.path, b"?", record.query].concat() }
-}
-
-/// Seconds with three digits after the point, as servers write them, or six where these say
-/// something.
-pub(crate) fn duration_text(duration_us: u64, unit: Unit) -> String {
-    let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
-    match unit {
-        Unit::Seconds | Unit::PointSeconds if duration_us.is_multiple_of(1_000) => {
-            format!("{}.{:03}", duration_us / 1_000_000, duration_us / 1_000 % 1_000)
-        }
-        Unit::Seconds => format!("{}.{:06}", duration_us / 1_000_000, duration_us % 1_000_000),
-        Unit::Millis => thousandths(duration_us / 1_000, duration_us % 1_000),
-        Unit::PointSeconds => format!("{duration_us}us"),
-        Unit::Micros => duration_us.to_string(),
-        Unit::Nanos => (u128::from(duration_us) * 1_000).to_string(),
-    }
 }
 
 fn epoch_text(time_us: i64, unit: Unit) -> String {

@@ -1,6 +1,6 @@
 //! Addresses of clients as logs write them: with a port, in brackets, several in a list.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The client of a field: of a list the first that is known, without its port and the brackets
 /// around it.
@@ -161,6 +161,13 @@ fn is_ipv4(text: &[u8]) -> bool {
 fn is_ipv6(text: &[u8]) -> bool {
     let without_zone = text.split(|byte| *byte == b'%').next().unwrap_or_default();
     str::from_utf8(without_zone).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
+}
+
+/// The address that a client is; an IPv4 address in IPv6's clothes is the IPv4 address.
+#[must_use]
+pub fn address(client: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(client).ok()?;
+    Some(text.parse::<IpAddr>().ok()?.to_canonical())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! that only sound lines need to be thought of here, and both give the same answer by construction.
 
 use super::address;
-use super::general::present;
+use super::number::present;
 use super::record::LogRecord;
 use super::request;
 use super::time::{CLF_BYTES, ClfClock};

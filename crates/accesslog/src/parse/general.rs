@@ -2,7 +2,7 @@
 
 use super::address;
 use super::clock::ClockPieces;
-use super::number::{self, NumberError, Unit};
+use super::number::{self, NumberError, Unit, present};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome, LogRecord};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
@@ -572,12 +572,6 @@ fn missing_end(op: &Op, text: &[u8], next: FlawPosition) -> LineFlaw {
         _ if text.is_empty() => LineFlaw::Missing(op.part.spot()),
         _ => LineFlaw::Missing(next),
     }
-}
-
-/// The field's text, where `-` is an absent field.
-#[inline]
-pub(crate) fn present(text: &[u8]) -> &[u8] {
-    if text == b"-" { &[] } else { text }
 }
 
 /// True if the text can be a number of bytes.

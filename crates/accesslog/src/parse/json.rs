@@ -6,9 +6,10 @@
 
 use super::address;
 use super::escape::undo_escapes;
-use super::general::{self, needed, present, status};
+use super::general::{self, needed, status};
 use super::json_own::{DEPTH_MAX, JsonForm, JsonOwn};
 use super::memo::KeyMemo;
+use super::number::present;
 use super::number::{self, Unit};
 use super::record::{Draft, LineFlaw, LineOutcome};
 use super::request;

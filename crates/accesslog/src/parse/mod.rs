@@ -21,7 +21,7 @@ mod request;
 pub(crate) mod time;
 mod w3c;
 
-pub(crate) use general::present;
+pub(crate) use number::present;
 pub use record::{FlawPosition, LineFlaw, LineOutcome, LogRecord};
 pub use time::clf;
 

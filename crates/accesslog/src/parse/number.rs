@@ -173,6 +173,28 @@ pub(crate) fn epoch_us(text: &[u8]) -> Result<u64, NumberError> {
     decimal_us(text, unit)
 }
 
+/// Seconds with three digits after the point, as servers write them, or six where these say
+/// something.
+pub(crate) fn duration_text(duration_us: u64, unit: Unit) -> String {
+    let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
+    match unit {
+        Unit::Seconds | Unit::PointSeconds if duration_us.is_multiple_of(1_000) => {
+            format!("{}.{:03}", duration_us / 1_000_000, duration_us / 1_000 % 1_000)
+        }
+        Unit::Seconds => format!("{}.{:06}", duration_us / 1_000_000, duration_us % 1_000_000),
+        Unit::Millis => thousandths(duration_us / 1_000, duration_us % 1_000),
+        Unit::PointSeconds => format!("{duration_us}us"),
+        Unit::Micros => duration_us.to_string(),
+        Unit::Nanos => (u128::from(duration_us) * 1_000).to_string(),
+    }
+}
+
+/// The field's text, where `-` is an absent field.
+#[inline]
+pub(crate) fn present(text: &[u8]) -> &[u8] {
+    if text == b"-" { &[] } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

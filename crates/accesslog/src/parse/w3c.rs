@@ -1,6 +1,7 @@
 //! Reads lines of W3C's extended format by the columns that the last `#Fields:` line said.
 
-use super::general::{self, present, status};
+use super::general::{self, status};
+use super::number::present;
 use super::number::{self, Unit};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
 use super::request;

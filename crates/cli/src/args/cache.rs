@@ -1,7 +1,7 @@
 //! Cache for rows of files that `rorqual serve` opens.
 
-use crate::args::size;
 use clap::Args;
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]

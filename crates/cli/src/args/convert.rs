@@ -1,7 +1,7 @@
 //! Arguments of `rorqual convert` and `rorqual schema`.
 
-use super::size;
 use clap::{Args, ValueEnum};
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 const CONVERT_EXAMPLES: &str = "\

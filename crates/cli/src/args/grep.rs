@@ -1,7 +1,8 @@
 //! Arguments of `rorqual grep`.
 
-use crate::args::{NameGlobs, size};
+use crate::args::name_globs::NameGlobs;
 use clap::{ArgAction, Args, ValueEnum};
+use rorqual_shell::args::size;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Arguments of `rorqual logs`.
 
 use crate::args::explore::ExploreArgs;
-use crate::args::size;
 use clap::Args;
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

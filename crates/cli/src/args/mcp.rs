@@ -1,7 +1,7 @@
 //! Arguments of `rorqual mcp`.
 
-use super::size;
 use clap::Args;
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

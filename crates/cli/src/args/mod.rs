@@ -28,7 +28,7 @@ pub(crate) use grep::{GrepArgs, Sort, USAGE as GREP_USAGE};
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use mcp::McpArgs;
-pub(crate) use name_globs::{NameGlob, NameGlobs};
+pub(crate) use name_globs::NameGlob;
 pub(crate) use query::{ClusterVerbArgs, QueryArgs};
 pub(crate) use render::{RenderArgs, RowsArgs, SplitBy};
 pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs, SummaryArgs};

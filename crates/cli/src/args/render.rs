@@ -1,7 +1,8 @@
 //! Arguments of `rorqual render`.
 
-use super::{SourceFormat, size};
+use super::SourceFormat;
 use clap::Args;
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -1,7 +1,7 @@
 //! Arguments of `rorqual store`.
 
-use crate::args::size;
 use clap::{Args, Subcommand, ValueEnum};
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Temporary folder and its limit, for rows of logs that do not fit the memory.
 
-use crate::args::size;
 use clap::Args;
+use rorqual_shell::args::size;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]

@@ -2,8 +2,8 @@
 
 use crate::bad_records::{BadRecords, long_offset};
 use crate::decode::{Infer, Inferred, Notes};
-use crate::format::RecordFormat;
 use crate::limits::PREFIX_BYTES;
+use crate::record_format::RecordFormat;
 use crate::scan::{ScanSettings, enough};
 use crate::shape::Shape;
 use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage};

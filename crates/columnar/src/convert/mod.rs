@@ -15,7 +15,7 @@ pub use infer::{InferredColumns, SampleExtent};
 
 use crate::bad_records::BadRecords;
 use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
-use crate::format::RecordFormat;
+use crate::record_format::RecordFormat;
 use crate::scan::ScanSettings;
 use crate::shape::Shape;
 use crate::write::{BatchWriter, PreparedBatch};

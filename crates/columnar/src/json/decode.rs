@@ -3,13 +3,13 @@
 use super::columns::{CellBuilder, JsonColumn, List, Struct, TextBuilder};
 use super::cursor::{Cursor, RecordFlaw, compact};
 use super::infer::JsonInferrer;
+use super::layout::{Layout, MEMBER_KEY, MEMBER_KEY_QUOTED, MEMBER_VALUE, MEMBER_VALUE_QUOTED};
 use super::number::{Number, short_integer};
 use super::records::{RecordLayout, RecordStop};
 use super::rest::{PathStep, RestColumn, RestPath};
 use super::string::{RawString, unescape};
 use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
-use super::{Layout, MEMBER_KEY, MEMBER_KEY_QUOTED, MEMBER_VALUE, MEMBER_VALUE_QUOTED};
 use crate::decode::{Decode, DecodeNote, DecodedRecords, Infer, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
 use crate::rules::ValueRules;

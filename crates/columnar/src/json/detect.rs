@@ -1,8 +1,8 @@
 //! Layout of an input, by its head.
 
-use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
 use super::head::{HEAD_BYTES, foreign_encoding, mark_bytes};
+use super::layout::Layout;
 use super::string::{RawString, unescape};
 
 /// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None`

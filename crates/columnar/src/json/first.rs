@@ -1,9 +1,9 @@
 //! The first document of an input, where it is longer than the head.
 
 use super::head::mark_bytes;
-use super::{JsonSplitter, Layout};
+use super::layout::{DocumentCount, Layout};
+use super::split::JsonSplitter;
 use crate::limits::PREFIX_BYTES;
-use crate::scan::DocumentCount;
 use rorqual_pipe::Splitter;
 
 /// Looks for the end of a long document, and for something after it.

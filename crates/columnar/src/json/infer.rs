@@ -1,9 +1,9 @@
 //! Columns of records.
 
 use super::cursor::{Cursor, RecordFlaw};
+use super::layout::{Layout, MEMBER_KEY, MEMBER_VALUE};
 use super::records::{RecordLayout, RecordStop};
 use super::string::{RawString, unescape};
-use super::{Layout, MEMBER_KEY, MEMBER_VALUE};
 use crate::decode::{DecodeNote, Infer, Inferred, Notes};
 use crate::limits::NESTING_MAX;
 use crate::rules::ValueRules;

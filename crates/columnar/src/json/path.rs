@@ -1,7 +1,7 @@
 //! Paths into documents: `$.data["odd key"].items`.
 
-use super::Layout;
 use super::cursor::Cursor;
+use super::layout::Layout;
 use super::string::unescape;
 
 /// The records that a path means: the elements of an array, `$.items` or `$.items[*]`, or the

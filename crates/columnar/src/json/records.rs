@@ -1,8 +1,8 @@
 //! The records of a chunk: their starts, the bytes between them, and the way on after a bad one.
 
-use super::Layout;
 use super::cursor::{Cursor, RecordFlaw};
 use super::head::{foreign_encoding, mark_bytes};
+use super::layout::Layout;
 use super::split::JsonSplitter;
 use crate::decode::BadRecord;
 use crate::limits::TEXT_BYTES_MAX;

@@ -1,8 +1,8 @@
 //! Finds records at the speed of memory: brackets are counted 64 bytes at a time; only between
 //! records is each byte looked at.
 
-use super::Layout;
 use super::head::{HEAD_BYTES, MARK, foreign_encoding};
+use super::layout::Layout;
 use super::mask::NestingScanner;
 use super::path;
 use super::seek::{Seek, SeekResult};

@@ -1,8 +1,6 @@
 //! The metrics that there are.
 
-use super::sums::ValueSums;
 use crate::number_spread::NumberQuantiles;
-use rorqual_accesslog::schema::NumberUnit;
 use serde::{Serialize, Serializer};
 use std::ops::RangeInclusive;
 
@@ -110,26 +108,6 @@ impl BreakdownMetric {
             P99 => quantiles.p99,
             _ => quantiles.p50,
         }
-    }
-
-    /// The number that values are ranked by, of a metric that is not counted, and a whole one that
-    /// tells apart those that are one double; less than any other of a value that has none.
-    pub(super) fn key(self, sums: &ValueSums, unit: Option<NumberUnit>) -> (f64, u64) {
-        let none = (f64::NEG_INFINITY, 0);
-        let Some(unit) = unit.filter(|_| self.is_of_measure()) else {
-            return match self {
-                Clients => sums.clients().map_or(none, |(clients, _)| (clients as f64, 0)),
-                First => sums.times.map_or(none, |(first, _)| (0.0, first)),
-                Last => sums.times.map_or(none, |(_, last)| (0.0, last)),
-                _ => none,
-            };
-        };
-        let number = match self {
-            Max => return sums.extent.map_or(none, |(_, most)| (unit.value(most), most)),
-            Total => sums.extent.and_then(|_| sums.total.value(unit)),
-            _ => sums.spread.quantiles(unit).map(|(quantiles, _)| self.of_quantiles(&quantiles)),
-        };
-        number.map_or(none, |number| (number, 0))
     }
 }
 

@@ -1,24 +1,26 @@
 //! Metrics of a field's values, or of buckets of time: the rows of a view by value, with their
 //! errors, durations, sizes, clients and course over time.
 
+pub(crate) mod error;
 mod metric;
 mod over_time;
 mod question;
 mod ranking;
 mod sums;
 
+pub use error::BreakdownError;
 pub use metric::{BreakdownMetric, MetricSet};
 pub use over_time::{BucketWidth, OverTimeWanted};
-pub use question::{BreakdownError, BreakdownWanted};
+pub use question::BreakdownWanted;
 
 use crate::columns::CLIENT;
-use crate::counted::CountedViews;
-use crate::page::{OwnValue, finite_or_text};
+use crate::page_row::{OwnValue, finite_or_text};
 use crate::question::ViewQuestion;
 use crate::segment::unbiased;
 use crate::store::RowStore;
-use crate::timeline::Axis;
+use crate::time_axis::Axis;
 use crate::view::{PanelWanted, View, ViewError};
+use crate::view_cache::CountedViews;
 use question::{ResolvedBreakdown, ResolvedMetrics};
 use ranking::{BreakdownPasses, RankedValues, TREND_BUCKETS_MAX, best};
 use rorqual_accesslog::filter::{Filter, NumberTest};

@@ -5,8 +5,9 @@
 //! segments that have rows of its buckets: of a log in the order of time nearly every segment is
 //! read once.
 
+use super::error::BreakdownError;
 use super::metric::{BreakdownMetric, MetricSet};
-use super::question::{BreakdownError, ResolvedMetrics};
+use super::question::ResolvedMetrics;
 use super::sums::{CountedValues, RowGroups, SumsSettings, ValueSums, count};
 use super::{Breakdown, BreakdownValue, value_of};
 use crate::columns::number_source;
@@ -14,7 +15,7 @@ use crate::limits::{BUCKETS_MAX, OVER_TIME_PASSES_MAX, RATES_BYTES_MIN};
 use crate::number_spread::BUCKET_BYTES;
 use crate::question::ViewQuestion;
 use crate::store::{RowStore, Snapshot};
-use crate::timeline::Axis;
+use crate::time_axis::Axis;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::calendar::civil_from_days;
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit};

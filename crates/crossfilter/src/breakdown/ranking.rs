@@ -5,15 +5,16 @@ use super::question::ResolvedBreakdown;
 use super::sums::{CountedValues, RowGroups, SumsSettings, ValueSums, count};
 use crate::candidates::CandidateField;
 use crate::columns::{CLIENT, STATUS, number_source};
-use crate::counted::CountedViews;
 use crate::limits::{BREAKDOWN_RANKED_MAX, BREAKDOWN_VALUES_MAX, RATES_BYTES_MIN};
 use crate::number_spread::BUCKET_BYTES;
-use crate::panels::{amounts_of, top_by};
+use crate::panel_counts::amounts_of;
 use crate::question::ViewQuestion;
+use crate::sparse_counts::RowsAndBytes;
 use crate::store::{RowStore, Snapshot};
-use crate::sums::RowsAndBytes;
-use crate::timeline::Axis;
+use crate::time_axis::Axis;
+use crate::top::top_by;
 use crate::view::ViewError;
+use crate::view_cache::CountedViews;
 use std::cmp::{Ordering, Reverse};
 
 /// Buckets of the numbers of a value at least, and at most; and of one that is only ranked, where

@@ -1,5 +1,6 @@
 //! One pass over the rows of a view, with sums for each of some values or buckets of time.
 
+use super::metric::BreakdownMetric;
 use crate::candidates::CandidateField;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, CLIENT, STATUS, TIME};
@@ -9,7 +10,7 @@ use crate::numbers::CodedNumbers;
 use crate::question::ViewQuestion;
 use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot, lock};
-use crate::timeline::{Axis, BucketRun, NO_BUCKET, each_stretch};
+use crate::time_axis::{Axis, BucketRun, NO_BUCKET, each_stretch};
 use crate::view::ViewError;
 use foldhash::quality::FixedState;
 use rorqual_accesslog::schema::{NumberUnit, float_of, integer_of};
@@ -423,6 +424,28 @@ impl ClientSet {
         let load = -((bits - taken as f64) / bits).ln();
         let deviation = (load.exp() - load - 1.0).max(0.0).sqrt() / (load * bits.sqrt());
         load.is_finite().then(|| ((load * bits).round() as u64, 2.0 * deviation))
+    }
+}
+
+impl BreakdownMetric {
+    /// The number that values are ranked by, of a metric that is not counted, and a whole one that
+    /// tells apart those that are one double; less than any other of a value that has none.
+    pub(super) fn key(self, sums: &ValueSums, unit: Option<NumberUnit>) -> (f64, u64) {
+        let none = (f64::NEG_INFINITY, 0);
+        let Some(unit) = unit.filter(|_| self.is_of_measure()) else {
+            return match self {
+                Self::Clients => sums.clients().map_or(none, |(clients, _)| (clients as f64, 0)),
+                Self::First => sums.times.map_or(none, |(first, _)| (0.0, first)),
+                Self::Last => sums.times.map_or(none, |(_, last)| (0.0, last)),
+                _ => none,
+            };
+        };
+        let number = match self {
+            Self::Max => return sums.extent.map_or(none, |(_, most)| (unit.value(most), most)),
+            Self::Total => sums.extent.and_then(|_| sums.total.value(unit)),
+            _ => sums.spread.quantiles(unit).map(|(quantiles, _)| self.of_quantiles(&quantiles)),
+        };
+        number.map_or(none, |number| (number, 0))
     }
 }
 

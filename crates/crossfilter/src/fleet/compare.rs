@@ -4,7 +4,7 @@ use super::sums::{NumberPart, ViewSums};
 use super::values::{FieldValue, HashedValues, MergedPairs, NamedValues};
 use crate::compare::{ComparedPanel, ComparedRow, compared_measures, compared_numbers, share_difference};
 use crate::number_spread::NumberSpread;
-use crate::view::{STATUS_FIELD, STATUS_TITLE};
+use crate::statuses::{STATUS_FIELD, STATUS_TITLE};
 use rorqual_accesslog::report::{StatusRow, shown_value};
 use rorqual_accesslog::schema::{NumberUnit, Schema};
 use std::cmp::Ordering;

@@ -7,8 +7,8 @@
 //! where those of the stores are. Where a store has few values the round asks for all of them, and
 //! tells their number, too.
 
-use super::series::SeriesText;
 use super::values::{FieldTop, FieldValue, HashedValues, MergedPairs, NamedValues};
+use crate::series_text::SeriesText;
 use crate::view::PanelPage;
 use rorqual_accesslog::report::{Distinct, OtherValues, ReportRow, shown_value};
 use std::cmp::Ordering;
@@ -360,8 +360,8 @@ impl HashMerge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::{ValueBytes, value_hash};
     use super::*;
+    use crate::value_bytes::{ValueBytes, value_hash};
     use std::collections::HashMap;
 
     const SEED: u64 = 7;

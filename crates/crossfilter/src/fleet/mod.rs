@@ -10,19 +10,15 @@
 mod compare;
 mod merge;
 mod rows;
-mod series;
 mod sums;
 mod values;
 
+pub use crate::limits::STORE_ROWS_MAX;
+pub use crate::series_text::SeriesText;
+pub use crate::value_bytes::{ValueBytes, probe_hash, value_hash};
 pub use compare::HashCompare;
 pub use merge::{FieldMerge, HashMerge, HashPlan, NamedMerge};
 pub(crate) use rows::KEY_BYTES_MAX;
 pub use rows::{RowKey, RowKeys, RowMerge};
-pub use series::SeriesText;
 pub use sums::{BandsPart, NumberPart, StoreExtent, ViewSums};
-pub use values::{
-    FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues, ValueBytes, probe_hash, value_hash,
-};
-
-/// Most rows of one store of a fleet, so that no sum of them overflows.
-pub const STORE_ROWS_MAX: u64 = 1 << 50;
+pub use values::{FieldTop, FieldValue, FieldWanted, HashedValues, HashesWanted, NamedValues};

@@ -1,9 +1,10 @@
 //! Rows of several stores in one order: each tells the keys of its first rows, of which the merge
 //! says whose rows come where.
 
-use super::values::ValueBytes;
-use crate::sorted::RowOrder;
+use crate::limits::STORE_ROWS_MAX;
+use crate::row_order::RowOrder;
 use crate::store::RowStore;
+use crate::value_bytes::ValueBytes;
 use crate::view::{View, ViewError};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ impl RowKeys {
         let is_before = |pair: &[RowKey]| compare(&pair[0], &pair[1], descending).is_le();
         self.keys.len() <= end
             && self.keys.len() as u64 <= self.total
-            && self.total <= super::STORE_ROWS_MAX
+            && self.total <= STORE_ROWS_MAX
             && self.keys.windows(2).all(is_before)
     }
 

@@ -1,18 +1,17 @@
 //! Sums of a view: totals, distributions and rows over time.
 
-use super::STORE_ROWS_MAX;
-use crate::counted::SharedAxes;
+use crate::histogram::RowsOverTime;
+use crate::limits::STORE_ROWS_MAX;
 use crate::limits::{BUCKETS_MAX, SERIES_MAX};
 use crate::number_spread::{NumberSpread, NumberSummary};
 use crate::segment::unbiased;
 use crate::series::REST;
+use crate::statuses::{status_page, status_rows};
 use crate::store::RowStore;
 use crate::sums::Distributions;
-use crate::timeline::{Axis, BANDS, Grid};
-use crate::view::{
-    Amounts, Outcomes, PanelPage, PanelWanted, RowCounts, RowsOverTime, View, ViewError, ViewHistogram, ViewParts, ViewResult,
-    status_page, status_rows,
-};
+use crate::time_axis::{Axis, BANDS, Grid};
+use crate::view::{Amounts, Outcomes, PanelPage, PanelWanted, RowCounts, View, ViewError, ViewHistogram, ViewParts, ViewResult};
+use crate::view_cache::SharedAxes;
 use rorqual_accesslog::report::{Distinct, Panel, StatusRow};
 use rorqual_accesslog::schema::{NumberColumn, NumberUnit, TextColumn};
 use rorqual_pipe::Control;

@@ -1,90 +1,28 @@
 //! The values of a field, as one store has them.
 
-use super::STORE_ROWS_MAX;
 use crate::columns::source;
-use crate::counted::CountedViews;
 use crate::dictionary::DictionaryTables;
-use crate::panels::{PanelSearch, amounts_of, top_values};
+use crate::limits::STORE_ROWS_MAX;
+use crate::panel_counts::amounts_of;
+use crate::panels::PanelSearch;
+use crate::sparse_counts::RowsAndBytes;
 use crate::store::RowStore;
-use crate::sums::RowsAndBytes;
+use crate::top::top_values;
+use crate::value_bytes::{NAMED_BYTES_MAX, ValueBytes, shown_start, value_hash};
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
-use foldhash::quality::FixedState;
+use crate::view_cache::CountedViews;
 use rorqual_accesslog::report::OtherValues;
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Control;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::fmt;
-use std::hash::BuildHasher;
 
 /// Bytes of a hash and of a small number of rows.
 const PAIR_BYTES: usize = 11;
 
 /// Bytes of a hash and of the smallest number of rows.
 const PAIR_BYTES_MIN: usize = size_of::<u64>() + 1;
-
-/// Bytes of a text that are shown, and of one that is named with others, but for the character
-/// after them, by which one sees that there is more.
-pub(crate) const NAMED_BYTES_MAX: usize = 1024;
-
-/// A text that is no UTF-8 where it is not: as a list of its bytes then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum ValueBytes {
-    /// The text itself.
-    Text(String),
-    /// Its bytes.
-    Bytes(Vec<u8>),
-}
-
-/// Takes a text or a list of bytes as it comes. The derived way holds the list as values of any
-/// kind first, of 32 bytes each.
-struct ValueBytesVisitor;
-
-impl<'de> Visitor<'de> for ValueBytesVisitor {
-    type Value = ValueBytes;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of bytes")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<ValueBytes, E> {
-        Ok(ValueBytes::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ValueBytes, A::Error> {
-        let mut bytes = Vec::new();
-        while let Some(byte) = list.next_element()? {
-            bytes.push(byte);
-        }
-        Ok(ValueBytes::Bytes(bytes))
-    }
-}
-
-impl<'de> Deserialize<'de> for ValueBytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueBytesVisitor)
-    }
-}
-
-impl ValueBytes {
-    /// A value as it is.
-    #[must_use]
-    pub fn new(text: &[u8]) -> Self {
-        std::str::from_utf8(text).map_or_else(|_| Self::Bytes(text.to_vec()), |text| Self::Text(text.to_owned()))
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-}
 
 /// A value with its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,18 +213,6 @@ impl FromIterator<(u64, FieldValue)> for NamedValues {
         });
         Self { values, more: false }
     }
-}
-
-/// Hash of a value.
-#[must_use]
-pub fn value_hash(seed: u64, text: &[u8]) -> u64 {
-    FixedState::with_seed(seed).hash_one(text)
-}
-
-/// Hash of a text that all programs know, by which they see that they hash alike.
-#[must_use]
-pub fn probe_hash(seed: u64) -> u64 {
-    value_hash(seed, b"rorqual")
 }
 
 impl HashedValues {
@@ -512,14 +438,6 @@ impl RowStore {
 
 fn value_of(text: &[u8], RowsAndBytes { hits, bytes }: RowsAndBytes) -> FieldValue {
     FieldValue { text: ValueBytes::new(text), hits, bytes, cut: false }
-}
-
-/// The start of a text, from which the same is shown as from all of it; of whole characters.
-pub(super) fn shown_start(text: &[u8]) -> &[u8] {
-    let is_inside = |end: &usize| text.get(*end).is_some_and(|byte| byte & 0xc0 == 0x80);
-    let (least, most) = (NAMED_BYTES_MAX + 1, NAMED_BYTES_MAX + 4);
-    let end = (least..most).find(|end| !is_inside(end)).unwrap_or(most);
-    &text[..end.min(text.len())]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Outliers of the same time, as one incident.
 
-use super::SPANS_MAX;
 use super::search::Outlier;
+use super::span::SPANS_MAX;
 
 /// Outliers of about the same time.
 pub(super) struct OutlierCluster {

@@ -1,10 +1,10 @@
 //! Windows of time in which a value, or all rows, stand out.
 
-use super::UnusualKind;
+use super::span::UnusualKind;
 use crate::evidence::{p_value, q_values};
 use crate::outcome_counts::{ALL, OutcomeCount, OutcomeCounts, WatchedField};
 use crate::outliers::{ScoredSeries, usual_peak};
-use crate::timeline::Axis;
+use crate::time_axis::Axis;
 
 /// Windows of a series at least; fewer say nothing.
 pub(super) const BUCKETS_MIN: usize = 24;

@@ -1,13 +1,13 @@
 //! The exact time of an incident, its numbers, and what it was in words.
 
 use super::search::Outlier;
-use super::{UnusualKind, UnusualSpan};
+use super::span::{UnusualKind, UnusualSpan};
 use crate::columns::STATUS;
 use crate::outcome_counts::{ALL, OutcomeCount, OutcomeCounts, STEPS, WatchedField};
 use crate::outliers::heaviest;
-use crate::panels::shown;
+use crate::statuses::STATUS_FIELD;
 use crate::store::RowStore;
-use crate::view::STATUS_FIELD;
+use crate::top::shown;
 use rorqual_accesslog::filter::{Filter, NumberTest, TextTest, TextValue};
 use rorqual_accesslog::schema::NumberColumn;
 

@@ -1,11 +1,12 @@
 //! Opening of the files of a scan.
 
+use super::context::{ScanContext, external};
 use super::counts::ScanCounts;
 use super::object::{ObjectLines, ObjectReader, PiecesAhead, first_bytes};
 use super::scan_notes::ScanNotes;
 use super::skip::{Skip, SkipStats};
 use super::table::OpenMode;
-use super::{ScanContext, external, ranges, stream};
+use super::{ranges, stream};
 use crate::args::BadRecordFlag;
 use crate::limits::MAGIC_BYTES;
 use datafusion::arrow::datatypes::SchemaRef;

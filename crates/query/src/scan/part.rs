@@ -1,8 +1,8 @@
 //! A file of which several processes read a part each, for other readers than scans.
 
+use super::context::{ScanContext, external};
 use super::object::{ObjectLines, ObjectReader, first_bytes};
 use super::table::has_encoding;
-use super::{ScanContext, external};
 use crate::limits::LINE_END_BYTES;
 use crate::tables::remote::{make_store, object_address, objects};
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};

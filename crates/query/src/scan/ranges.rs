@@ -1,6 +1,6 @@
 //! A stretch of a plain file, read by the thread that works on it.
 
-use super::external;
+use super::context::external;
 use super::opener::RecordOpener;
 use super::skip::Skip;
 use crate::limits::BATCH_BYTES_MAX;

@@ -1,6 +1,6 @@
 //! A scan of records in a plan.
 
-use super::ScanContext;
+use super::context::ScanContext;
 use super::counts::ScanCounts;
 use super::object::PiecesAhead;
 use super::opener::RecordOpener;

@@ -1,7 +1,7 @@
 //! Inputs that have to be read in order: a pipe, a compressed file, records that no newline ends,
 //! an object of a store.
 
-use super::external;
+use super::context::external;
 use super::opener::RecordOpener;
 use super::ranges::fits;
 use super::skip::Skip;

@@ -1,8 +1,8 @@
 //! Files of one format as a table.
 
+use super::context::{ScanContext, external};
 use super::object::PiecesAhead;
 use super::source::RecordSource;
-use super::{ScanContext, external};
 use crate::limits::{OBJECT_STRETCH_BYTES, STRETCH_BYTES_MIN, STRETCHES_MAX};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;

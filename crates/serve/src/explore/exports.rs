@@ -4,8 +4,8 @@
 //! thread, and holds the rows but not the turn of those who ask: a slow reader keeps nobody from
 //! looking. When the rows are to go, it ends.
 
+use crate::explore::download;
 use crate::explore::export_advice::ExportNeed;
-use crate::explore::files;
 use crate::explore::path_session::PathSession;
 use crate::explore::rows::{self, RowsGuard};
 use crate::explore::sessions::Sessions;
@@ -123,14 +123,14 @@ pub(crate) async fn rows(
         let sizes = sizes(target, store.memory_bytes()).into_iter();
         let (lent, sizes) =
             sizes.map(|sizes| (store.try_reserve(fixed + sizes.bytes(rows.schema())), sizes)).find(|(lent, _)| lent.is_some())?;
-        Some((lent?, (rows, sizes, files::name(&session, store.is_whole(), "", extension))))
+        Some((lent?, (rows, sizes, download::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
     let need = if target == WriteTarget::Parquet { ExportNeed::Parquet } else { ExportNeed::Text };
     let (granted, (rows, sizes, name)) = asking.grant(need, prepare).await?;
     let job = RowsJob { alive, view, rows, sizes };
     let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
-    Ok((files::head(media_type, &name), body).into_response())
+    Ok((download::head(media_type, &name), body).into_response())
 }
 
 /// Sizes of an export's pieces.
@@ -270,11 +270,11 @@ async fn lines(
         let lent = store.try_reserve(store.each_bytes() + EXPORT_VALUES_BYTES)?;
         // Taken after the rows: another file may have begun meanwhile.
         formats.others = session.formats_of_files();
-        Some((lent, (formats, files::name(&session, store.is_whole(), "", "log"))))
+        Some((lent, (formats, download::name(&session, store.is_whole(), "", "log"))))
     };
     let (granted, (formats, name)) = asking.grant(ExportNeed::Text, prepare).await?;
     let body = granted.answer(move |store, control, sink| formats.write(&alive, (store, &view), control, sink)).await?;
-    Ok((files::head("text/plain; charset=utf-8", &name), body).into_response())
+    Ok((download::head("text/plain; charset=utf-8", &name), body).into_response())
 }
 
 impl ExportLines {
@@ -401,11 +401,11 @@ pub(crate) async fn panel(
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_VALUES_BYTES);
     let whole = values.is_whole();
     let prepare = move |store: &RowStore| {
-        Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")))
+        Some((store.try_reserve(bytes)?, download::name(&session, store.is_whole() && whole, &asked.field, "csv")))
     };
     let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
     let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
-    Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
+    Ok((download::head("text/csv; charset=utf-8", &name), body).into_response())
 }
 
 fn write_values(store: &RowStore, values: &ColumnValues, mut sink: BodySink) -> Result<(), RenderError> {
@@ -462,14 +462,15 @@ pub(crate) async fn report(
     let bytes = VIEW_PAGE_BYTES + table.as_ref().map_or(0, |table| table_values_bytes(&table.schema, top));
     let shown = ShownView { report, week, filter, from, to, top, table };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
-    let prepare = move |store: &RowStore| Some((store.try_reserve(bytes)?, files::name(&session, store.is_whole(), "", "html")));
+    let prepare =
+        move |store: &RowStore| Some((store.try_reserve(bytes)?, download::name(&session, store.is_whole(), "", "html")));
     let (granted, name) = asking.grant(ExportNeed::Text, prepare).await?;
     let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;
         Ok(Sink::flush(&mut sink)?)
     };
     let body = granted.answer(render).await?;
-    Ok((files::head("text/html; charset=utf-8", &name), body).into_response())
+    Ok((download::head("text/html; charset=utf-8", &name), body).into_response())
 }
 
 impl PendingExport {

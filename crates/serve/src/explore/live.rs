@@ -3,7 +3,8 @@
 use crate::admission::response_permits::PermitOwner;
 use crate::explore::sessions::Sessions;
 use crate::limits::LIVE_INTERVAL;
-use crate::session::{Session, SessionState, SessionView};
+use crate::session::shown::SessionView;
+use crate::session::{Session, SessionState};
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

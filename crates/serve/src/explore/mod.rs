@@ -2,13 +2,13 @@
 
 pub(crate) mod answers;
 mod cached_files;
+pub(crate) mod download;
 pub(crate) mod export_advice;
 pub(crate) mod exports;
-pub(crate) mod files;
 pub(crate) mod find;
+pub(crate) mod fleet_parts;
 pub(crate) mod formats;
 pub(crate) mod live;
-pub(crate) mod parts;
 pub(crate) mod path_session;
 pub(crate) mod reports;
 pub(crate) mod rows;

@@ -9,7 +9,7 @@ use crate::http::body::BodyPermits;
 use crate::http::error::ApiError;
 use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, ID_BYTES, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{Journal, LogStores, NewUpload, Session, SessionContext, TableResources};
+use crate::session::{Journal, LogStores, NewUpload, Session, SessionContext, SessionMemory, TableResources};
 use crate::setting::{SESSIONS, STATE};
 use crate::state::{CacheSettings, Checkpoints, FileCache, SavedColumns, SavedFormat, StateDir, StoredSession};
 use axum::http::StatusCode;
@@ -24,18 +24,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Memory shared out for the sessions.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SessionMemory {
-    pub(crate) shares: AnalysisShares,
-    /// Most memory of one question beside its threads.
-    pub(crate) question_bytes: u64,
-    /// Rows of a segment, which recorders have room for.
-    pub(crate) segment_rows: usize,
-    /// Recorders of a table that is read, for which there is memory apart from the shares.
-    pub(crate) recorders: usize,
-}
 
 /// The sessions, oldest first.
 pub(crate) struct Sessions {

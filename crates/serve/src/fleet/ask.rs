@@ -1,8 +1,8 @@
 //! The rounds of a question: parts of all peers, added up.
 
 use super::Fleet;
+use super::live_peers::{LivePeer, Roll};
 use super::peer::{PeerFailure, read, unsound};
-use super::roll::{LivePeer, Roll};
 use super::wire::{NamedPart, NumbersPart, PartAsk, PartQuestion, SumsAsk, TopsPart, VERSION};
 use crate::limits::{BUCKETS, PEER_FIELDS_AT_ONCE, PEER_NAMED_AT_ONCE, PEER_NUMBER_PARTS_MAX, PEER_TOP_MIN};
 use bytes::Bytes;

@@ -1,8 +1,8 @@
 //! Two views of all peers side by side.
 
 use super::ask::{FieldRound, FleetQuestion, Generations, LostPeers};
+use super::live_peers::Roll;
 use super::peer::unsound;
-use super::roll::Roll;
 use super::wire::PartAsk;
 use crate::limits::PEER_FIELDS_AT_ONCE;
 use bytes::Bytes;

@@ -5,7 +5,7 @@ use super::Fleet;
 use super::ask::{FleetQuestion, LostPeers};
 use super::compare::{FleetCompared, FleetSides};
 use super::facets::Facets;
-use super::roll::Roll;
+use super::live_peers::Roll;
 use super::rows::MergedRows;
 use super::shown::{FleetAnswer, unsure};
 use super::wire::PartSort;

@@ -2,8 +2,8 @@
 
 use super::Fleet;
 use super::ask::{FleetQuestion, LostPeers};
+use super::live_peers::{LivePeer, Roll};
 use super::peer::{Peer, PeerFailure};
-use super::roll::{LivePeer, Roll};
 use crate::explore::live::ServerView;
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;

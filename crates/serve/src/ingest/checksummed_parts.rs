@@ -3,10 +3,9 @@
 
 use crate::admission::{PermitGuard, PermitPool};
 use crate::http::error::ApiError;
-use crate::ingest::feed::idle_max;
 use crate::ingest::transport::Interruption;
 use crate::ingest::transport::{BodyTransport, TransferEnd, Transport};
-use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX};
+use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX, UPLOAD_IDLE_MAX};
 use crate::session::Session;
 use crate::setting::SESSIONS;
 use axum::http::StatusCode;
@@ -76,8 +75,10 @@ impl ChecksummedPart {
 
     async fn take_all(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), PartError> {
         loop {
-            let ready =
-                timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(PartError::Interrupted)?;
+            let ready = timeout(UPLOAD_IDLE_MAX, body.ready())
+                .await
+                .unwrap_or(Err(Interruption::Idle))
+                .map_err(PartError::Interrupted)?;
             if ready == 0 {
                 return if hasher.finish() == expected { Ok(()) } else { Err(PartError::Mismatch) };
             }

@@ -2,10 +2,10 @@
 //! the session's next state is decided here, whatever the transport.
 
 use crate::http::error::ApiError;
-use crate::ingest::feed::{Feed, idle_max};
+use crate::ingest::feed::Feed;
 use crate::ingest::transport::Interruption;
 use crate::ingest::transport::Transport;
-use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
+use crate::limits::{PACE_BYTES_MIN, PACE_TIME, UPLOAD_IDLE_MAX};
 use crate::session::{Session, too_long};
 use crate::setting::SESSIONS;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -146,7 +146,7 @@ pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError 
         }
         Interruption::Protocol(what) => (StatusCode::BAD_REQUEST, format!("the upload was ended at byte {offset}: {what}")),
         Interruption::Idle => {
-            (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs()))
+            (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", UPLOAD_IDLE_MAX.as_secs()))
         }
         Interruption::NoPlace => {
             let message = format!("too many others hold the start of a long line; it comes again, from byte {offset} on");

@@ -5,7 +5,7 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, find, formats, parts, sql, suggest, views};
+use crate::explore::{exports, find, fleet_parts, formats, sql, suggest, views};
 use crate::fleet::handlers::{self, FleetState};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
@@ -19,7 +19,9 @@ use crate::limits::{BUCKETS, SESSIONS_LISTED_MAX};
 use crate::monitor::observe::observe;
 use crate::monitor::vitals;
 use crate::render::{Renders, render};
-use crate::session::{self, LogPart, NewUpload, Session};
+use crate::session::shown::SessionView;
+use crate::session::{NewUpload, Session, uploaded_files_max};
+use crate::state::LogPart;
 use crate::store;
 use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Extension, State};
@@ -68,7 +70,7 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .get("/api/sessions/{id}/columns", columns)
         .get("/api/sessions/{id}/live", live)
         .get("/api/sessions/{id}/histogram", histogram)
-        .post("/api/sessions/{id}/part", parts::part)
+        .post("/api/sessions/{id}/part", fleet_parts::part)
         .post("/api/sessions/{id}/view", views::view)
         .post("/api/sessions/{id}/panel", views::panel)
         .post("/api/sessions/{id}/rows", views::rows)
@@ -130,12 +132,12 @@ async fn create(
     State(sessions): ServerState,
     Extension(holder): Extension<PermitOwner>,
     body: Body,
-) -> Result<(StatusCode, Json<session::SessionView>), ApiError> {
+) -> Result<(StatusCode, Json<SessionView>), ApiError> {
     let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let announced = match wanted.files {
         Some(files) => {
-            let most = session::uploaded_files_max(sessions.sessions_max());
+            let most = uploaded_files_max(sessions.sessions_max());
             NewUpload::upload_of(wanted.name, wanted.size, files, most)?
         }
         None => NewUpload::upload(wanted.name.unwrap_or_else(|| "upload".to_owned()), wanted.size)?,
@@ -204,14 +206,14 @@ async fn data(
     QueryParams(at): QueryParams<UploadOffset>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<session::SessionView>, ApiError> {
+) -> Result<Json<SessionView>, ApiError> {
     upload::check_encoding(&headers)?;
     let intake = Intake::claim(Arc::clone(&session), at.offset, body.size_hint().exact())?;
     upload::detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await?;
     Ok(Json(session.view(sessions.idle_max())))
 }
 
-async fn cancel(State(sessions): ServerState, PathSession(session): PathSession) -> Json<session::SessionView> {
+async fn cancel(State(sessions): ServerState, PathSession(session): PathSession) -> Json<SessionView> {
     session.cancel();
     session.ended().await;
     Json(session.view(sessions.idle_max()))

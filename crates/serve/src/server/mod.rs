@@ -21,9 +21,9 @@ use crate::limits::{
 use crate::monitor::measures::recorded;
 use crate::monitor::vitals;
 use crate::render::Renders;
-use crate::session::{LogPart, NewUpload, TableResources, TableSource};
+use crate::session::{NewUpload, TableResources, TableSource};
 use crate::setting::STATE;
-use crate::state::StateDir;
+use crate::state::{LogPart, StateDir};
 use crate::store::{self, StoreService};
 use api::{render_routes, router};
 use config::{Config, StartError};

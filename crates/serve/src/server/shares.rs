@@ -3,13 +3,12 @@
 use crate::admission::{Admission, AdmissionCounts, PermitKind};
 use crate::explore::export_advice::{AdvisedSettings, ExportAdvice, ExportNeed};
 use crate::explore::exports::least_bytes;
-use crate::explore::sessions::SessionMemory;
 use crate::limits::{
     ENDED_SESSIONS_MAX, EXPORT_SHARE, FILE_BYTES, MEASURED_BYTES_MIN, PEER_BYTES, PEER_FILTERS_BYTES, PROGRAM_BYTES,
     REPORTS_KEPT_BYTES, SEGMENT_ROWS_FEWEST, STORE_BYTES, TABLE_RECORDERS_SHARE, TABLES_READING_SHARE,
 };
 use crate::server::config::{Config, StartError};
-use crate::session::uploaded_files_max;
+use crate::session::{SessionMemory, uploaded_files_max};
 use crate::setting::{CONNECTIONS, RENDERS, SESSIONS};
 use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{

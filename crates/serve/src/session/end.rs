@@ -1,7 +1,9 @@
 //! End of a session: by its log, by its user, or because others need its place.
 
-use super::phase::{Failure, Phase, RunOutcome, SessionEnd};
-use super::{Session, SessionInner, lock};
+use super::locks::lock;
+use super::outcome::{Failure, RunOutcome, SessionEnd};
+use super::phase::Phase;
+use super::{Session, SessionInner};
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
 use crate::setting::SESSIONS;
 use rorqual_accesslog::analyze::AnalyzeError;

@@ -1,7 +1,7 @@
 //! Stores for the rows of a session's log: at first without columns of its own, and another one
 //! once its format is known.
 
-use super::no_file;
+use super::table_resources::no_file;
 use crate::http::error::ApiError;
 use crate::setting::{CACHE_DIR, STATE};
 use crate::state::{CacheEntry, StateDir};

@@ -1,26 +1,32 @@
 //! One analysis and its state.
 
 mod cached;
+mod cached_file;
+mod checkpointing;
 mod end;
-mod kept;
+mod locks;
 mod log_stores;
-mod parts;
+mod memory;
+mod new_upload;
+mod outcome;
+mod parts_read;
 mod phase;
 mod runs;
-mod shown;
+mod several_files;
+pub(crate) mod shown;
 mod table;
 mod table_resources;
+mod table_source;
+mod upload_run;
 mod uploads;
 
-pub(crate) use cached::CachedFile;
+pub(crate) use cached_file::CachedFile;
 pub(crate) use log_stores::{Journal, LogStores};
-pub(crate) use parts::{LogPart, SavedParts, uploaded_files_max};
-pub(crate) use phase::SessionEnd;
-pub(crate) use runs::SliceOutcome;
-pub(crate) use shown::SessionView;
-pub use table::{TableEnd, TableOpener, TablePoint, TableSource};
-pub(crate) use table_resources::{TableResources, no_file};
-pub(crate) use uploads::too_long;
+pub(crate) use memory::SessionMemory;
+pub(crate) use new_upload::{NewUpload, too_long, uploaded_files_max};
+pub(crate) use outcome::{SessionEnd, SessionState};
+pub(crate) use table_resources::TableResources;
+pub use table_source::{TableEnd, TableOpener, TablePoint, TableSource};
 
 use crate::admission::scheduler::{Scheduler, WorkerGrant as ParseTurn};
 use crate::admission::{Admission, PermitKind, PermitPool};
@@ -29,13 +35,13 @@ use crate::explore::reports::{ReportCache, Reports};
 use crate::explore::rows::SharedRowStore;
 use crate::http::error::ApiError;
 use crate::ingest::feed::{Feed, Inlet};
-use crate::ingest::pace::Pace;
-use crate::limits::{FILE_NAME_BYTES_MEAN, FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX};
+use crate::ingest::slow_uploads::Pace;
 use crate::setting::SESSIONS;
 use crate::state::Checkpoints;
 use axum::http::StatusCode;
-use parts::PartsRead;
-use phase::{Failure, ParkedUpload, Phase};
+use outcome::Failure;
+use parts_read::PartsRead;
+use phase::{ParkedUpload, Phase};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer};
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::LogFormat;
@@ -45,140 +51,12 @@ use rorqual_accesslog::{Options, OwnColumns, Recording};
 use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::setting::MEMORY;
 use rorqual_pipe::{Control, FollowStatus, format_size};
-use runs::UploadRun;
-use serde::{Deserialize, Serialize};
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
-
-/// State of a session as clients see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SessionState {
-    /// Nothing has come yet, or the rest is still to come.
-    Waiting,
-    /// An upload is running, or a file is being read.
-    Receiving,
-    /// A file is being read, and goes on to be as it grows.
-    Following,
-    /// The upload broke off; it may go on from the offset.
-    Interrupted,
-    /// Everything was analysed.
-    Finished,
-    /// Stopped by the user; all that was analysed stays.
-    Cancelled,
-    /// It could not be analysed to its end; all that was analysed stays.
-    Failed,
-}
-
-impl SessionState {
-    pub(crate) fn ended(self) -> bool {
-        matches!(self, Self::Finished | Self::Cancelled | Self::Failed)
-    }
-}
-
-/// Announcement of a session's log.
-pub(crate) struct NewUpload {
-    pub(crate) name: String,
-    /// Set once: at the start, or when it is announced later.
-    pub(crate) size: OnceLock<u64>,
-    /// The server reads it; nobody uploads.
-    pub(crate) is_file: bool,
-    /// Metadata of a tus client, to be told again as it was.
-    pub(crate) metadata: Option<String>,
-    /// Fingerprint by which the sender knows the file again; told again as it was.
-    pub(crate) fingerprint: Option<String>,
-    /// Files that the log is, where these are several.
-    pub(crate) parts: Vec<LogPart>,
-}
-
-impl NewUpload {
-    /// A log under a name; of a size, where that is known.
-    pub(crate) fn new(name: String, size: Option<u64>, is_file: bool) -> Self {
-        let size = size.map_or_else(OnceLock::new, OnceLock::from);
-        Self { name, size, is_file, metadata: None, fingerprint: None, parts: Vec::new() }
-    }
-
-    /// An upload under a name; of a size, where that is known.
-    pub(crate) fn upload(name: String, size: Option<u64>) -> Result<Self, ApiError> {
-        if name.len() > NAME_BYTES_MAX {
-            return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
-        }
-        Ok(Self::new(name, size, false))
-    }
-
-    /// Several files that come one after another, and are one log.
-    pub(crate) fn upload_of(
-        name: Option<String>,
-        size: Option<u64>,
-        parts: Vec<LogPart>,
-        files_max: usize,
-    ) -> Result<Self, ApiError> {
-        let refused = |what: String| Err(ApiError::bad_request(format!("\"files\": {what}")));
-        if parts.is_empty() || parts.len() > files_max {
-            let message = format!("a log has 1 to {files_max} files ({SESSIONS}), and here are {}", parts.len());
-            return refused(message);
-        }
-        let names_max = files_max * FILE_NAME_BYTES_MEAN;
-        if parts.iter().map(|part| part.name.len()).sum::<usize>() > names_max {
-            return refused(format!("their names together have at most {names_max} bytes ({SESSIONS})"));
-        }
-        let mut names = HashSet::new();
-        for part in &parts {
-            if part.name.is_empty() || part.name.len() > NAME_BYTES_MAX {
-                return refused(format!("the name of a file has 1 to {NAME_BYTES_MAX} bytes"));
-            }
-            if !names.insert(&part.name) {
-                return refused(format!("{} is there twice: names are all different", part.name));
-            }
-        }
-        let Some(all) = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.size)) else {
-            return refused("the sizes together are above 2^64 - 1 bytes".to_owned());
-        };
-        if size.is_some_and(|size| size != all) {
-            return refused(format!("their sizes are {all} bytes together, and \"size\" is another"));
-        }
-        let announced = Self::upload(name.unwrap_or_else(|| name_of(&parts)), Some(all))?;
-        Ok(Self { parts, ..announced })
-    }
-
-    /// Adds the fingerprint by which the sender will know the file again.
-    pub(crate) fn with_fingerprint(self, fingerprint: Option<String>) -> Result<Self, ApiError> {
-        if fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.len() > FINGERPRINT_BYTES_MAX) {
-            return Err(ApiError::bad_request(format!("a fingerprint has at most {FINGERPRINT_BYTES_MAX} bytes")));
-        }
-        Ok(Self { fingerprint, ..self })
-    }
-
-    /// A file that the server reads.
-    pub(crate) fn file(name: String, size: Option<u64>) -> Self {
-        Self::new(name, size, true)
-    }
-
-    /// Several files that the server reads as one log.
-    pub(crate) fn files(parts: Vec<LogPart>) -> Self {
-        let size = parts.iter().map(|part| part.size).sum();
-        let name = name_of(&parts);
-        Self { parts, ..Self::new(name, Some(size), true) }
-    }
-
-    /// Several streams and files that the server follows as one log.
-    pub(crate) fn followed(parts: Vec<LogPart>) -> Self {
-        let name = name_of(&parts);
-        Self { parts, ..Self::new(name, None, true) }
-    }
-}
-
-/// Name of a log that is several files.
-fn name_of(parts: &[LogPart]) -> String {
-    let first = parts.first().map_or("", |part| &part.name);
-    match parts.len() {
-        0 | 1 => first.to_owned(),
-        all => format!("{first} and {} more", all - 1),
-    }
-}
+use upload_run::UploadRun;
 
 /// One analysis. `docs/design/session.md` has its phases and the order of its locks.
 pub(crate) struct Session {
@@ -555,14 +433,4 @@ impl Session {
     fn lock(&self) -> MutexGuard<'_, SessionInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-// A poisoned lock is taken all the same: its session has failed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// `None` where somebody has it, or failed with it.
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    mutex.try_lock().ok()
 }

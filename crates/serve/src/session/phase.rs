@@ -1,13 +1,10 @@
 //! The phase of a session. Each transition takes the phase and returns the next one; a transition
 //! that a phase does not have leaves it as it is. `docs/design/session.md` has the table.
 
-use super::SessionState;
+use super::outcome::{Failure, RunOutcome, SessionEnd, SessionState};
 use crate::http::error::ApiError;
 use crate::ingest::feed::Feed;
 use crate::limits::{INTERRUPTED_GRACE, WAITING_GRACE};
-use axum::http::StatusCode;
-use rorqual_accesslog::report::{InputReport, RunStats};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Instant;
 
@@ -43,45 +40,6 @@ pub(super) enum FinishCause {
     Stopped { by: Option<Failure>, begun: bool },
     /// Its run is over; the end may wait for the disk.
     Ran(SessionEnd, RunOutcome),
-}
-
-/// Outcome of a run, for the report: it is the same whenever it is made.
-#[derive(Clone)]
-pub(super) struct RunOutcome {
-    pub(super) sources: Vec<InputReport>,
-    pub(super) stats: RunStats,
-}
-
-/// End of a session, also as checkpoints have it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", content = "error", rename_all = "lowercase")]
-pub(crate) enum SessionEnd {
-    /// Everything was analysed.
-    Finished,
-    /// Stopped by the user; all that was analysed stays.
-    Cancelled,
-    /// Not analysed to its end; all that was analysed stays.
-    Failed(Failure),
-}
-
-/// Failure of a session, as clients and checkpoints have it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "code", rename_all = "snake_case")]
-pub(crate) enum Failure {
-    /// The log is in no known format; `lines` are its first.
-    UnknownFormat { message: String, lines: Vec<String> },
-    /// The log can't be read to its end.
-    BadInput { message: String },
-    /// The log unpacks to more than a log would.
-    TooDense { message: String },
-    /// Another session needed its place.
-    Displaced { message: String },
-    /// A table has no room in the memory in which tables are read, or in a temporary file.
-    TableNoRoom { message: String },
-    /// The server can't read its file.
-    Unreadable { message: String },
-    /// A defect of the server.
-    Internal { message: String },
 }
 
 impl Phase {
@@ -230,39 +188,10 @@ impl ParkedUpload {
     }
 }
 
-impl SessionEnd {
-    fn stopped(by: Option<Failure>) -> Self {
-        by.map_or(Self::Cancelled, Self::Failed)
-    }
-
-    /// Answer to an upload whose session came to this end.
-    pub(crate) fn answer(self) -> Result<(), ApiError> {
-        match self {
-            Self::Finished => Ok(()),
-            Self::Cancelled => Err(ApiError::new(StatusCode::CONFLICT, "cancelled", "the session was cancelled")),
-            Self::Failed(failure) => Err(failure.into()),
-        }
-    }
-}
-
-impl From<Failure> for ApiError {
-    fn from(failure: Failure) -> Self {
-        let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
-        match failure {
-            Failure::UnknownFormat { message, lines } => Self::new(unprocessable, "unknown_format", message).with("lines", lines),
-            // A file of the server has no upload that would be told.
-            Failure::BadInput { message } | Failure::Unreadable { message } => Self::new(unprocessable, "bad_input", message),
-            Failure::TooDense { message } => Self::new(unprocessable, "too_dense", message),
-            Failure::Displaced { message } => Self::new(StatusCode::CONFLICT, "displaced", message),
-            Failure::TableNoRoom { message } => Self::new(StatusCode::INSUFFICIENT_STORAGE, "table_no_room", message),
-            Failure::Internal { message } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rorqual_accesslog::report::RunStats;
 
     fn parked() -> ParkedUpload {
         ParkedUpload::new(Feed::new(0, None))

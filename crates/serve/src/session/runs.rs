@@ -1,11 +1,15 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
-use super::phase::{Failure, Phase};
-use super::table::TableSource;
+use super::Session;
+use super::locks::lock;
+use super::outcome::Failure;
+use super::phase::Phase;
 use super::table_resources::SpooledTable;
-use super::{Session, lock};
+use super::table_source::TableSource;
+use super::upload_run::UploadRun;
 use crate::admission::scheduler::WorkerGrant as ParseTurn;
-use crate::ingest::feed::{FeedSource, is_enough};
+use crate::ingest::feed::{FeedSource, SliceOutcome};
+use crate::ingest::first_bytes::is_enough;
 use crate::state::Checkpoints;
 use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::{LogFormat, detect};
@@ -23,37 +27,6 @@ use std::time::Instant;
 /// Bytes by which a compressed stream is told from a log: what comes of them may have come to an
 /// end, and waits for no more.
 const ENCODED_START_BYTES: usize = 16 << 10;
-
-/// Outcome of a slice.
-#[derive(Debug)]
-pub(crate) enum SliceOutcome {
-    /// There is more to come.
-    Paused {
-        /// Of an unfinished line.
-        held_bytes: usize,
-    },
-    /// A table came to its end, and is to be read.
-    Uploaded,
-    /// The session has ended.
-    Ended,
-}
-
-/// The run that an upload's bytes go to.
-pub(super) enum UploadRun {
-    /// The analysis of a log.
-    Log(Box<LogRun>),
-    /// A table, which is read once all of it is there.
-    Table { source: FeedSource, spooled: SpooledTable },
-}
-
-impl UploadRun {
-    pub(super) fn log(&self) -> Option<&LogRun> {
-        match self {
-            Self::Log(run) => Some(run),
-            Self::Table { .. } => None,
-        }
-    }
-}
 
 impl Session {
     /// Analyses an open file to its end. Blocks.

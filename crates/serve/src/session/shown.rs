@@ -1,9 +1,9 @@
 //! A session as clients see it: its progress, and its report.
 
 use super::cached::ReopenedView;
-use super::parts::PartsView;
-use super::phase::RunOutcome;
-use super::{Session, SessionInner, SessionState};
+use super::outcome::{RunOutcome, SessionState};
+use super::several_files::PartsView;
+use super::{Session, SessionInner};
 use crate::explore::reports::Reports;
 use crate::explore::rows::QueryPermit;
 use crate::limits::{REPORT_PATIENCE, TOP_ROWS};

@@ -1,8 +1,8 @@
 //! Memory and files for tables: their stores, and uploads that are spooled until they are read.
 
-use super::table::{TableOpener, TableSource};
+use super::memory::SessionMemory;
+use super::table_source::{TableOpener, TableSource};
 use crate::admission::{Admission, PermitGuard, PermitKind, PermitPool};
-use crate::explore::sessions::SessionMemory;
 use crate::limits::TABLE_READING_SHARE;
 use crate::setting::SESSIONS;
 use rorqual_accesslog::schema::Schema;

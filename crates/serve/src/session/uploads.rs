@@ -1,8 +1,10 @@
 //! A session as uploads have it: the owner of its feed, and the offset.
 
+use super::Session;
+use super::locks::lock;
+use super::new_upload::too_long;
 use super::phase::{ParkedUpload, Phase};
-use super::runs::UploadRun;
-use super::{Session, lock};
+use super::upload_run::UploadRun;
 use crate::http::error::ApiError;
 use crate::ingest::feed::Feed;
 use crate::ingest::transport::{TransferEnd, TransferProgress};
@@ -152,10 +154,4 @@ impl TransferProgress for Session {
     fn size(&self) -> Option<u64> {
         Self::size(self)
     }
-}
-
-/// More came than was announced.
-pub(crate) fn too_long(size: u64, what: &str) -> ApiError {
-    let message = format!("the session was announced with a size of {size} bytes: {what}");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message).with("size", size)
 }

@@ -1,6 +1,8 @@
 //! The checkpoints of one session: the latest, and the latest that is synced.
 
-use super::{COPY, ROWS, SESSION, SYNCED, SavedSession, StateDir, TMP, checksum};
+use super::dir::StateDir;
+use super::names::{COPY, ROWS, SESSION, SYNCED, TMP, checksum};
+use super::saved::SavedSession;
 use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, STATE_FILE_BYTES_MAX};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};

@@ -1,8 +1,7 @@
 //! The folder with the files of all kept sessions, and their reading.
 
-use super::{
-    COPY, LOCK, ROWS, SESSION, SYNCED, SavedSession, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum, is_id,
-};
+use super::names::{COPY, LOCK, ROWS, SESSION, SYNCED, TMP, UNFINISHED, VERSION, checksum, is_id};
+use super::saved::{SavedSession, SessionCandidate, StoredSession};
 use crate::limits::STATE_FILE_BYTES_MAX;
 use crate::setting::STATE;
 use rorqual_pipe::reason;

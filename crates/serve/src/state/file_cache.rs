@@ -2,11 +2,13 @@
 //! `--state` has for sessions, with the checkpoint of one. An entry is of one server at a time, and
 //! those that were used longest ago give way.
 
+use super::checkpoints::Checkpoints;
+use super::dir::StateDir;
 use super::file_identity::FileIdentity;
-use super::{LOCK, SavedSession, StateDir, StoredSession, hex_id, is_id};
+use super::names::{LOCK, hex_id, is_id};
+use super::saved::{SavedSession, StoredSession};
 use crate::limits::CACHED_FILE_BYTES_MIN;
 use crate::setting::{CACHE_DIR, CACHE_MAX};
-use crate::state::Checkpoints;
 use rorqual_pipe::{format_size, reason};
 use std::fs::{self, File};
 use std::io;

@@ -1,6 +1,6 @@
 //! A file of the server as it was when it was read, so that it is known again.
 
-use super::checksum;
+use super::names::checksum;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;

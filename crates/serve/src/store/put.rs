@@ -4,7 +4,7 @@ use super::{LeaseAsked, StoreService, StoreState, failed, full, put_lease};
 use crate::http::body::BodyWorkPermit;
 use crate::http::error::ApiError;
 use crate::http::extract::PathKey;
-use crate::ingest::feed::idle_max;
+use crate::limits::UPLOAD_IDLE_MAX;
 use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
@@ -129,7 +129,7 @@ async fn send(mut body: Body, sender: Sender<Bytes>) -> Result<(), ApiError> {
     let broken = |status, why| ApiError::new(status, "interrupted", format!("{why}; nothing was stored"));
     loop {
         let frame = tokio::select! {
-            frame = timeout(idle_max(), body.frame()) => frame,
+            frame = timeout(UPLOAD_IDLE_MAX, body.frame()) => frame,
             // It has failed, and says why.
             () = sender.closed() => return Ok(()),
         };
@@ -138,7 +138,7 @@ async fn send(mut body: Body, sender: Sender<Bytes>) -> Result<(), ApiError> {
             Ok(None) => break,
             Ok(Some(Err(error))) => return Err(broken(StatusCode::BAD_REQUEST, format!("the connection broke off ({error})"))),
             Err(_elapsed) => {
-                let why = format!("nothing came for {} s", idle_max().as_secs());
+                let why = format!("nothing came for {} s", UPLOAD_IDLE_MAX.as_secs());
                 return Err(broken(StatusCode::REQUEST_TIMEOUT, why));
             }
         };

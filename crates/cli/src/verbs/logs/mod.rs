@@ -15,7 +15,7 @@ use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::ExitStatus;
 use crate::folder::in_folders;
 use crate::json_name::put_name;
-use crate::message::{self, escaped};
+use crate::message::{self};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
@@ -31,7 +31,6 @@ use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::format::{Detection, Field, ForeignContent, LogFormat, detect, formats_in_config, preview};
 use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{Countries, LineFilter, OWN_NUMBERS_MAX, OWN_TEXTS_MAX, Options, OwnColumns, Recording};
-use rorqual_columnar::render::cut_to_width;
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES};
 use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
@@ -457,9 +456,4 @@ fn with_names(report: &LogReport, files: &[PathBuf]) -> serde_json::Result<Value
         put_name(source, file.as_os_str().as_bytes());
     }
     Ok(object)
-}
-
-/// A value from a log, safe to show on a terminal, of which it takes at most `width` columns.
-pub(crate) fn shown(value: &str, width: usize) -> String {
-    cut_to_width(&escaped(value).replace('\n', "\\n"), width)
 }

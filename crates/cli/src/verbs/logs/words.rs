@@ -1,6 +1,8 @@
-//! Numbers as people read them, in the terminal's report and in the page.
+//! Numbers and values as people read them, in the terminal's report and in the page.
 
+use crate::message::escaped;
 use rorqual_accesslog::report::Distinct;
+use rorqual_columnar::render::cut_to_width;
 use rorqual_pipe::format_size;
 
 /// A sum of sizes; one that is more than a number can hold stays at the most.
@@ -37,6 +39,11 @@ pub(crate) fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A value from a log, safe to show on a terminal, of which it takes at most `width` columns.
+pub(crate) fn shown(value: &str, width: usize) -> String {
+    cut_to_width(&escaped(value).replace('\n', "\\n"), width)
 }
 
 #[cfg(test)]

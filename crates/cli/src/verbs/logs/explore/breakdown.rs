@@ -1,9 +1,8 @@
 //! Metrics of values as a table, for looking at.
 
-use super::super::shown;
 use super::super::terminal::{BOLD, DIM, EIGHTHS, bar, highest_share};
 use super::super::time::{format, show_width};
-use super::super::words::{distinct as about, seconds, size, thousands};
+use super::super::words::{distinct as about, seconds, shown, size, thousands};
 use rorqual_accesslog::report::Distinct;
 use rorqual_crossfilter::{Breakdown, BreakdownMetric, BreakdownValue, OwnValue};
 use std::io::{self, Write};

@@ -1,9 +1,8 @@
 //! Answers for looking at.
 
-use super::super::shown;
 use super::super::terminal::{BOLD, DIM, bar, footer, header, highest_share, width, write_out};
 use super::super::time::{format, show as show_time};
-use super::super::words::{size, thousands};
+use super::super::words::{shown, size, thousands};
 use super::breakdown;
 use super::question::{LogsAnswer, Question, show};
 use rorqual_accesslog::report::LogReport;

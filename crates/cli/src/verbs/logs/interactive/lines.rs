@@ -3,7 +3,7 @@
 use super::layout::scrolled;
 use super::order::LineOrder;
 use super::question::{FindQuestion, LineOrderNote, LineTarget, LinesQuestion, ScreenQuestion};
-use crate::verbs::logs::shown;
+use crate::verbs::logs::words::shown;
 use ratatui_core::text::Span;
 use rorqual_accesslog::filter::{Filter, FilterRegex, TextTest};
 use rorqual_accesslog::schema::NumberColumn;

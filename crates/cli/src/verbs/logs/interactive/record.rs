@@ -35,7 +35,7 @@ impl RecordScreen {
     pub(super) fn rows(&self, width: usize, height: usize) -> (Vec<(usize, String)>, usize) {
         let mut rows = Vec::new();
         for (index, field) in self.fields.iter().enumerate() {
-            let text = crate::verbs::logs::shown(&field.shown, usize::MAX);
+            let text = crate::verbs::logs::words::shown(&field.shown, usize::MAX);
             let letters: Vec<char> = text.chars().collect();
             let lines = letters.chunks(width.max(1)).map(|chunk| (index, chunk.iter().collect()));
             rows.extend(lines);

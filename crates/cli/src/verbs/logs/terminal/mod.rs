@@ -7,8 +7,8 @@ mod tables;
 pub(crate) use plot::{EIGHTHS, plot};
 pub(super) use plot::{SCALE, axis, filled};
 
-use super::shown;
 use super::time::show;
+use super::words::shown;
 use super::words::{distinct, seconds, size, thousands};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};

@@ -1,7 +1,6 @@
 //! Tables of the most frequent values, two beside one another on a wide terminal.
 
-use super::super::shown;
-use super::super::words::{distinct, size, thousands};
+use super::super::words::{distinct, shown, size, thousands};
 use super::beside::{COLUMNS_GAP, columns_of, print_beside};
 use super::{BAR, BOLD, CLASS_COLORS, DIM, bar};
 use anstyle::Style;

@@ -1,9 +1,11 @@
 //! Checkpoints of a session, which outlive the server (`--state`).
 
-use super::parts::PartsRead;
-use super::phase::{ParkedUpload, Phase, SessionEnd};
-use super::runs::UploadRun;
-use super::{Session, lock, try_lock};
+use super::Session;
+use super::locks::{lock, try_lock};
+use super::outcome::SessionEnd;
+use super::parts_read::PartsRead;
+use super::phase::{ParkedUpload, Phase};
+use super::upload_run::UploadRun;
 use crate::ingest::feed::Feed;
 use crate::state::{Checkpoints, SavedColumns, SavedFormat, SavedSession, StoredSession};
 use rorqual_accesslog::analyze::{LogRun, SuspendedInput};

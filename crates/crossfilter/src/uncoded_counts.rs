@@ -5,7 +5,7 @@
 //! Moore, "MJRTY: A fast majority vote algorithm", 1991): each vote for it cancels one of another
 //! and the other way round, so any other hash has at most half of the rows that were cancelled.
 
-use crate::record::NumberBytes;
+use crate::file_bytes::NumberBytes;
 use datasketches::hll::{HllSketch, HllType, HllUnion};
 
 /// Registers of the sketch of distinct hashes, as a power of two: 1.6 % standard error, 4 KiB.

@@ -1,8 +1,9 @@
 //! Format of an input, and its decoders.
 
 use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
+use crate::json::DocumentCount;
 use crate::limits::row_bytes_max;
-use crate::scan::{DocumentCount, ScanHead};
+use crate::scan::ScanHead;
 use crate::setting::{FROM, RECORD_MAX, ROWS};
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;

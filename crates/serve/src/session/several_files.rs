@@ -1,18 +1,19 @@
 //! A log that is several files: which of them were read, and with what outcome.
 
 use super::Session;
-use super::phase::Failure;
+use super::outcome::Failure;
+use super::parts_read::PartsRead;
 use super::runs::FailOnUnwind;
-use crate::ingest::feed::is_enough;
-use crate::limits::{FAILED_FILES_NAMED, FILE_ERROR_BYTES_MAX, REPORTED_FILES_MAX, SESSION_FILES_MAX};
-use crate::state::SavedFormat;
+use crate::ingest::first_bytes::is_enough;
+use crate::limits::{FAILED_FILES_NAMED, FILE_ERROR_BYTES_MAX, REPORTED_FILES_MAX};
+use crate::state::{LogPart, SavedFormat, SavedParts};
 use rorqual_accesslog::analyze::{AnalyzeError, LogRun, SliceEnd};
 use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::parse::{LineOutcome, LogParser};
 use rorqual_accesslog::report::InputReport;
 use rorqual_pipe::limits::FOLLOW_EVERY;
 use rorqual_pipe::{Error, FollowStatus, Input};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,37 +23,6 @@ use std::time::Instant;
 
 /// Bytes of a file by which it is put in the order of time.
 const HEAD_BYTES: usize = 256 << 10;
-
-/// A file of a log that has several, in the order in which they are read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LogPart {
-    pub(crate) name: String,
-    pub(crate) size: u64,
-}
-
-/// Files that one upload may be, where so many sessions share the memory for them.
-pub(crate) fn uploaded_files_max(sessions_max: usize) -> usize {
-    let (each, all) = SESSION_FILES_MAX;
-    (all / sessions_max).clamp(2, each)
-}
-
-/// Files of a log so far.
-#[derive(Default)]
-pub(super) struct PartsRead {
-    /// Files that came to an end.
-    ended: Vec<InputReport>,
-    /// Name of the one that is read.
-    current: Option<String>,
-    /// Bytes and lines of those before it.
-    before: (u64, u64),
-    /// Files that are followed, side by side.
-    following: Vec<InputReport>,
-    /// Failure of one that is in no known format.
-    unknown: Option<Failure>,
-    /// Formats of files that have another than the first.
-    formats: Arc<HashMap<Box<str>, Arc<LogFormat>>>,
-}
 
 /// One of several files that are followed.
 struct FollowedPart {
@@ -66,23 +36,6 @@ struct FollowedPart {
 
 fn files_so_far(files: &[FollowedPart]) -> Vec<InputReport> {
     files.iter().map(|file| file.source.clone()).collect()
-}
-
-/// Files of a log that is kept.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct SavedParts {
-    pub(crate) files: Vec<LogPart>,
-    read: Vec<InputReport>,
-    formats: Vec<(String, SavedFormat)>,
-}
-
-impl PartsRead {
-    /// Files as they were kept.
-    pub(super) fn restored(saved: SavedParts) -> Self {
-        let format = |(name, format): (String, SavedFormat)| Some((name.into(), Arc::new(format.format()?)));
-        let formats = Arc::new(saved.formats.into_iter().filter_map(format).collect());
-        Self { ended: saved.read, formats, ..Self::default() }
-    }
 }
 
 /// Progress of a log that is several files, as clients see it.

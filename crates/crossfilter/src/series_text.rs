@@ -1,6 +1,6 @@
 //! Values that have a series of their own in a stacked histogram of several stores.
 
-use super::values::{NAMED_BYTES_MAX, ValueBytes, shown_start, value_hash};
+use crate::value_bytes::{NAMED_BYTES_MAX, ValueBytes, shown_start, value_hash};
 use serde::{Deserialize, Serialize};
 
 /// A value with a series. A long one is known by the start of its text, and its hash.

@@ -8,6 +8,9 @@ use rorqual_accesslog::aggregate::WIDTHS_SECONDS;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
+/// Hours of a week, Monday's first hour first.
+pub(crate) const WEEK_HOURS: usize = 168;
+
 /// The bucket of a row without time, or outside of the axis.
 pub(crate) const NO_BUCKET: u32 = u32::MAX;
 

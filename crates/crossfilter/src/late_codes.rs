@@ -6,22 +6,13 @@
 
 use crate::dictionary::NamedHashes;
 use crate::store::{RowStore, lock};
-use crate::tally::UncodedTallies;
+use crate::uncoded_counts::UncodedTallies;
 use crate::view::ViewError;
 use std::io;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::PoisonError;
 
 /// Texts of a column that get a code by one view, at most.
 const NAMES_MAX: usize = 64;
-
-/// Texts that wait for a code, and the lock that holds off questions while they get it.
-#[derive(Default)]
-pub(crate) struct Naming {
-    /// Column and hash of each.
-    wanted: Mutex<Vec<(usize, u64)>>,
-    /// Read by a question: codes do not change in the middle of it.
-    asked: RwLock<()>,
-}
 
 impl RowStore {
     /// Answers a question, and once more where that gives texts codes which the answer is about.

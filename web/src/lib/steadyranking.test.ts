@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rank, rerankMs } from './order'
+import { rank, rerankMs } from './steadyranking'
 
 const row = (value: string, hits: number) => ({ value, hits, bytes: 0 })
 
