@@ -31,7 +31,7 @@ const SMALL_EXCESS_MIN: f64 = 10.0;
 const SMALL_RATIO_MIN: f64 = 5.0;
 
 /// These, for people.
-const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent, and is more than chance: q ≤ 1e-5, by how such values vary in the rest";
+const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent and of more than some visits, and is more than chance: q ≤ 1e-5, by how such values vary in the rest";
 
 /// False findings among all, at most: so few, since the dispersion of a value that is hardly seen
 /// in the rest is only that of others like it.
@@ -318,6 +318,13 @@ impl Offer {
     }
 }
 
+/// Leaves the offers that are more than chance, of so many that were tried.
+fn retain_unlikely(offers: &mut Vec<Offer>, tried: usize) {
+    let p: Vec<f64> = offers.iter().map(|offer| p_value(offer.g())).collect();
+    offers.iter_mut().zip(q_values(&p, tried.max(p.len()))).for_each(|(offer, q)| offer.q = q);
+    offers.retain(|offer| offer.q <= Q_MAX);
+}
+
 /// True if a value is large enough to be told, if it is no accident.
 fn is_large(evidence: &Evidence) -> bool {
     let excess = evidence.share_in() - evidence.share_out();
@@ -364,9 +371,15 @@ impl ViewQuestion<'_> {
         offers.truncate(OFFERS_MAX);
         offers.extend(small);
         self.disperse(snapshot, paired, fields, all, &mut offers)?;
-        let p: Vec<f64> = offers.iter().map(|offer| p_value(offer.g())).collect();
-        offers.iter_mut().zip(q_values(&p, tried.max(p.len()))).for_each(|(offer, q)| offer.q = q);
-        offers.retain(|offer| offer.q <= Q_MAX);
+        retain_unlikely(&mut offers, tried);
+        let small: Vec<&mut Offer> = offers.iter_mut().filter(|offer| !is_large(&offer.evidence)).collect();
+        if !small.is_empty() && !self.store.schema().is_table() {
+            let sets: Vec<Vec<&CandidateTest>> =
+                small.iter().map(|offer| offer.tests.iter().map(|test| &paired.tests[*test]).collect()).collect();
+            let visits = self.visits(snapshot, &sets)?;
+            small.into_iter().zip(visits).for_each(|(offer, visit)| offer.dispersion = offer.dispersion.max(visit));
+            retain_unlikely(&mut offers, tried);
+        }
         by_g(&mut offers);
         Ok(offers)
     }

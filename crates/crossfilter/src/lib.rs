@@ -79,6 +79,7 @@ mod values;
 mod view;
 mod view_answer;
 mod view_cache;
+mod visits;
 
 pub use breakdown::{
     Breakdown, BreakdownError, BreakdownMeasure, BreakdownMetric, BreakdownValue, BreakdownWanted, BucketWidth, MetricSet,

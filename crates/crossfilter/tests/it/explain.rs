@@ -131,6 +131,10 @@ const VISITORS: u64 = 100;
 /// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many),
 /// and go.
 fn visits(seed: u64) -> Vec<Plain> {
+    visits_of(seed, ROWS, VISITORS)
+}
+
+fn visits_of(seed: u64, rows: usize, visitors_at_a_time: u64) -> Vec<Plain> {
     let mut random = Random(seed);
     let arrive = |random: &mut Random| {
         let requests = (1 + random.below(15)) * if random.one_in(50) { 10 } else { 1 };
@@ -139,11 +143,11 @@ fn visits(seed: u64) -> Vec<Plain> {
         let client = format!("10.{}.{}.{}", random.zipf(200), random.below(50), random.below(200));
         (requests, client, agent, format!("host{}.example", random.below(3)))
     };
-    let mut visitors: Vec<_> = (0..VISITORS).map(|_| arrive(&mut random)).collect();
-    let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
+    let mut visitors: Vec<_> = (0..visitors_at_a_time).map(|_| arrive(&mut random)).collect();
+    let mut rows: Vec<Plain> = (0..rows).map(|_| ordinary(&mut random)).collect();
     rows.sort_by_key(|row| row.time);
     for row in &mut rows {
-        let place = random.below(VISITORS) as usize;
+        let place = random.below(visitors_at_a_time) as usize;
         if visitors[place].0 == 0 {
             visitors[place] = arrive(&mut random);
         }
@@ -241,6 +245,18 @@ fn visits_are_no_findings() {
             let found = findings(&store, from, from + 86_400 / 2);
             assert!(found.is_empty(), "seed {seed}, span {span}: {found:#?}");
         }
+    }
+}
+
+/// The longest visits are a small share of the span, as a short outage is, and hardly any other
+/// rows have their clients.
+#[test]
+fn long_visits_in_a_large_span_are_no_small_findings() {
+    for seed in 0..3 {
+        let found = findings(&recorded(&visits_of(600 + seed, 400_000, 60)), FROM, TO);
+        // Several of one network may be a large one.
+        let are_large = found.iter().all(|finding| finding.share_in - finding.share_out >= 0.01);
+        assert!(are_large, "seed {seed}: {found:#?}");
     }
 }
 
