@@ -31,7 +31,7 @@ const SMALL_EXCESS_MIN: f64 = 10.0;
 const SMALL_RATIO_MIN: f64 = 5.0;
 
 /// These, for people.
-const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent and of more than some visits, and is more than chance: q ≤ 1e-5, by how such values vary in the rest";
+const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent and come from more than a few long visits, and is more than chance: q ≤ 1e-5, by how such values vary in the rest";
 
 /// False findings among all, at most: so few, since the dispersion of a value that is hardly seen
 /// in the rest is only that of others like it.
@@ -118,7 +118,8 @@ pub struct Finding {
     /// The G statistic divided by the overdispersion, which the order is by.
     pub g: f64,
     /// Factor by which the rows of the finding vary more than by chance between time runs of the
-    /// rest; at least 1.
+    /// rest; of a small share the mean number of rows by the same client, where that is larger. At
+    /// least 1.
     pub dispersion: f64,
     /// Share of false findings among all that say as much (Benjamini and Hochberg).
     pub q: f64,
@@ -372,6 +373,7 @@ impl ViewQuestion<'_> {
         offers.extend(small);
         self.disperse(snapshot, paired, fields, all, &mut offers)?;
         retain_unlikely(&mut offers, tried);
+        // The rest of the log tells nothing of a value that is hardly in it: its own rows do.
         let small: Vec<&mut Offer> = offers.iter_mut().filter(|offer| !is_large(&offer.evidence)).collect();
         if !small.is_empty() && !self.store.schema().is_table() {
             let sets: Vec<Vec<&CandidateTest>> =

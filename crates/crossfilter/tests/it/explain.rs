@@ -350,8 +350,11 @@ fn findings_are_the_same_whichever_thread_took_which_rows() {
 /// and below 1 % of it.
 #[test]
 fn a_small_outage_is_found() {
-    for seed in 0..6 {
+    for (seed, is_proxied) in (0..6).flat_map(|seed| [(seed, false), (seed, true)]) {
         let mut rows = if seed % 2 == 0 { visits(700 + seed) } else { log(700 + seed, None) };
+        if is_proxied {
+            rows.iter_mut().for_each(|row| "10.0.0.1".clone_into(&mut row.client));
+        }
         // A span with more than a hundred times as many rows.
         let (span_from, end) = (FROM - 86_400 / 2, FROM + 86_400 / 2);
         let in_minute = |row: &&mut Plain| row.time >= FROM;

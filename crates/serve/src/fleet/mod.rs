@@ -4,9 +4,9 @@
 //! sum as a server with all rows (`docs/design/fleet.md`). Its pieces, from below:
 //!
 //! * `address`: where the peers are, and their tokens.
-//! * `wire`: the questions, which a peer answers in `explore/parts.rs`.
+//! * `wire`: the questions, which a peer answers in `explore/fleet_parts.rs`.
 //! * `peer`: one peer, with its state when last known.
-//! * `roll`: the peers that answer now, and the columns of all.
+//! * `live_peers`: the peers that answer now, and the columns of all.
 //! * `ask`: the rounds of a question; `facets`: those of the fields that it chooses values of;
 //!   `rows`: the rows of all in one order; `compare`: two views.
 //! * `shown`: the session, its report, and the peers that are missing.

@@ -1,4 +1,4 @@
-//! Shares of the memory.
+//! Memory of sessions: their shares.
 
 use rorqual_accesslog::analyze::AnalysisShares;
 

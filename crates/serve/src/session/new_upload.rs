@@ -1,4 +1,4 @@
-//! Announcements of logs.
+//! New uploads, as clients announce them.
 
 use crate::http::error::ApiError;
 use crate::limits::{FILE_NAME_BYTES_MEAN, FINGERPRINT_BYTES_MAX, NAME_BYTES_MAX, SESSION_FILES_MAX};
