@@ -138,7 +138,7 @@ differential: $(rg) ## Compare grep with GNU grep and ripgrep on random cases (C
 	cargo build --locked -p rorqual
 	PATH="$(dir $(rg)):$$PATH" tools/differential.py --cases $(or $(CASES),5000) --seed $(or $(SEED),1)
 
-bench: $(page) ## Measure beside the other tools (an hour; BENCH="--quick" for a few minutes)
+bench: $(page) ## Measure beside the other tools (some two hours; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
 	bench/sweep.py
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure rorqual beside the best tools for each job and beside the machine's floor, on the same bytes, in one run.
 
-  bench/run.py                  everything: about half an hour, most of it GoAccess
+  bench/run.py                  everything: some two hours, most of them the peers'
   bench/run.py --quick          3 rounds, without GoAccess and the browser; kept apart as results/quick.*
   bench/run.py --only count     a job, or all whose name starts so; may be given again
   bench/run.py --no-browser     without the uploads from real browsers

@@ -1,8 +1,7 @@
 //! Inputs through stages: the work of every verb that reads rows.
 
 use crate::decode::{Decode, DecodedRecords};
-use crate::json::DocumentCount;
-use crate::json::FirstDocument;
+use crate::json::{DocumentCount, FirstDocument};
 use crate::record_format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BufferPool, Chunk, Control, Error, ErrorClass, Finish, Framing, Input, RunPlan, Stage, run, run_records};

@@ -8,8 +8,7 @@ use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::number_buckets::Threshold;
 use crate::segment::Segment;
-use crate::sparse_counts::RowsAndBytes;
-use crate::sparse_counts::SparseCounts;
+use crate::sparse_counts::{RowsAndBytes, SparseCounts};
 use crate::statuses::STATUS_FIELD;
 use crate::store::RowStore;
 use crate::time_axis::BANDS_US;
@@ -439,6 +438,16 @@ impl CandidateTest {
             (Self::AtLeast(a, least), Self::AtLeast(b, other)) => a == b && least == other,
             _ => false,
         }
+    }
+
+    /// The rows among these that pass all tests; `None` where the segment has none for one of them.
+    pub(crate) fn select_all(tests: &[&Self], rows: &Bits, segment: &Segment, store: &RowStore) -> io::Result<Option<Bits>> {
+        let mut bits = rows.clone();
+        for test in tests {
+            let Some(selected) = test.select(segment, store)? else { return Ok(None) };
+            bits.and(&selected);
+        }
+        Ok(Some(bits))
     }
 
     /// Its rows in a segment; `None` where it has none.

@@ -92,15 +92,10 @@ impl ViewQuestion<'_> {
             }
         };
         put(0, &outside);
-        'sets: for (place, tests) in (1..).zip(sets) {
-            let mut bits = outside.clone();
-            for test in tests {
-                match test.select(segment, self.store)? {
-                    Some(selected) => bits.and(&selected),
-                    None => continue 'sets,
-                }
+        for (place, tests) in (1..).zip(sets) {
+            if let Some(bits) = CandidateTest::select_all(tests, &outside, segment, self.store)? {
+                put(place, &bits);
             }
-            put(place, &bits);
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 //! among them.
 
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
-use crate::columns::source;
-use crate::columns::{PATH, STATUS};
+use crate::columns::{PATH, STATUS, source};
 use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};

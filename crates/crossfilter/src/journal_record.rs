@@ -6,8 +6,7 @@
 //! are, so that a store is restored without a look at its segments.
 
 use crate::columns::{ColumnCounts, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
-use crate::file_bytes::NumberBytes;
-use crate::file_bytes::{damaged, pack, unpacked};
+use crate::file_bytes::{NumberBytes, damaged, pack, unpacked};
 use crate::limits::{RECORD_BYTES_MAX, SEGMENT_ROWS_MAX};
 use crate::numbers::CodedNumbers;
 use crate::segment::{CodedColumnRef, InputRun, Segment, SegmentColumns};

@@ -2,10 +2,9 @@
 
 use crate::bits::Bits;
 use crate::columns::{
-    AGENT, BYTES, CLIENT, FILE, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE,
-    STATUS, source,
+    AGENT, BYTES, CLIENT, CODED, ColumnCounts, FILE, FLAW, HOST, LINE, METHOD, NUMBERS, PATH, PROTOCOL, QUERY, REFERRER,
+    REJECTED, REQUEST_TIME, SOURCE, STATUS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN, source,
 };
-use crate::columns::{CODED, ColumnCounts, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS, derive};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::page_row::{LineFormats, OwnValue, PageRow, RowPage, as_map};

@@ -89,7 +89,7 @@ pub enum OwnValue {
 /// Writes a number, and as a text one that JSON has not: `inf` or `-inf`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn finite_or_text<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if number.is_finite() { serializer.serialize_f64(*number) } else { serializer.collect_str(number) }
 }

@@ -4,15 +4,14 @@ use crate::bits::Bits;
 use crate::code_set::CodeSet;
 use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{
-    BYTES, FLAW, LINE, METHOD, PATH, PROTOCOL, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN,
+    BYTES, FLAW, LINE, METHOD, PATH, PROTOCOL, QUERY, REJECTED, REPAIRED, STATUS, STATUSES, TIME, ZONE, ZONE_MIN, number_source,
+    source,
 };
-use crate::columns::{number_source, source};
 use crate::dictionary::{NONE, OTHERS, derive};
 use crate::segment::{CodedColumnRef, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::store::RowStore;
-use crate::time_axis::WEEK_HOURS;
-use crate::time_axis::{BucketRun, NO_BUCKET, stretches};
+use crate::time_axis::{BucketRun, NO_BUCKET, WEEK_HOURS, stretches};
 use crate::uncoded::PlainTexts;
 use crate::view::View;
 use foldhash::fast::RandomState;

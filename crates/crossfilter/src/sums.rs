@@ -2,13 +2,10 @@
 
 use crate::columns::{BYTES, NUMBERS, REQUEST_TIME, UPSTREAM_TIME, counted_place};
 use crate::number_spread::NumberSpread;
-use crate::segment::Segment;
-use crate::segment::unbiased;
-use crate::sparse_counts::RowsAndBytes;
-use crate::sparse_counts::SparseCounts;
+use crate::segment::{Segment, unbiased};
+use crate::sparse_counts::{RowsAndBytes, SparseCounts};
 use crate::spill::Spill;
-use crate::time_axis::WEEK_HOURS;
-use crate::time_axis::{BucketRun, each_stretch};
+use crate::time_axis::{BucketRun, WEEK_HOURS, each_stretch};
 use crate::view::TimeRange;
 use rorqual_accesslog::LogHistogram;
 use rorqual_accesslog::report::PercentileSet;
@@ -143,9 +140,7 @@ impl Distributions {
         each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);
         Ok(())
     }
-}
 
-impl Distributions {
     pub(crate) fn time_range(&self) -> Option<TimeRange> {
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
         self.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) })

@@ -8,8 +8,7 @@ use rorqual_accesslog::schema::TextColumn;
 use rorqual_pipe::Error;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// Selection of rows.
 #[derive(Debug, Clone, Default, PartialEq)]

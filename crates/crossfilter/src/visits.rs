@@ -12,7 +12,7 @@ use crate::candidates::CandidateTest;
 use crate::columns::CLIENT;
 use crate::dictionary::{NONE, OTHERS};
 use crate::question::{SegmentRows, ViewQuestion};
-use crate::segment::Segment;
+use crate::segment::{CodedColumnRef, Segment};
 use crate::store::Snapshot;
 use crate::view::ViewError;
 use foldhash::quality::FixedState;
@@ -35,7 +35,7 @@ impl ViewQuestion<'_> {
         let empty = || vec![0u32; (1 + sets.len()) * COUNTS];
         let work = |counts: &mut Vec<u32>, segment: &Segment, asked: &SegmentRows| {
             let column = self.store.coded(segment, CLIENT)?;
-            let buckets = self.client_buckets(segment)?;
+            let buckets = self.client_buckets(segment, &column)?;
             let (all, of_sets) = counts.split_at_mut(COUNTS);
             let mut rows = Vec::new();
             let mut count = |bits: &Bits, counts: &mut [u32]| {
@@ -44,15 +44,10 @@ impl ViewQuestion<'_> {
                 rows.iter().for_each(|row| counts[usize::from(buckets[column.codes.get(usize::from(*row)) as usize])] += 1);
             };
             count(&asked.inside, all);
-            'sets: for (tests, counts) in sets.iter().zip(of_sets.chunks_mut(COUNTS)) {
-                let mut bits = asked.inside.clone();
-                for test in tests {
-                    match test.select(segment, self.store)? {
-                        Some(selected) => bits.and(&selected),
-                        None => continue 'sets,
-                    }
+            for (tests, counts) in sets.iter().zip(of_sets.chunks_mut(COUNTS)) {
+                if let Some(bits) = CandidateTest::select_all(tests, &asked.inside, segment, self.store)? {
+                    count(&bits, counts);
                 }
-                count(&bits, counts);
             }
             Ok(())
         };
@@ -65,9 +60,8 @@ impl ViewQuestion<'_> {
 
     /// The bucket of each local code of the clients of a segment. It follows from the text alone,
     /// so that each start gives the same answer.
-    fn client_buckets(&self, segment: &Segment) -> io::Result<Vec<u16>> {
+    fn client_buckets(&self, segment: &Segment, column: &CodedColumnRef) -> io::Result<Vec<u16>> {
         let spill = self.store.spill.as_ref();
-        let column = self.store.coded(segment, CLIENT)?;
         let uncoded = (column.uncoded > 0).then(|| segment.uncoded_texts(CLIENT, spill)?.plain()).transpose()?;
         let bucket = |client: &[u8]| (FixedState::default().hash_one(client) % BUCKETS as u64) as u16;
         let tables = self.store.dictionaries[CLIENT].lock();

@@ -3,11 +3,10 @@
 //! Takes the lines that are as they should be and leaves every other one (`None`) to `general`, so
 //! that only sound lines need to be thought of here, and both give the same answer by construction.
 
-use super::address;
 use super::number::present;
 use super::record::LogRecord;
-use super::request;
 use super::time::{CLF_BYTES, ClfClock};
+use super::{address, request};
 
 /// Reads `client - user [time] "request" status bytes "referrer" "agent"` into an empty record,
 /// which is worth nothing after a `None`. (A record is 240 bytes: handing it back would copy it.)

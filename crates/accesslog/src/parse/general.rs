@@ -1,11 +1,10 @@
 //! Reads a line of any text format, by a loop over its compiled program.
 
-use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit, present};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome, LogRecord};
-use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
+use super::{address, request};
 use crate::format::Field;
 use crate::format::program::{FieldEnd, FieldPart, Op, Program};
 use crate::own::{OwnPlace, OwnReader};

@@ -4,18 +4,14 @@
 //! slices, all others are stepped over. Nested objects are entered only where a key path leads into
 //! them, and the rest is skipped by counting brackets, so that no depth of nesting costs stack.
 
-use super::address;
 use super::escape::undo_escapes;
 use super::general::{self, needed, status};
 use super::json_own::{DEPTH_MAX, JsonForm, JsonOwn};
 use super::memo::KeyMemo;
-use super::number::present;
-use super::number::{self, Unit};
+use super::number::{self, Unit, present};
 use super::record::{Draft, LineFlaw, LineOutcome};
-use super::request;
 use super::time::ClfClock;
-use super::w3c;
-use super::with_values;
+use super::{address, request, w3c, with_values};
 use crate::format::Field;
 use crate::format::json::{JsonKeys, JsonWriterKind, KeyMeaning};
 use crate::format::program::FieldPart;

@@ -1,12 +1,10 @@
 //! Reads lines of W3C's extended format by the columns that the last `#Fields:` line said.
 
 use super::general::{self, status};
-use super::number::present;
-use super::number::{self, Unit};
+use super::number::{self, Unit, present};
 use super::record::{Draft, FlawPosition, LineFlaw, LineOutcome};
-use super::request;
 use super::time::{self, Instant};
-use super::with_values;
+use super::{request, with_values};
 use crate::format::Field;
 use crate::format::w3c::{W3cColumn, W3cColumns, W3cDirectives, W3cWriter};
 use crate::own::{LogVariable, OwnPlace, OwnReader};

@@ -1,8 +1,7 @@
 //! Sums of a view: totals, distributions and rows over time.
 
 use crate::histogram::RowsOverTime;
-use crate::limits::STORE_ROWS_MAX;
-use crate::limits::{BUCKETS_MAX, SERIES_MAX};
+use crate::limits::{BUCKETS_MAX, SERIES_MAX, STORE_ROWS_MAX};
 use crate::number_spread::{NumberSpread, NumberSummary};
 use crate::segment::unbiased;
 use crate::series::REST;

@@ -3,8 +3,7 @@
 
 use crate::admission::{PermitGuard, PermitPool};
 use crate::http::error::ApiError;
-use crate::ingest::transport::Interruption;
-use crate::ingest::transport::{BodyTransport, TransferEnd, Transport};
+use crate::ingest::transport::{BodyTransport, Interruption, TransferEnd, Transport};
 use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX, UPLOAD_IDLE_MAX};
 use crate::session::Session;
 use crate::setting::SESSIONS;

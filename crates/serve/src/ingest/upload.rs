@@ -3,8 +3,7 @@
 
 use crate::http::error::ApiError;
 use crate::ingest::feed::Feed;
-use crate::ingest::transport::Interruption;
-use crate::ingest::transport::Transport;
+use crate::ingest::transport::{Interruption, Transport};
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME, UPLOAD_IDLE_MAX};
 use crate::session::{Session, too_long};
 use crate::setting::SESSIONS;

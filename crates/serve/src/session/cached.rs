@@ -1,8 +1,7 @@
 //! A file of the server whose rows are kept for the next time that it is opened (the cache).
 
 use super::Session;
-use super::cached_file::CachedFile;
-use super::cached_file::ReadSoFar;
+use super::cached_file::{CachedFile, ReadSoFar};
 use super::locks::lock;
 use super::outcome::{SessionEnd, SessionState};
 use super::phase::Phase;

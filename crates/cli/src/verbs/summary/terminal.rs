@@ -3,8 +3,7 @@
 use super::report::{ColumnSummary, SummaryColumn, SummaryReport, TextRow};
 use crate::verbs::logs::terminal::{BOLD, DIM, bar, plot, width, write_out};
 use crate::verbs::logs::time::show;
-use crate::verbs::logs::words::shown;
-use crate::verbs::logs::words::{distinct, thousands};
+use crate::verbs::logs::words::{distinct, shown, thousands};
 use crate::verbs::logs::{LogsAnswer, Question, print_asked};
 use rorqual_crossfilter::{NumberQuantiles, OwnValue};
 use rorqual_pipe::{Control, format_size};

@@ -8,8 +8,7 @@ pub(crate) use plot::{EIGHTHS, plot};
 pub(super) use plot::{SCALE, axis, filled};
 
 use super::time::show;
-use super::words::shown;
-use super::words::{distinct, seconds, size, thousands};
+use super::words::{distinct, seconds, shown, size, thousands};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};

@@ -3,8 +3,7 @@
 use super::{BOLD, DIM, PLAIN, ScreenCells};
 use crate::verbs::logs::interactive::lines::wrapped_rows;
 use crate::verbs::logs::interactive::state::Explorer;
-use crate::verbs::logs::words::shown;
-use crate::verbs::logs::words::thousands;
+use crate::verbs::logs::words::{shown, thousands};
 use rorqual_crossfilter::PageRow;
 
 /// First row of the lines.
