@@ -198,6 +198,31 @@ fn of_too_few_lines_findings_say_that_there_is_nothing_to_tell_by() {
     assert!(shown.text().contains("Nothing to tell by"), "{}", shown.text());
 }
 
+/// A log far above the memory, most of whose clients have no room: 60 failed requests of as many
+/// clients are told, and not the visit of a crawler that is as long as these and more.
+#[test]
+fn explain_of_a_large_log_stays_within_little_memory() {
+    const LINES: u64 = 2_000_000;
+    let line = |number: u64| {
+        let in_span = number.checked_sub(LINES / 2);
+        let client = number / 8 % 250_000;
+        let client = match in_span {
+            Some(0..150) => "198.51.100.7".to_owned(),
+            _ => format!("10.{}.{}.{}", client >> 16, client >> 8 & 255, client & 255),
+        };
+        let fails = in_span.is_some_and(|at| (20_000..20_480).contains(&at) && at % 8 == 0);
+        Line { second: (number * 21_600 / LINES) as i64, client, path: "/a", status: if fails { 504 } else { 200 }, bytes: 100 }
+    };
+    let folder = TestFolder::new();
+    let file = folder.file("access.log", (0..LINES).flat_map(|number| line(number).text().into_bytes()).collect::<Vec<u8>>());
+    let args = ["logs", "--json", "--memory", "96MiB", "--explain", "2025-01-31T03:00..2025-01-31T03:20"];
+    let ran = rorqual(&args).arg(&file).run().exits(0);
+    let findings = ran.json()["answer"]["findings"].as_array().expect("findings").clone();
+    let told: Vec<_> = findings.iter().map(|finding| (&finding["filter"], &finding["hits_in"])).collect();
+    assert_eq!(told, [(&json!("status = 504"), &json!(60))]);
+    ran.within(96 << 20);
+}
+
 #[test]
 fn explain_says_when_nothing_stands_out() {
     let (folder, lines) = (TestFolder::new(), lines());
