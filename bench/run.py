@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explore_tables, explorer
+from harness import bindings, count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explore_tables, explorer
 from harness import fetch, grep, hashing, logs, machine, many_uploads, render, render_http, results, store, store_http, svg, tables, times
 from harness import upload_browser, upload_curl
 from harness.data import Data
@@ -28,6 +28,9 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "
 
 # Jobs that drive a real browser.
 BROWSER = "upload-browser"
+
+# Jobs that need the libraries for other languages.
+LANGUAGES = ("elixir", "python")
 
 ROUNDS = 5
 ROUNDS_QUICK = 3
@@ -59,6 +62,7 @@ JOBS = {
     "explore-explain": explore_explain.job,
     "explore-arriving": explore_arriving.job,
     "explore-tables": explore_tables.job,
+    **bindings.jobs(),
 }
 
 
@@ -69,7 +73,7 @@ def main():
     if not quiet_enough(args):
         return 2
     if not args.no_build:
-        build()
+        build(args)
     setting = prepare(args)
     fresh = header(setting.programs)
     for name in chosen(args):
@@ -150,8 +154,11 @@ def quiet_enough(args):
     return False
 
 
-def build():
-    for package in (["-p", "rorqual-testkit", "--features", "sink", "--bins"], ["-p", "rorqual"]):
+def build(args):
+    packages = [["-p", "rorqual-testkit", "--features", "sink", "--bins"], ["-p", "rorqual"]]
+    if any(name.startswith(LANGUAGES) for name in chosen(args)):
+        packages.append(["-p", "rorqual-elixir", "-p", "rorqual-python"])
+    for package in packages:
         subprocess.run(["cargo", "build", "--release", "--quiet", *package], cwd=ROOT, check=True)
 
 

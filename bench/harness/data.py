@@ -54,10 +54,10 @@ class Data:
     def matches(self, name, pattern):
         """Lines, bytes and digest of what a search prints, by Python's `re`, which shares no code with anyone here."""
         log = self.log(name)
-        return self._noted(log, f"re {pattern}", lambda: matches_of(log.path, pattern))
+        return self.noted(log, f"re {pattern}", lambda: matches_of(log.path, pattern))
 
     def digest(self, log, algorithm="sha256"):
-        return self._noted(log, algorithm, lambda: file_digest(log.path, algorithm))
+        return self.noted(log, algorithm, lambda: file_digest(log.path, algorithm))
 
     @staticmethod
     def digest_of_output(argv):
@@ -122,7 +122,7 @@ class Data:
     def truth(self, name):
         return json.loads(self.truth_path(name).read_text())
 
-    def _noted(self, log, question, answer):
+    def noted(self, log, question, answer):
         """Answers that take a while are kept beside the file, and thrown away with it."""
         note = log.path.with_name(f"{log.path.name}.known.json")
         stat = log.path.stat()

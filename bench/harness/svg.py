@@ -76,6 +76,7 @@ PICTURES = {
     "-tables": ("Tables: rorqual beside DuckDB, ClickHouse, Polars and pyarrow", ("convert", "summary", "get", "query", "version"), Layout()),
     "-upload": ("Uploads: rorqual beside servers that discard what comes, and its own parser", ("upload",), Layout(name_width=330, bar_width=230)),
     "-explore": ("The log explorer: times on a log of ten million rows and more, and of many uploads", ("explore", "many"), Layout(name_width=330, bar_width=230, times=True)),
+    "-languages": ("Elixir and Python: rorqual's packages beside what is written there", ("elixir", "python"), Layout(name_width=290, bar_width=260)),
     "-render": ("Templates: rorqual beside Jinja2, Go and others", ("render",), Layout()),
 }
 

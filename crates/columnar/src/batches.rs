@@ -2,12 +2,14 @@
 
 use crate::bad_records::{BadRecords, long_offset};
 use crate::decode::{BadRecord, Decode, DecodedRecords, Notes, Unplaced};
+use crate::join::{BatchJoiner, JoinLimits};
+use crate::limits::{JOINED_AFTER, JOINED_BYTES, JOINED_ROWS};
 use crate::log::LogDecoder;
 use crate::record_format::RecordFormat;
 use crate::scan::ScanSettings;
 use crate::setting::RECORD_MAX;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 use rorqual_accesslog::filter::Filter;
 use rorqual_pipe::{Background, Error, ErrorClass, Input, beside, format_size};
 use std::ops::RangeInclusive;
@@ -146,8 +148,10 @@ impl RowsPlan {
         give: &mut (dyn FnMut(RecordBatch) -> Result<(), Error> + Send),
     ) -> Option<Error> {
         let name = input.name().to_owned();
+        let mut joiner = BatchJoiner::new(SchemaRef::clone(&self.schema), join_limits(&input));
+        let unjoined = |cause: ArrowError| Error::new(ErrorClass::Limit, &name, format!("cannot join batches of rows: {cause}"));
         let decoders = (0..self.threads).map(|_| self.decoder(format)).collect();
-        self.scan.decode(input, format, decoders, self.decoder(format), |decoded, chunk| {
+        let error = self.scan.decode(input, format, decoders, self.decoder(format), |decoded, chunk| {
             if decoded.misfit.is_some() {
                 return Err(self.misfit(&name));
             }
@@ -156,8 +160,16 @@ impl RowsPlan {
                 self.refuse(&name, decoded.bad.first(), long)?;
             }
             summary.locked().add(&name, &decoded, long, self.scan.record_bytes_max);
-            decoded.batches.into_iter().try_for_each(&mut *give)
-        })
+            for batch in decoded.batches {
+                joiner.push(batch).map_err(unjoined)?.try_for_each(&mut *give)?;
+            }
+            // A filter may mean a row in a million.
+            let late = if joiner.has_waited(JOINED_AFTER) { joiner.join().map_err(unjoined)? } else { None };
+            late.map_or(Ok(()), &mut *give)
+        });
+        // Rows before a fault are rows.
+        let rest = joiner.join().map_err(unjoined).and_then(|rest| rest.map_or(Ok(()), give));
+        error.or(rest.err())
     }
 
     fn decoder(&self, format: &RecordFormat) -> Box<dyn Decode> {
@@ -187,6 +199,12 @@ impl RowsPlan {
         };
         Error::new(ErrorClass::Corrupt, name, reason)
     }
+}
+
+/// Sizes of joined batches. Those of a pipe are given as they come: nobody knows when there will be
+/// more.
+fn join_limits(input: &Input) -> JoinLimits {
+    if input.is_stored() { JoinLimits { bytes: JOINED_BYTES, rows: JOINED_ROWS } } else { JoinLimits { bytes: 0, rows: 0 } }
 }
 
 fn broken() -> Error {

@@ -16,6 +16,7 @@ pub mod convert;
 pub mod csv;
 mod decimals;
 mod decode;
+mod join;
 pub mod json;
 pub mod limits;
 pub mod log;

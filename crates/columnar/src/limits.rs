@@ -1,6 +1,7 @@
 //! Every limit of rows in one place, with the memory it costs.
 
 use rorqual_pipe::limits::WINDOW_PER_WORKER;
+use std::time::Duration;
 
 /// Longest record that is taken unless a flag says otherwise, as a share of the memory: each buffer
 /// has this much room beside its block, touched only when a record needs it, and each worker a few
@@ -14,6 +15,16 @@ pub const RECORD_BYTES_MAX_DEFAULT: u64 = 8 << 20;
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns
 /// included.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
+
+/// Bytes from which rows of a file are given to a program as one batch: a block of a log has a
+/// thousand rows, and a data frame of thousands of batches is slow.
+pub const JOINED_BYTES: usize = BATCH_BYTES_MAX / 4;
+
+/// Rows from which they are given, however few bytes they have.
+pub const JOINED_ROWS: usize = 16_384;
+
+/// Time after which they are given, however few they are.
+pub const JOINED_AFTER: Duration = Duration::from_millis(50);
 
 /// Rows of a chunk are decoded up to so many bytes at once: short records of many columns take a
 /// thousand times their text.

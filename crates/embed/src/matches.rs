@@ -12,12 +12,16 @@ use rorqual_search::{
     CaseMatching, Expression, HitRange, LineEnd, LineSink, LongPiece, MatchedBlock, ReportSettings, RereadInput, SearchMode,
     SearchPattern, SearchReport, Searcher, ShownLines,
 };
+use std::time::{Duration, Instant};
 
 /// A line that is longer than a block is held whole for its taker, up to this.
 const LONG_BYTES_MAX: usize = 16 << 20;
 
 /// Lines are handed over once so many bytes of them are there.
 const GIVEN_BYTES: usize = 256 << 10;
+
+/// Fewer are handed over so long after the last ones.
+const GIVEN_AFTER: Duration = Duration::from_millis(50);
 
 /// Lines to look for.
 #[derive(Debug, Clone, Default)]
@@ -112,8 +116,8 @@ pub fn matches(
         if settings.selected_max == 0 {
             return Ok(());
         }
-        let (again, name) = (again(&input, &pool)?, input.name().to_owned());
-        let sink = LineGiver { name: name.clone(), give, lines: Vec::new(), bytes: 0, long: None };
+        let (again, name, is_stored) = (again(&input, &pool)?, input.name().to_owned(), input.is_stored());
+        let sink = LineGiver { name: name.clone(), give, lines: Vec::new(), bytes: 0, given: Instant::now(), long: None };
         let mut report = SearchReport::new(settings, &name, &mut expression, searcher.clone(), again, sink);
         let workers = vec![searcher; threads];
         let finish = run(
@@ -124,7 +128,7 @@ pub fn matches(
             |_| Some(workers),
             |found| {
                 report.take(found)?;
-                report.sink().hand_over(0)
+                report.sink().block_ends(is_stored)
             },
         );
         let rest = report.sink().hand_over(0);
@@ -165,6 +169,8 @@ struct LineGiver<'a> {
     give: Give<'a, Vec<MatchedLine>>,
     lines: Vec<MatchedLine>,
     bytes: usize,
+    /// Last hand-over of lines.
+    given: Instant,
     /// A line that comes in pieces.
     long: Option<MatchedLine>,
 }
@@ -176,12 +182,18 @@ impl LineGiver<'_> {
         self.hand_over(GIVEN_BYTES)
     }
 
+    /// Hands the lines over: few only after a while, or where nobody knows when more input comes.
+    fn block_ends(&mut self, is_stored: bool) -> Result<(), Error> {
+        let waits = is_stored && self.given.elapsed() < GIVEN_AFTER;
+        self.hand_over(if waits { GIVEN_BYTES } else { 0 })
+    }
+
     /// Hands the lines over where there are so many bytes of them, and some at all.
     fn hand_over(&mut self, bytes_min: usize) -> Result<(), Error> {
         if self.bytes < bytes_min.max(1) {
             return Ok(());
         }
-        self.bytes = 0;
+        (self.bytes, self.given) = (0, Instant::now());
         (self.give)(std::mem::take(&mut self.lines)).map_err(|failure| Error::new(ErrorClass::Stopped, "", failure.message))
     }
 }

@@ -20,8 +20,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Batches that are with their taker and on the way to it.
-const BATCHES_GIVEN: usize = 3;
+/// Batches that are with their taker and on the way to it, and rows that are being joined to one.
+const BATCHES_GIVEN: usize = 3 + 1;
 
 /// Rows to read.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/index.sqlite       size, age, names and leases of each entry; settings; reserved space
+//! DIR/index.sqlite-wal   the log ahead of it, with its map (-shm): they belong together
 //! DIR/blobs/sha256/ab/   the files, each named by its digest, read-only, never changed
 //! DIR/tmp/               files that are being written, each locked by its writer
 //! DIR/parts/             downloads that may go on later, for [`Store::adopt`]

@@ -35,8 +35,9 @@ pub fn rebuild(settings: &StoreSettings, bytes_max: Option<u64>) -> Result<Usage
     wait_for(&lock, FlockOperation::LockExclusive).map_err(failed)?;
     schema::create(&disk.new_index(), algorithm, bytes_max.unwrap_or(STORE_BYTES_MAX_DEFAULT), disk.fsync)?;
     fill(&disk, algorithm, bytes_max.is_none())?;
-    // The old journal first: it must never be taken for the new index's.
-    schema::remove_journals(&disk.index())?;
+    // The old log must never be taken for the new index's.
+    disk.step("remove index").map_err(failed)?;
+    schema::remove_index(&disk.index()).and_then(|()| disk.sync_dir(disk.dir()).map_err(failed))?;
     disk.rename(&disk.new_index(), &disk.index()).and_then(|()| disk.sync_dir(disk.dir())).map_err(failed)?;
     drop((lock, in_use));
     Store::open(settings)?.usage()

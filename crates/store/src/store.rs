@@ -319,6 +319,8 @@ fn make(disk: &Disk, algorithm: Algorithm, bytes_max: u64) -> Result<(), Error> 
     }
     disk.step("make index").map_err(failed)?;
     schema::create(&disk.new_index(), algorithm, bytes_max, disk.fsync)?;
+    // The log of an index that somebody has removed would be taken for this one's.
+    schema::remove_index(&disk.index()).and_then(|()| disk.sync_dir(disk.dir()).map_err(failed))?;
     disk.rename(&disk.new_index(), &disk.index()).map_err(failed)?;
     disk.sync_dir(disk.dir()).map_err(failed)
 }

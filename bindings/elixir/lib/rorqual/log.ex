@@ -14,12 +14,12 @@ defmodule Rorqual.Log do
   * `:since`, `:until` - a span of time: `DateTime`, `NaiveDateTime` (UTC), `Date`, or ISO 8601.
   * `:format` - the format, where it is not found out.
   * `:chunk` - lists of so many rows, instead of rows.
-  * `:columns` - with `true` maps of lists, one for each block of the file.
+  * `:columns` - with `true` maps of lists, of some thousand rows each.
   * `:times` - `:datetime`, or `:microsecond` for integers.
   * `:notes` - a function that is given sentences about lines that were left out or mended, when the
     last row was taken; they are logged as warnings if not given.
 
-  A text is a part of its block's binary: `:binary.copy/1` what is to be kept for long. A source that is
+  A text is a part of a larger binary, of 512 KiB and less: `:binary.copy/1` what is to be kept for long. A source that is
   an enumerable is gone through by a process of its own.
   """
   def stream!(sources, options \\ []) do

@@ -4,23 +4,34 @@ use rorqual_embed::DataSource;
 use rustler::{Atom, Binary, Encoder, Env, LocalPid, Monitor, NifResult, OwnedEnv, Resource, ResourceArc, Term};
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod atoms {
     rustler::atoms! { ok, full, closed, rorqual_room }
 }
 
-/// Pieces that wait for the reader.
-const PIECES_AHEAD: usize = 2;
+/// Bytes that wait for the reader, beside one piece.
+const BYTES_AHEAD: usize = 512 << 10;
+
+/// A piece counts as so many bytes more, so that short ones have an end, too.
+const PIECE_BYTES: usize = 64;
 
 /// A way for bytes into an operation.
 pub(crate) struct ByteFeed {
     id: u64,
-    sender: Mutex<Option<SyncSender<Piece>>>,
+    sender: Mutex<Option<Sender<Piece>>>,
     receiver: Mutex<Option<Receiver<Piece>>>,
-    /// Process that waits for room.
-    waiting: Arc<Mutex<Option<LocalPid>>>,
+    room: Arc<FeedRoom>,
+}
+
+/// Room of a feed.
+#[derive(Default)]
+struct FeedRoom {
+    bytes_ahead: AtomicUsize,
+    /// Process that waits for it.
+    waiting: Mutex<Option<LocalPid>>,
 }
 
 enum Piece {
@@ -40,13 +51,8 @@ impl Resource for ByteFeed {
 /// A feed that the calling process gives bytes to.
 #[rustler::nif]
 fn feed_new(env: Env<'_>, id: u64) -> ResourceArc<ByteFeed> {
-    let (sender, receiver) = sync_channel(PIECES_AHEAD);
-    let feed = ByteFeed {
-        id,
-        sender: Mutex::new(Some(sender)),
-        receiver: Mutex::new(Some(receiver)),
-        waiting: Arc::new(Mutex::new(None)),
-    };
+    let (sender, receiver) = channel();
+    let feed = ByteFeed { id, sender: Mutex::new(Some(sender)), receiver: Mutex::new(Some(receiver)), room: Arc::default() };
     let feed = ResourceArc::new(feed);
     env.monitor(&feed, &env.pid());
     feed
@@ -56,30 +62,38 @@ fn feed_new(env: Env<'_>, id: u64) -> ResourceArc<ByteFeed> {
 /// or `:closed` when nobody reads any more.
 #[rustler::nif]
 fn feed_give(env: Env<'_>, feed: ResourceArc<ByteFeed>, bytes: Binary<'_>) -> Atom {
-    // Before the look at the room, so that none is missed.
-    *locked(&feed.waiting) = Some(env.pid());
-    feed.send(Piece::Bytes(bytes.as_slice().to_vec()))
+    if feed.room.is_full() {
+        *locked(&feed.room.waiting) = Some(env.pid());
+        // The reader may have made room before it could see who waits for it.
+        if feed.room.is_full() {
+            return atoms::full();
+        }
+        locked(&feed.room.waiting).take();
+    }
+    feed.send(bytes.len() + PIECE_BYTES, Piece::Bytes(bytes.as_slice().to_vec()))
 }
 
-/// Ends the bytes; the answer is as that of `feed_give/2`.
+/// Ends the bytes: `:ok`, or `:closed`.
 #[rustler::nif]
-fn feed_end(env: Env<'_>, feed: ResourceArc<ByteFeed>) -> Atom {
-    *locked(&feed.waiting) = Some(env.pid());
-    feed.send(Piece::End)
+fn feed_end(feed: ResourceArc<ByteFeed>) -> Atom {
+    feed.send(0, Piece::End)
 }
 
 impl ByteFeed {
-    fn send(&self, piece: Piece) -> Atom {
+    fn send(&self, bytes: usize, piece: Piece) -> Atom {
         let sender = locked(&self.sender);
-        let Some(sender) = sender.as_ref() else { return atoms::closed() };
-        match sender.try_send(piece) {
-            Ok(()) => {
-                locked(&self.waiting).take();
-                atoms::ok()
-            }
-            Err(TrySendError::Full(_)) => atoms::full(),
-            Err(TrySendError::Disconnected(_)) => atoms::closed(),
+        self.room.bytes_ahead.fetch_add(bytes, Ordering::SeqCst);
+        if sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok()) {
+            return atoms::ok();
         }
+        self.room.bytes_ahead.fetch_sub(bytes, Ordering::SeqCst);
+        atoms::closed()
+    }
+}
+
+impl FeedRoom {
+    fn is_full(&self) -> bool {
+        self.bytes_ahead.load(Ordering::SeqCst) > BYTES_AHEAD
     }
 }
 
@@ -90,8 +104,9 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Reads the pieces.
 struct FeedReader {
     id: u64,
-    pieces: Receiver<Piece>,
-    waiting: Arc<Mutex<Option<LocalPid>>>,
+    /// `None` once it is dropped.
+    pieces: Option<Receiver<Piece>>,
+    room: Arc<FeedRoom>,
     rest: Vec<u8>,
     at: usize,
     is_over: bool,
@@ -100,12 +115,20 @@ struct FeedReader {
 impl Read for FeedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.rest.len() && !self.is_over {
-            match self.pieces.recv() {
-                Ok(Piece::Bytes(bytes)) => (self.rest, self.at) = (bytes, 0),
+            match self.pieces.as_ref().ok_or(RecvError).and_then(Receiver::recv) {
+                Ok(Piece::Bytes(bytes)) => {
+                    let piece_bytes = bytes.len() + PIECE_BYTES;
+                    let ahead = self.room.bytes_ahead.fetch_sub(piece_bytes, Ordering::SeqCst) - piece_bytes;
+                    (self.rest, self.at) = (bytes, 0);
+                    // Half a feed at a time: to wake a process for each piece takes longer than to
+                    // read it.
+                    if ahead <= BYTES_AHEAD / 2 {
+                        self.tell_room();
+                    }
+                }
                 Ok(Piece::End) => self.is_over = true,
                 Err(_) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process that gave the bytes has ended")),
             }
-            self.tell_room();
         }
         let length = (self.rest.len() - self.at).min(buffer.len());
         buffer[..length].copy_from_slice(&self.rest[self.at..self.at + length]);
@@ -116,13 +139,16 @@ impl Read for FeedReader {
 
 impl FeedReader {
     fn tell_room(&self) {
-        let Some(pid) = locked(&self.waiting).take() else { return };
+        let Some(pid) = locked(&self.room.waiting).take() else { return };
         let _gone = OwnedEnv::new().send_and_clear(&pid, |env| (atoms::rorqual_room(), self.id).encode(env));
     }
 }
 
 impl Drop for FeedReader {
     fn drop(&mut self) {
+        // A giver that waits is to find that nobody reads, and not that there is no room.
+        self.pieces.take();
+        self.room.bytes_ahead.store(0, Ordering::SeqCst);
         self.tell_room();
     }
 }
@@ -154,8 +180,8 @@ impl SourceArgument {
         match pieces {
             None => DataSource::Reader(name, Box::new(io::empty())),
             Some(pieces) => {
-                let waiting = Arc::clone(&feed.waiting);
-                let reader = FeedReader { id: feed.id, pieces, waiting, rest: Vec::new(), at: 0, is_over: false };
+                let room = Arc::clone(&feed.room);
+                let reader = FeedReader { id: feed.id, pieces: Some(pieces), room, rest: Vec::new(), at: 0, is_over: false };
                 DataSource::Reader(name, Box::new(reader))
             }
         }

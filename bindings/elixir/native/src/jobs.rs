@@ -14,6 +14,10 @@ mod atoms {
     rustler::atoms! { rorqual, item, done, failed }
 }
 
+/// Priority of operations, as `nice` has it: the schedulers of the VM, whose timers and processes
+/// wait meanwhile, come first.
+const PRIORITY: i32 = 5;
+
 /// Operations that have a thread.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -135,6 +139,8 @@ where
     env.monitor(&job, &owner);
     LIVE.fetch_add(1, Ordering::SeqCst);
     let work = move || {
+        // Of this thread and of those that it starts. A failure leaves them as they are.
+        let _ = rustix::process::setpriority_process(None, PRIORITY);
         let sender = ItemSender { owner, id };
         let worked = catch_unwind(AssertUnwindSafe(|| work(&sender, memory_bytes, &take, &stop, open, encode)));
         let failure = match worked {

@@ -260,38 +260,55 @@ fn a_get_that_is_killed_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&out).expect("ours").count(), 0);
 }
 
-/// The store for another user, with the right to read and not to write.
+/// Gives the store of a folder to all users, with these rights.
+fn chmod_store(folder: &TestFolder, mode: u32) {
+    set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
+    for path in ["store", "store/tmp", "store/lock", "store/index.sqlite"] {
+        let execute = if folder.at(path).is_dir() { 0o111 } else { 0 };
+        set_permissions(folder.at(path), Permissions::from_mode(mode | execute)).expect("ours");
+    }
+}
+
+/// A command of the store as another user, where we are root.
+fn as_other(folder: &TestFolder, args: &[&str]) -> ProcessEnd {
+    let is_root = std::fs::metadata(folder.path()).expect("ours").uid() == 0;
+    let command = store(folder, args).with(|command| {
+        if is_root {
+            command.uid(65_534).gid(65_534);
+        }
+    });
+    command.run()
+}
+
 #[test]
 fn a_store_that_may_not_be_written_can_be_read() {
     let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin("abc").run().exits(0));
-    let root = std::fs::metadata(folder.path()).expect("ours").uid() == 0;
-    let mode = |mode: u32| {
-        set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
-        for path in ["store", "store/tmp", "store/lock", "store/index.sqlite"] {
-            let execute = if folder.at(path).is_dir() { 0o111 } else { 0 };
-            set_permissions(folder.at(path), Permissions::from_mode(mode | execute)).expect("ours");
-        }
-    };
-    mode(0o444);
-    let other = |args: &[&str]| {
-        store(&folder, args)
-            .with(|command| {
-                if root {
-                    {
-                        command.uid(65_534).gid(65_534);
-                    }
-                }
-            })
-            .run()
-    };
-    assert_eq!(other(&["get", &digest]).exits(0).text(), "abc");
-    assert!(other(&["ls"]).exits(0).text().starts_with(&digest));
-    let _ = other(&["verify"]).exits(0);
+    chmod_store(&folder, 0o444);
+    assert_eq!(as_other(&folder, &["get", &digest]).exits(0).text(), "abc");
+    assert!(as_other(&folder, &["ls"]).exits(0).text().starts_with(&digest));
+    let _ = as_other(&folder, &["verify"]).exits(0);
     for args in [&["rm", &digest][..], &["gc"], &["get", &digest, "--lease", "1m"]] {
-        other(args).exits(2).says(&["may not be written here"]);
+        as_other(&folder, args).exits(2).says(&["may not be written here"]);
     }
-    mode(0o644);
+    chmod_store(&folder, 0o644);
+}
+
+/// The map of the index's log is made anew by whoever may write, and is in no backup.
+#[test]
+fn a_copy_that_may_not_be_written_is_read_once_its_log_is_in_the_index() {
+    let folder = TestFolder::new();
+    let digest = text(&store(&folder, &["put", "-"]).stdin("abc").run().exits(0));
+    let map = folder.at("store/index.sqlite-shm");
+    std::fs::remove_file(&map).expect("a put leaves it");
+    chmod_store(&folder, 0o444);
+    as_other(&folder, &["ls"]).exits(2).says(&["cannot open the index", "`rorqual store gc`"]);
+    chmod_store(&folder, 0o644);
+    let _ = store(&folder, &["gc"]).run().exits(0);
+    std::fs::remove_file(&map).expect("a gc leaves it");
+    chmod_store(&folder, 0o444);
+    assert!(as_other(&folder, &["ls"]).exits(0).text().starts_with(&digest));
+    chmod_store(&folder, 0o644);
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use super::counted::CountedWriter;
 use super::failure::WriteFailure;
 use super::{Codec, WriteSummary};
+use crate::join::{BatchJoiner, JoinLimits};
 use crate::limits::BATCH_BYTES_MAX;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use arrow_select::concat::concat_batches;
 use rorqual_pipe::Error;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,8 +28,7 @@ pub(super) struct ArrowWriter {
 struct ArrowFile {
     writer: FileWriter<CountedWriter>,
     written: WriteSummary,
-    waiting: Vec<RecordBatch>,
-    waiting_bytes: usize,
+    rows: BatchJoiner,
 }
 
 impl ArrowWriter {
@@ -39,7 +38,8 @@ impl ArrowWriter {
             schema.metadata().clone(),
         ));
         let writer = writer(file, &schema, codec).map_err(|error| WriteFailure::from(error).error(name))?;
-        let file = Mutex::new(ArrowFile { writer, written: WriteSummary::default(), waiting: Vec::new(), waiting_bytes: 0 });
+        let rows = BatchJoiner::new(Arc::clone(&schema), JoinLimits { bytes: BATCH_BYTES_MAX, rows: usize::MAX });
+        let file = Mutex::new(ArrowFile { writer, written: WriteSummary::default(), rows });
         Ok(Self { name: name.to_owned(), schema, file })
     }
 
@@ -52,12 +52,13 @@ impl ArrowWriter {
     }
 
     pub(super) fn push(&self, batch: RecordBatch) -> Result<(), Error> {
-        self.file().push(batch, &self.schema).map_err(|error| WriteFailure::from(error).error(&self.name))
+        self.file().push(batch).map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
     pub(super) fn finish(self) -> Result<WriteSummary, Error> {
         let mut file = self.file();
-        let finished = file.write(&self.schema).and_then(|()| file.writer.finish());
+        let finished = file.rows.join().and_then(|rest| rest.map_or(Ok(()), |rest| file.write(&rest)));
+        let finished = finished.and_then(|()| file.writer.finish());
         let finished = finished.and_then(|()| Ok(file.writer.get_mut().flush()?));
         finished.map_err(|error| WriteFailure::from(error).error(&self.name))?;
         Ok(WriteSummary { bytes: file.writer.get_ref().bytes, ..file.written })
@@ -69,26 +70,14 @@ impl ArrowWriter {
 }
 
 impl ArrowFile {
-    fn push(&mut self, batch: RecordBatch, schema: &SchemaRef) -> Result<(), ArrowError> {
-        self.waiting_bytes += batch.get_array_memory_size();
-        self.waiting.push(batch);
-        if self.waiting_bytes < BATCH_BYTES_MAX { Ok(()) } else { self.write(schema) }
+    fn push(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
+        self.rows.push(batch)?.try_for_each(|batch| self.write(&batch))
     }
 
-    /// Writes the waiting rows as one batch.
-    fn write(&mut self, schema: &SchemaRef) -> Result<(), ArrowError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting_bytes = 0;
-        let batch = match waiting.as_slice() {
-            [batch] => batch.clone(),
-            batches => concat_batches(schema, batches)?,
-        };
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.written.rows += batch.num_rows() as u64;
         self.written.groups += 1;
-        self.writer.write(&batch)
+        self.writer.write(batch)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The index's tables, and how it is opened.
 
 use crate::error::of_index;
-use crate::limits::{BUSY_TIMEOUT, INDEX_CACHE_KIB, JOURNAL_BYTES_MAX};
+use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, INDEX_CACHE_KIB, JOURNAL_BYTES_MAX};
 use rorqual_digest::Algorithm;
 use rorqual_pipe::{Error, ErrorClass};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,7 @@ const SCHEMA: &str = "
 
 /// Makes a new index at `path`; one of an earlier try is removed. The caller has the store's lock.
 pub(crate) fn create(path: &Path, algorithm: Algorithm, bytes_max: u64, fsync: bool) -> Result<(), Error> {
-    remove_journals(path)?;
-    remove(path)?;
+    remove_index(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let make = || {
         let connection = Connection::open_with_flags(path, flags)?;
@@ -54,8 +54,10 @@ pub(crate) fn create(path: &Path, algorithm: Algorithm, bytes_max: u64, fsync: b
     make().map_err(|cause| of_index(path, "cannot make the index", cause))
 }
 
-/// Removes the files that SQLite keeps beside an index.
-pub(crate) fn remove_journals(path: &Path) -> Result<(), Error> {
+/// Removes an index and the files that SQLite keeps beside it. The index goes first: without its
+/// log it would be an older one.
+pub(crate) fn remove_index(path: &Path) -> Result<(), Error> {
+    remove(path)?;
     remove(&beside(path, "-wal"))?;
     remove(&beside(path, "-shm"))
 }
@@ -75,7 +77,14 @@ fn remove(path: &Path) -> Result<(), Error> {
 
 /// Opens the index of a store.
 pub(crate) fn open(path: &Path, writable: bool) -> Result<Connection, Error> {
-    let failed = |cause| of_index(path, "cannot open the index", cause);
+    let failed = |cause| match has_log(path) && !writable {
+        true => of_index(
+            path,
+            "cannot open the index, whose log (-wal, -shm) is read where it may be written: `rorqual store gc` there",
+            cause,
+        ),
+        false => of_index(path, "cannot open the index", cause),
+    };
     let connection = if writable { open_writable(path) } else { open_read_only(path) }.map_err(failed)?;
     match version(&connection).map_err(failed)? {
         VERSION => Ok(connection),
@@ -92,11 +101,15 @@ fn open_writable(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     set_up(&connection)?;
     connection.pragma_update(None, "journal_size_limit", JOURNAL_BYTES_MAX)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // Each process that puts one file would pay for it with four syncs; the next to open the index
+    // reads the log again instead.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 
-/// Without the right to write: as usual while a writer has its journal beside the index, and as a
-/// file that nobody changes when there is none (SQLite would make one).
+/// Without the right to write: as usual where the log and its map are beside the index, and as a
+/// file that nobody changes when there is no log (SQLite would make one).
 fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let shared = Connection::open_with_flags(path, flags).and_then(|connection| {
@@ -105,13 +118,18 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     });
     let Err(cause) = shared else { return shared };
     let refused = matches!(cause.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
-    if !refused || beside(path, "-wal").exists() {
+    if !refused || has_log(path) {
         return Err(cause);
     }
     let connection =
         Connection::open_with_flags(format!("file:{}?immutable=1", escaped(path)), flags | OpenFlags::SQLITE_OPEN_URI)?;
     set_up(&connection)?;
     Ok(connection)
+}
+
+/// True if a part of the index is in the log ahead of it.
+fn has_log(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 /// A path as a URI has it.
