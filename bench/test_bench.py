@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare_goaccess  # noqa: E402
 import run  # noqa: E402
-from harness import data, explore_click, explore_explain, explore_peers, explorer, goaccess, grep, hashing, jobs  # noqa: E402
+from harness import bindings, data, explore_click, explore_explain, explore_peers, explorer, goaccess, grep, hashing, jobs  # noqa: E402
 from harness import many_uploads, results, soak_svg, svg, sweep_svg, times, truths, upload_browser, upload_curl  # noqa: E402
 from harness import measure  # noqa: E402
 from harness.measure import Run  # noqa: E402
@@ -53,6 +53,26 @@ OURS = {
          "rows": [row("10.0.0.1", 5, 50)]},
     ],
 }  # fmt: skip
+
+
+class Languages(unittest.TestCase):
+    LINE = '::1 - - [10/Oct/2025:13:55:36 +0000] "GET /{} HTTP/1.1" {} {} "-" "a \\" b"\n'
+
+    def test_the_truth_is_that_of_the_lines(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(self.LINE.format("ab", 500, 7) + self.LINE.format("c", 404, "-") + self.LINE.format("def", 503, 10) + "no line\n")
+            log.flush()
+            self.assertEqual(bindings.failed_paths(log.name), "2 7")
+            self.assertEqual(bindings.rows_and_bytes(log.name), "3 17")
+
+    def test_another_answer_and_none_are_told_and_a_late_timer_is_no_wrong_answer(self):
+        programs = argparse.Namespace(rorqual=Path("target/release/rorqual"))
+        elixir = bindings.Elixir(argparse.Namespace(programs=programs, out=Path("out")))
+        check = elixir.contender("ours", "ours", "rorqual-count", "a.log", "5").check
+        self.assertEqual([check(said) for said in (b"5\n0.2 4.5 23\n", b"6\n0.2 1.5 23\n", b"", b"5\n")], ["", "wrong: 6", "no answer", "no answer"])
+        lines, sound = elixir.meanwhile("ours", "skipped")
+        self.assertTrue(sound)
+        self.assertEqual(lines, ["MISSED: ours: a timer of 1 ms was 3.5 ms late (99 of 100), the VM held 23 MiB, asked: 2 ms, 64 MiB"])
 
 
 class CompareWithGoAccess(unittest.TestCase):

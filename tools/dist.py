@@ -70,9 +70,7 @@ def build_programs(version):
     """The folder of programs that cargo builds."""
     commit = run(["git", "rev-parse", "--short=12", "HEAD"])
     said = f"{version}\ncommit: {commit}\nsystem: {TRIPLE}, statically linked\nfeatures: gzip zstd bzip2 xz lz4, TLS, SQL by rorqual-query"
-    # Packed relocations are a bit each instead of 24 bytes, which each start would read.
-    flags = ["-C", "target-feature=+crt-static", "-C", "link-arg=-Wl,-z,pack-relative-relocs"]
-    return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", flags, RORQUAL_BUILD=said)
+    return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", ["-C", "target-feature=+crt-static"], RORQUAL_BUILD=said)
 
 
 def build_libraries():

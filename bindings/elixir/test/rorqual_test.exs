@@ -82,6 +82,40 @@ defmodule RorqualTest do
     end)
   end
 
+  test "pieces of any length are read, and those of one byte have an end, too" do
+    bytes = :binary.copy("line\n", 60_000)
+    single = for <<byte::binary-size(1) <- bytes>>, do: byte
+    assert %{lines: 60_000, bytes: 300_000} = Rorqual.count!(single)
+    assert %{lines: 60_000, bytes: 300_000} = Rorqual.count!(["", bytes, "", ""])
+    large = :binary.copy(bytes, 10)
+    assert %{lines: 1_200_000} = Rorqual.count!([large, large])
+  end
+
+  test "operations have a lower priority than the schedulers" do
+    test = self()
+    pieces = Stream.map(File.stream!(@sample, [], 65_536), fn piece -> send(test, {:threads, threads()}) && piece end)
+    Rorqual.hash!(pieces)
+    seen = seen([])
+    assert {"rorqual", 5} in seen
+    assert Enum.any?(seen, fn {name, nice} -> name =~ "sched" and nice == 0 end)
+  end
+
+  defp seen(so_far) do
+    receive do
+      {:threads, threads} -> seen(threads ++ so_far)
+    after
+      0 -> Enum.uniq(so_far)
+    end
+  end
+
+  # Names and priorities of the threads of the VM, by proc(5).
+  defp threads do
+    for path <- Path.wildcard("/proc/self/task/*/stat"), {:ok, stat} <- [File.read(path)] do
+      [_, name, rest] = Regex.run(~r/^\d+ \((.*)\) (.*)$/s, stat)
+      {name, rest |> String.split() |> Enum.at(16) |> String.to_integer()}
+    end
+  end
+
   test "digests are those of the VM" do
     bytes = File.read!(@sample)
     wanted = :crypto.hash(:sha256, bytes) |> Base.encode16(case: :lower)

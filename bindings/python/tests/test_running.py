@@ -134,6 +134,8 @@ MEMORY = """
     before = peak()
     for batch in pa.RecordBatchReader.from_stream(rorqual.scan_log(path, memory="64MiB", columns=["path", "status"])):
         rows += batch.num_rows
+    lengths = [len(batch) for batch in rorqual.scan_log(path, memory="64MiB", columns=[])]
+    assert sum(lengths) == rows and max(lengths) < 40_000, max(lengths)
     matched = sum(1 for _ in rorqual.grep(path, "Googlebot", memory="64MiB"))
     digest = rorqual.hash(path, memory="64MiB")
     lines = rorqual.count(path, memory="64MiB")["lines"]

@@ -164,8 +164,8 @@ impl RowsPlan {
                 joiner.push(batch).map_err(unjoined)?.try_for_each(&mut *give)?;
             }
             // A filter may mean a row in a million.
-            let late = if joiner.has_waited(JOINED_AFTER) { joiner.join().map_err(unjoined)? } else { None };
-            late.map_or(Ok(()), &mut *give)
+            let due = if joiner.is_due(JOINED_AFTER) { joiner.join().map_err(unjoined)? } else { None };
+            due.map_or(Ok(()), &mut *give)
         });
         // Rows before a fault are rows.
         let rest = joiner.join().map_err(unjoined).and_then(|rest| rest.map_or(Ok(()), give));

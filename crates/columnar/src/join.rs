@@ -12,8 +12,8 @@ pub(crate) struct BatchJoiner {
     waiting: Vec<RecordBatch>,
     bytes: usize,
     rows: usize,
-    /// Arrival of the first of them.
-    since: Option<Instant>,
+    /// Last time that rows were given.
+    given: Option<Instant>,
 }
 
 /// Sizes from which rows do not wait for more; 0 gives each batch as it comes.
@@ -25,7 +25,7 @@ pub(crate) struct JoinLimits {
 
 impl BatchJoiner {
     pub(crate) fn new(schema: SchemaRef, limits: JoinLimits) -> Self {
-        Self { schema, limits, waiting: Vec::new(), bytes: 0, rows: 0, since: None }
+        Self { schema, limits, waiting: Vec::new(), bytes: 0, rows: 0, given: None }
     }
 
     /// Adds rows, and gives what is enough by now: those that waited, and a batch that is large
@@ -39,7 +39,6 @@ impl BatchJoiner {
         } else {
             self.bytes += bytes;
             self.rows += rows;
-            self.since.get_or_insert_with(Instant::now);
             self.waiting.push(batch);
             if self.is_enough(self.bytes, self.rows) {
                 given[0] = self.join()?;
@@ -52,15 +51,16 @@ impl BatchJoiner {
         bytes >= self.limits.bytes || rows >= self.limits.rows
     }
 
-    /// True where rows have waited for so long.
-    pub(crate) fn has_waited(&self, time: Duration) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= time)
+    /// True where rows wait that are the first, or where so much time has passed since the last
+    /// were given.
+    pub(crate) fn is_due(&self, time: Duration) -> bool {
+        !self.waiting.is_empty() && self.given.is_none_or(|given| given.elapsed() >= time)
     }
 
     /// The waiting rows as one batch, if there are any.
     pub(crate) fn join(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let mut waiting = std::mem::take(&mut self.waiting);
-        (self.bytes, self.rows, self.since) = (0, 0, None);
+        (self.bytes, self.rows, self.given) = (0, 0, Some(Instant::now()));
         let batch = match waiting.as_slice() {
             [_] => waiting.pop(),
             batches => Some(concat_batches(&self.schema, batches)?),
@@ -85,11 +85,13 @@ mod tests {
     #[test]
     fn small_batches_are_joined_in_order_and_a_large_one_comes_after_those_that_waited() {
         let mut joiner = BatchJoiner::new(numbers(0..1).schema(), JoinLimits { bytes: 1 << 20, rows: 10 });
+        assert!(!joiner.is_due(Duration::ZERO));
         assert_eq!(joiner.push(numbers(0..4)).unwrap().count(), 0);
-        assert!(joiner.has_waited(Duration::ZERO));
+        assert!(joiner.is_due(Duration::MAX), "the first rows do not wait");
         assert_eq!(joiner.push(numbers(4..11)).unwrap().collect::<Vec<_>>(), [numbers(0..11)]);
-        assert!(!joiner.has_waited(Duration::ZERO));
+        assert!(!joiner.is_due(Duration::ZERO), "none wait");
         assert_eq!(joiner.push(numbers(11..13)).unwrap().count(), 0);
+        assert!(joiner.is_due(Duration::ZERO) && !joiner.is_due(Duration::MAX));
         assert_eq!(joiner.push(numbers(13..30)).unwrap().collect::<Vec<_>>(), [numbers(11..13), numbers(13..30)]);
         assert_eq!(joiner.join().unwrap(), None);
     }

@@ -23,7 +23,7 @@ pub const JOINED_BYTES: usize = BATCH_BYTES_MAX / 4;
 /// Rows from which they are given, however few bytes they have.
 pub const JOINED_ROWS: usize = 16_384;
 
-/// Time after which they are given, however few they are.
+/// Time after which they are given, however few they are; the first are given at once.
 pub const JOINED_AFTER: Duration = Duration::from_millis(50);
 
 /// Rows of a chunk are decoded up to so many bytes at once: short records of many columns take a

@@ -117,7 +117,7 @@ pub fn matches(
             return Ok(());
         }
         let (again, name, is_stored) = (again(&input, &pool)?, input.name().to_owned(), input.is_stored());
-        let sink = LineGiver { name: name.clone(), give, lines: Vec::new(), bytes: 0, given: Instant::now(), long: None };
+        let sink = LineGiver { name: name.clone(), give, lines: Vec::new(), bytes: 0, given: None, long: None };
         let mut report = SearchReport::new(settings, &name, &mut expression, searcher.clone(), again, sink);
         let workers = vec![searcher; threads];
         let finish = run(
@@ -170,7 +170,7 @@ struct LineGiver<'a> {
     lines: Vec<MatchedLine>,
     bytes: usize,
     /// Last hand-over of lines.
-    given: Instant,
+    given: Option<Instant>,
     /// A line that comes in pieces.
     long: Option<MatchedLine>,
 }
@@ -182,9 +182,10 @@ impl LineGiver<'_> {
         self.hand_over(GIVEN_BYTES)
     }
 
-    /// Hands the lines over: few only after a while, or where nobody knows when more input comes.
+    /// Hands the lines over: few only where they are the first, after a while, or where nobody
+    /// knows when more input comes.
     fn block_ends(&mut self, is_stored: bool) -> Result<(), Error> {
-        let waits = is_stored && self.given.elapsed() < GIVEN_AFTER;
+        let waits = is_stored && self.given.is_some_and(|given| given.elapsed() < GIVEN_AFTER);
         self.hand_over(if waits { GIVEN_BYTES } else { 0 })
     }
 
@@ -193,7 +194,7 @@ impl LineGiver<'_> {
         if self.bytes < bytes_min.max(1) {
             return Ok(());
         }
-        (self.bytes, self.given) = (0, Instant::now());
+        (self.bytes, self.given) = (0, Some(Instant::now()));
         (self.give)(std::mem::take(&mut self.lines)).map_err(|failure| Error::new(ErrorClass::Stopped, "", failure.message))
     }
 }

@@ -48,6 +48,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hosts_of_other_letters_are_asked_by_their_ascii_names() {
+        // The examples of RFC 3492 and of Unicode's UTS 46.
+        for (url, host) in [
+            ("http://B\u{dc}CHER.example/a", Some("xn--bcher-kva.example")),
+            ("http://fa\u{df}.de/a", Some("xn--fa-hia.de")),
+            (
+                "http://\u{4ed6}\u{4eec}\u{4e3a}\u{4ec0}\u{4e48}\u{4e0d}\u{8bf4}\u{4e2d}\u{6587}/a",
+                Some("xn--ihqwcrb4cv8a8dqg056pqjye"),
+            ),
+            ("http://\u{ff41}\u{3002}\u{ff42}/a", Some("a.b")),
+            ("http://xn--a/a", None),
+            ("http://a\u{200b}\u{2260}%00/a", None),
+        ] {
+            assert_eq!(parse(url).ok().as_ref().and_then(|url| url.host_str()), host, "{url}");
+        }
+    }
+
+    #[test]
     fn the_last_segment_and_nothing_that_leads_elsewhere() {
         for (url, name) in [
             ("http://h/a/b.tar.gz", Some("b.tar.gz")),

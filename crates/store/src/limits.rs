@@ -53,9 +53,9 @@ pub const PART_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// SQLite's page cache in KiB, for each open store.
 pub const INDEX_CACHE_KIB: i64 = 1024;
 
-/// Pages of 4 KiB in the log ahead of the index after which they are written into it. A process
-/// that is the only one to open the store reads that log first.
-pub const CHECKPOINT_PAGES: u32 = 256;
+/// Bytes of the log ahead of the index from which the last process to close the store writes them
+/// into it. A process that is the only one to open the store reads that log first.
+pub const LOG_BYTES_KEPT: u64 = 1 << 20;
 
 /// The log ahead of the index is cut back to this when it was longer, in bytes on the disk.
 pub const JOURNAL_BYTES_MAX: i64 = 4 << 20;

@@ -77,6 +77,10 @@ pub(crate) struct StoreInner {
 
 impl Drop for StoreInner {
     fn drop(&mut self) {
+        if self.lock.is_some() {
+            let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+            schema::before_close(connection, &self.index_path);
+        }
         // A process that is being started at this moment has a copy of the file until it runs its
         // own program, and closing ours ends no lock.
         let _ = flock(&self.in_use, FlockOperation::Unlock);

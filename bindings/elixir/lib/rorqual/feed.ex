@@ -54,16 +54,16 @@ defmodule Rorqual.Feed do
   # In pieces of a size, so that one large binary does not take memory twice.
   @piece 262_144
 
-  defp give(feed, <<piece::binary-size(@piece), rest::binary>>, id) when rest != "" do
-    case wait(fn -> Native.feed_give(feed, piece) end, id) do
-      :ok -> give(feed, rest, id)
-      :closed -> {:halt, :closed}
-    end
-  end
+  @doc "The next piece of bytes, and the rest."
+  def cut(<<piece::binary-size(@piece), rest::binary>>), do: {piece, rest}
+  def cut(piece), do: {piece, ""}
 
-  defp give(feed, piece, id) do
+  defp give(feed, bytes, id) do
+    {piece, rest} = cut(bytes)
+
     case wait(fn -> Native.feed_give(feed, piece) end, id) do
-      :ok -> {:cont, :ok}
+      :ok when rest == "" -> {:cont, :ok}
+      :ok -> give(feed, rest, id)
       :closed -> {:halt, :closed}
     end
   end

@@ -4,7 +4,7 @@ defmodule Rorqual.Upload do
   # process that gives bytes gets no messages but answers. It ends with that process.
 
   use GenServer
-  alias Rorqual.Native
+  alias Rorqual.{Feed, Native}
 
   def start(owner, to, id, report), do: GenServer.start(__MODULE__, {owner, to, id, report})
 
@@ -79,10 +79,15 @@ defmodule Rorqual.Upload do
 
   # The answer to who waits: at once, when there is room, or when the operation says how it ended.
   defp try_again(%{waiting: {from, bytes}} = state) when is_binary(bytes) do
-    case Native.feed_give(state.feed, bytes) do
-      :ok ->
+    {piece, rest} = Feed.cut(bytes)
+
+    case Native.feed_give(state.feed, piece) do
+      :ok when rest == "" ->
         GenServer.reply(from, :ok)
         %{state | waiting: nil}
+
+      :ok ->
+        try_again(%{state | waiting: {from, rest}})
 
       _full_or_closed ->
         state

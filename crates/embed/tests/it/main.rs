@@ -197,6 +197,24 @@ fn what_is_dropped_ends_soon_though_its_input_has_no_end() {
 }
 
 #[test]
+fn the_first_rows_and_lines_of_a_file_do_not_wait_for_more() {
+    let folder = tempfile::tempdir().unwrap();
+    // Some blocks of it.
+    let log = written(folder.path(), "access.log", &GOOD.repeat(30_000));
+    let batches = rorqual_embed::rows(request(&[&log]), small()).unwrap();
+    let rows: Vec<usize> = batches.map(|batch| batch.unwrap().num_rows()).collect();
+    assert_eq!(rows.iter().sum::<usize>(), 30_000);
+    assert!(rows[0] < 10_000, "{rows:?}");
+    let mut rare = OTHER.to_owned() + &GOOD.repeat(30_000);
+    rare.push_str(OTHER);
+    let log = written(folder.path(), "rare.log", &rare);
+    let search = LineSearch { patterns: vec!["404".to_owned()], ..LineSearch::default() };
+    let found = rorqual_embed::matches(DataSource::Path(log), &search, small()).unwrap();
+    let numbers: Vec<Vec<u64>> = found.map(|lines| lines.unwrap().iter().map(|line| line.number).collect()).collect();
+    assert_eq!(numbers, [[1], [30_002]]);
+}
+
+#[test]
 fn a_panic_is_a_failure() {
     let source = DataSource::Reader("broken".to_owned(), Box::new(Endless { panics: true, reads: 0 }));
     let mut digest = rorqual_embed::digest(source, rorqual_digest::Algorithm::Sha256, small()).unwrap();

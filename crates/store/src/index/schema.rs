@@ -1,7 +1,7 @@
 //! The index's tables, and how it is opened.
 
 use crate::error::of_index;
-use crate::limits::{BUSY_TIMEOUT, CHECKPOINT_PAGES, INDEX_CACHE_KIB, JOURNAL_BYTES_MAX};
+use crate::limits::{BUSY_TIMEOUT, INDEX_CACHE_KIB, JOURNAL_BYTES_MAX, LOG_BYTES_KEPT};
 use rorqual_digest::Algorithm;
 use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::config::DbConfig;
@@ -77,14 +77,12 @@ fn remove(path: &Path) -> Result<(), Error> {
 
 /// Opens the index of a store.
 pub(crate) fn open(path: &Path, writable: bool) -> Result<Connection, Error> {
-    let failed = |cause| match has_log(path) && !writable {
-        true => of_index(
-            path,
-            "cannot open the index, whose log (-wal, -shm) is read where it may be written: `rorqual store gc` there",
-            cause,
-        ),
-        false => of_index(path, "cannot open the index", cause),
+    let what = if log_bytes(path) > 0 && !writable {
+        "cannot open the index, whose log (-wal, -shm) is read where it may be written: `rorqual store gc` there"
+    } else {
+        "cannot open the index"
     };
+    let failed = |cause| of_index(path, what, cause);
     let connection = if writable { open_writable(path) } else { open_read_only(path) }.map_err(failed)?;
     match version(&connection).map_err(failed)? {
         VERSION => Ok(connection),
@@ -101,11 +99,16 @@ fn open_writable(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     set_up(&connection)?;
     connection.pragma_update(None, "journal_size_limit", JOURNAL_BYTES_MAX)?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    // Each process that puts one file would pay for it with four syncs; the next to open the index
-    // reads the log again instead.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
+}
+
+/// Prepares the end of a writable connection, the last of which writes the log into the index and
+/// removes it. While the log is short that is left to a later one: a process that puts one file
+/// would pay for it with four syncs, and the next reads the log again instead.
+pub(crate) fn before_close(connection: &Connection, path: &Path) {
+    let is_short = log_bytes(path) < LOG_BYTES_KEPT;
+    // Otherwise it ends as SQLite has it.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_short);
 }
 
 /// Without the right to write: as usual where the log and its map are beside the index, and as a
@@ -118,7 +121,7 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     });
     let Err(cause) = shared else { return shared };
     let refused = matches!(cause.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
-    if !refused || has_log(path) {
+    if !refused || log_bytes(path) > 0 {
         return Err(cause);
     }
     let connection =
@@ -127,9 +130,9 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// True if a part of the index is in the log ahead of it.
-fn has_log(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+/// Length of the log ahead of the index, in which a part of it may be.
+fn log_bytes(path: &Path) -> u64 {
+    std::fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
 }
 
 /// A path as a URI has it.

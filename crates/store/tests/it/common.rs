@@ -3,10 +3,11 @@
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
 use rorqual_pipe::{BufferPool, Control, Error, Input};
-use rorqual_store::{KeyMatch, PutOptions, PutResult, Store, StoreSettings, Verdict};
+use rorqual_store::{KeyMatch, PutOptions, PutResult, Store, StoreSettings, Usage, Verdict, rebuild};
 use std::collections::BTreeSet;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -108,5 +109,19 @@ pub(crate) fn check_clean(store: &Store) {
     assert!(usage.bytes <= usage.bytes_max);
     if collected.evicted.entries == 0 {
         assert_eq!(usage.bytes, sum);
+    }
+}
+
+/// Makes the index anew. A process that another test starts has all files of this one, locks
+/// included, until it runs its program; that is waited for.
+pub(crate) fn rebuilt(dir: &Path, bytes_max: Option<u64>) -> Usage {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match rebuild(&settings(dir), bytes_max) {
+            Err(error) if error.to_string().contains("other processes have the store open") && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            rebuilt => return rebuilt.unwrap(),
+        }
     }
 }

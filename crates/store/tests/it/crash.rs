@@ -1,15 +1,15 @@
 //! Ended, or failing, at every single step on the disk.
 
 use crate::child::{Child, no_starts};
-use crate::common::{check_clean, digests, folder, get, put, put_with, settings, store};
+use crate::common::{check_clean, digests, folder, get, put, put_with, rebuilt, settings, store};
 use rorqual_pipe::Error;
-use rorqual_store::{LeaseTerms, PutOptions, StepHook, Store, StoreSettings};
+use rorqual_store::{LeaseTerms, PutOptions, StepHook, Store, StoreSettings, rebuild};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-const TASKS: [&str; 7] = ["init", "put", "large", "again", "itself", "remove", "gc"];
+const TASKS: [&str; 8] = ["init", "put", "large", "again", "itself", "remove", "gc", "rebuild"];
 const LEASED: &[u8] = &[9; 500];
 const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: Duration::from_secs(600), holder: "crash" };
 
@@ -29,6 +29,9 @@ fn prepare(dir: &Path) {
 fn task(settings: &StoreSettings, name: &str) -> Result<(), Error> {
     if name == "init" {
         return Store::init(settings, None, Some(3 << 20)).map(drop);
+    }
+    if name == "rebuild" {
+        return rebuild(settings, Some(3 << 20)).map(drop);
     }
     let store = Store::open(settings)?;
     match name {
@@ -65,7 +68,12 @@ pub(crate) fn work(dir: &Path, name: &str, at: u64) {
 
 fn check_after(dir: &Path, name: &str, place: &str) {
     // An entry begun anew is whole; a leased one is there.
-    let store = Store::init(&settings(dir), None, None).unwrap();
+    let store = Store::init(&settings(dir), None, None).unwrap_or_else(|error| {
+        // No index, rather than an old one without its log.
+        assert!(name == "rebuild" && error.to_string().contains("files but no index"), "{place}: {error}");
+        let _ = rebuilt(dir, Some(3 << 20));
+        Store::open(&settings(dir)).unwrap()
+    });
     if name != "init" {
         assert_eq!(get(&store, &crate::common::digest(LEASED)).expect(place), LEASED, "{place}");
     }

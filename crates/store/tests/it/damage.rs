@@ -1,11 +1,10 @@
 //! Files and indexes that were changed from outside.
 
-use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, settings, store};
+use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, rebuilt, settings, store};
 use rorqual_pipe::{Control, ErrorClass, Input};
-use rorqual_store::{PutOptions, Removed, Store, Usage, Verdict, VerifyResult, rebuild};
+use rorqual_store::{PutOptions, Removed, Store, Verdict, VerifyResult, rebuild};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Puts other bytes into a blob.
 fn overwrite(path: &Path, bytes: &[u8]) {
@@ -123,20 +122,6 @@ fn a_put_mends_a_damaged_entry_in_a_full_store() {
     }
     assert!(!put_file().new);
     check_clean(&store);
-}
-
-/// Makes the index anew. A process that another test starts has all files of this one, locks
-/// included, until it runs its program; that is waited for.
-fn rebuilt(dir: &Path, bytes_max: Option<u64>) -> Usage {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        match rebuild(&settings(dir), bytes_max) {
-            Err(error) if error.to_string().contains("other processes have the store open") && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            rebuilt => return rebuilt.unwrap(),
-        }
-    }
 }
 
 #[test]

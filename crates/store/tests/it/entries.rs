@@ -211,3 +211,26 @@ fn waits_for_the_disk_by_default() {
     assert_eq!(get(&store, &put(&store, b"durable").digest).unwrap(), b"durable");
     check_clean(&store);
 }
+
+/// Puts of a process each: what they cost is what they write.
+#[test]
+fn a_put_is_added_to_the_log_of_the_index_which_has_an_end() {
+    let dir = folder();
+    drop(store(dir.path(), MIB));
+    let index = || std::fs::read(dir.path().join("index.sqlite")).unwrap();
+    let log_bytes = || std::fs::metadata(dir.path().join("index.sqlite-wal")).map_or(0, |log| log.len());
+    let one = |number: u32| drop(put(&Store::open(&settings(dir.path())).unwrap(), &number.to_le_bytes()));
+    one(0);
+    let before = index();
+    one(1);
+    assert!(index() == before, "the index was written, which takes syncs");
+    let largest = (2..400)
+        .map(|number| {
+            one(number);
+            log_bytes()
+        })
+        .max();
+    assert!(index() != before);
+    assert!(largest.is_some_and(|bytes| (500 << 10..1 << 20).contains(&bytes)), "{largest:?}");
+    assert_eq!(Store::open(&settings(dir.path())).unwrap().usage().unwrap().entries, 400);
+}
