@@ -180,9 +180,15 @@ impl DisconnectStop {
         let piece = tokio::select! {
             biased;
             piece = self.pieces.recv() => piece.unwrap_or_else(|| Err(gone().into())),
-            () = self.twin.left() => Err(gone().into()),
+            () = self.twin.left() => return Some(Err(gone().into())),
         };
-        Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
+        if matches!(&piece, Ok(piece) if !piece.is_empty()) {
+            return Some(piece);
+        }
+        // The thread has nothing left to do but to give its place back, and drops its sender after
+        // that: a client that asks again at once finds the place free.
+        while self.pieces.recv().await.is_some() {}
+        piece.is_err().then_some(piece)
     }
 
     /// The body of the answer, once its first piece is there: an error before that has a status of
