@@ -70,7 +70,9 @@ def build_programs(version):
     """The folder of programs that cargo builds."""
     commit = run(["git", "rev-parse", "--short=12", "HEAD"])
     said = f"{version}\ncommit: {commit}\nsystem: {TRIPLE}, statically linked\nfeatures: gzip zstd bzip2 xz lz4, TLS, SQL by rorqual-query"
-    return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", ["-C", "target-feature=+crt-static"], RORQUAL_BUILD=said)
+    # The start-up code that is linked in knows packed relocations; the C library of an interpreter may be older.
+    flags = ["-C", "target-feature=+crt-static", "-C", "link-arg=-Wl,-z,pack-relative-relocs"]
+    return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", flags, RORQUAL_BUILD=said)
 
 
 def build_libraries():
@@ -85,7 +87,8 @@ def target():
 def cargo(packages, folder, flags, **environment):
     """The folder with what cargo builds, with nothing of this machine in it."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    flags = [*flags, f"--remap-path-prefix={TOP}=/rorqual", f"--remap-path-prefix={home}=/cargo"]
+    # Functions with the same code are one, by the linker that Rust's own toolchain has for this system.
+    flags = [*flags, "-C", "link-arg=-Wl,--icf=all", f"--remap-path-prefix={TOP}=/rorqual", f"--remap-path-prefix={home}=/cargo"]
     environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), **environment}
     # With a target given, these flags are not those of build scripts and of macros.
     run(["cargo", "build", "--release", "--locked", "--target", TRIPLE, "--target-dir", folder, *packages], env=environment)

@@ -1,9 +1,10 @@
 //! The bytes of a hole in a sparse file, without reading or making them.
 
 use rorqual_pipe::limits::BLOCK_BYTES;
+use std::sync::LazyLock;
 
-/// Never touched but by reading, so that it is the system's one page of zeros many times over.
-static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+/// Never written, so that it is the system's one page of zeros many times over.
+static ZEROS: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; BLOCK_BYTES].into());
 
 /// `length` zeros in pieces.
 pub(crate) fn zeros(length: u64) -> impl Iterator<Item = &'static [u8]> {

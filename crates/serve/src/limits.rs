@@ -433,8 +433,7 @@ pub(crate) const READ_BLOCKS: usize = 2;
 /// Memory of such a reader.
 pub(crate) const READ_BYTES: u64 = (READ_BLOCKS * BLOCK_BYTES) as u64;
 
-/// Region that stands in for the bytes of a file on their way. It is a part of the program's file,
-/// and never touched.
+/// Region that stands in for the bytes of a file on their way; never touched.
 pub(crate) const STAND_IN_BYTES: usize = 1 << 20;
 
 /// Most bytes of a file that one call sends: bytes outside the page cache are read meanwhile.

@@ -13,13 +13,13 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Stand-in for the bytes of files: nobody touches it, so it takes no memory.
-static STAND_IN: [u8; STAND_IN_BYTES] = [0; STAND_IN_BYTES];
+static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; STAND_IN_BYTES].into());
 
 /// The socket, as hyper has it.
 #[derive(Debug)]
