@@ -87,7 +87,8 @@ def target():
 def cargo(packages, folder, flags, **environment):
     """The folder with what cargo builds, with nothing of this machine in it."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    # Functions with the same code are one, by the linker that Rust's own toolchain has for this system.
+    # Functions with the same code are one, as nothing compares their addresses. The linker is lld, which Rust's
+    # toolchain has for this system.
     flags = [*flags, "-C", "link-arg=-Wl,--icf=all", f"--remap-path-prefix={TOP}=/rorqual", f"--remap-path-prefix={home}=/cargo"]
     environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), **environment}
     # With a target given, these flags are not those of build scripts and of macros.

@@ -753,7 +753,9 @@ const steps = {
 
   async 'a box on the heatmap is explained, with every column inside and outside'(page) {
     await clearView(page)
+    const compared = page.waitForRequest((request) => request.url().endsWith('/compare'))
     await drawBox(page, [0.371, '2 s'], [0.407, '5 s'])
+    assert.equal((await compared).postDataJSON().rest, true)
     const { span, min, max, inside, meets } = await boxOf(page)
     assert.deepEqual([min, max], [2, Infinity])
     assert.ok(inside.length > 20, `${inside.length} rows`)

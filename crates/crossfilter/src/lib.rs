@@ -85,7 +85,7 @@ pub use breakdown::{
     Breakdown, BreakdownError, BreakdownMeasure, BreakdownMetric, BreakdownValue, BreakdownWanted, BucketWidth, MetricSet,
     OverTimeWanted,
 };
-pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use compare::{Compared, ComparedPanel, ComparedRow, ComparedRows, ComparisonBase};
 pub use explain::{Explained, Finding, UnknownField};
 pub use facet_counts::FacetField;
 pub use facets::FacetQuestion;

@@ -21,22 +21,24 @@ export interface PairedColumn {
 export interface PairedShares {
   inside: number
   outside: number
-  /** The column with the largest difference of shares first, in which the values stand so too. */
+  /** The column with the most significant difference of shares first, in which the values stand so too. */
   columns: PairedColumn[]
 }
 
 /**
- * All of `a` is within `b`: the rest is what `b` has more. Its shares differ from those of `a` by a constant times as
- * much as those of `b` do, so the values that the server chose are those that differ most from the rest too.
- * The field that chose the part says nothing of it, and is left out.
+ * All of `a` is within `b`, and was compared with the rest of it, which is what `b` has more. The field that chose
+ * the part says nothing of it, and is left out.
  */
 export function pairedShares(
   { a, b, panels }: Pick<Comparison, 'a' | 'b' | 'panels'>,
   chosenBy: string | null = null,
 ): PairedShares {
   const outside = Math.max(0, b.hits - a.hits)
+  const mostOf = ({ rows }: Comparison['panels'][number]) => rows[0]?.g ?? 0
   const columns = panels
     .filter(({ field }) => field !== chosenBy)
+    // A sort is stable: columns that differ as much stay in the order of the panels.
+    .sort((x, y) => mostOf(y) - mostOf(x))
     .map(({ field, title, rows }) => ({
       field,
       title,
@@ -51,13 +53,8 @@ export function pairedShares(
         }
       }),
     }))
-  // A sort is stable: columns that differ as much stay in the order of the panels.
-  columns.sort((x, y) => differenceOf(y) - differenceOf(x))
   return { inside: a.hits, outside, columns }
 }
-
-const differenceOf = ({ values }: PairedColumn) =>
-  Math.max(0, ...values.map(({ shareInside, shareOutside }) => Math.abs(shareInside - shareOutside)))
 
 /** A value as people read it: of a duration or a size its least, `≥ 627 ms`. */
 export function comparedTitle(field: string, value: string): string {

@@ -94,7 +94,8 @@ class Tools {
   >(({ session, question }, signal) => viewApi.explain(session, question, signal))
   /** The rows that are explained beside those that they are a part of. */
   paired = new Asked<{ session: string; inside: Selection; all: Selection }, Comparison>(
-    ({ session, inside: a, all: b }, signal) => viewApi.compare(session, { a, b, top: pairedRows }, signal),
+    ({ session, inside: a, all: b }, signal) =>
+      viewApi.compare(session, { a, b, top: pairedRows, rest: true }, signal),
   )
   findings = new Asked<{ session: string }, Findings>(
     ({ session }, signal) => viewApi.findings(session, signal),

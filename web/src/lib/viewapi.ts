@@ -166,7 +166,8 @@ export interface Comparison extends Marked {
   panels: {
     field: string
     title: string
-    rows: { value: string; a: Part; b: Part }[]
+    /** The most significant difference first, by G. */
+    rows: { value: string; a: Part; b: Part; g: number }[]
   }[]
 }
 
@@ -377,8 +378,12 @@ export const viewApi = {
       Ordered & { match: string | null; places: string[]; after: number | null; backwards: boolean },
     signal: AbortSignal,
   ) => ask<{ row: number | null }>(id, 'find', question, signal),
-  compare: (id: string, question: { a: Selection; b: Selection; top: number }, signal: AbortSignal) =>
-    ask<Comparison>(id, 'compare', question, signal),
+  /** With `rest`, all of `a` is within `b`, and the order is that of a comparison with the rest of `b`. */
+  compare: (
+    id: string,
+    question: { a: Selection; b: Selection; top: number; rest?: boolean },
+    signal: AbortSignal,
+  ) => ask<Comparison>(id, 'compare', question, signal),
   explain: (
     id: string,
     question: Selection & { select: Selection; except: string[]; limit: number },

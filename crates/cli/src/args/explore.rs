@@ -24,7 +24,7 @@ pub(crate) struct ExploreArgs {
     /// shares, the G statistic that the order is by, and a filter for --where.
     #[arg(long, value_name = "FROM..TO", group = "question")]
     pub(crate) explain: Option<String>,
-    /// Compare two spans of time: shares of each value in both, the largest change of share first
+    /// Compare two spans of time: shares of each value in both, the most significant change first
     #[arg(long, value_names = ["A..B", "C..D"], num_args = 2, group = "question")]
     pub(crate) compare: Option<Vec<String>>,
     /// Busiest second and busiest minute of each client, with their times, and the requests that a

@@ -5,7 +5,7 @@ use crate::naive::{Naive, class, clock, is_anywhere, naive, panel, value};
 use proptest::prelude::*;
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::schema::TextColumn;
-use rorqual_crossfilter::{PanelWanted, RowStore, Stack, View, ViewError, ViewParts, ViewResult};
+use rorqual_crossfilter::{ComparedRow, ComparisonBase, PanelWanted, RowStore, Stack, View, ViewError, ViewParts, ViewResult};
 use rorqual_pipe::{BlockSource, BufferPool, Control, Error, FilledBlock, Input};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -338,7 +338,7 @@ fn comparisons_while_rows_arrive() {
     let mut looks = 0;
     while looks < 3 || !run.is_finished() {
         store.refresh();
-        let compared = store.compare(&a, &b, &ALL, &Control::default()).expect("nobody cancels");
+        let compared = store.compare([&a, &b], ComparisonBase::View, &ALL, &Control::default()).expect("nobody cancels");
         assert_eq!(compared.a.rows, compared.b.rows);
         assert_eq!((compared.a.lines.total, compared.a.lines.parsed), (compared.a.rows.total, compared.b.lines.total));
         assert!(compared.exact);
@@ -358,10 +358,58 @@ fn equal_differences_are_listed_by_their_texts() {
         let store = Setup::default().record(text_of(&rows));
         let side = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
         let wanted = ViewParts { top: 7, ..ALL };
-        let compared = store.compare(&side("status = 200"), &side("status != 200"), &wanted, &Control::default());
+        let compared =
+            store.compare([&side("status = 200"), &side("status != 200")], ComparisonBase::View, &wanted, &Control::default());
         serde_json::to_string(&compared.expect("nobody cancels").panels).expect("JSON")
     });
     assert_eq!(listed[0], listed[1]);
+}
+
+/// G by the definition, 2 Σ O ln (O / E) over the four cells.
+fn g_of(hits: [u64; 2], rows: [u64; 2]) -> f64 {
+    let (all_hits, all_rows) = ((hits[0] + hits[1]) as f64, (rows[0] + rows[1]) as f64);
+    let cells = (0..2).flat_map(|side| {
+        let (hits, rows) = (hits[side] as f64, rows[side] as f64);
+        [(hits, rows * all_hits / all_rows), (rows - hits, rows * (all_rows - all_hits) / all_rows)]
+    });
+    2.0 * cells
+        .filter(|(observed, _)| *observed > 0.0)
+        .map(|(observed, expected)| observed * (observed / expected).ln())
+        .sum::<f64>()
+}
+
+#[test]
+fn values_are_compared_by_the_significance_of_their_change() {
+    let store = Setup::default().record(text_of(&rows(29, 20_000)));
+    let side = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+    let (part, rest, all) = (side("status = 404"), side("not (status = 404)"), View::default());
+    let compare = |sides: [&View; 2], base| {
+        store.compare(sides, base, &ViewParts { top: 20_000, ..ALL }, &Control::default()).expect("nobody cancels")
+    };
+    let apart = compare([&part, &rest], ComparisonBase::View);
+    let within = compare([&part, &all], ComparisonBase::Rest);
+    let totals = [apart.a.lines.total, apart.b.lines.total];
+    assert_eq!(totals[0] + totals[1], within.b.lines.total);
+    let mut looked_at = 0;
+    for (panel, panel_within) in apart.panels.iter().zip(&within.panels) {
+        for row in &panel.rows {
+            let expected = g_of([row.hits_a, row.hits_b], totals);
+            assert!((row.g - expected).abs() < 1e-6 * expected.max(1.0), "{row:?}: {expected}");
+        }
+        assert!(panel.rows.is_sorted_by(|x, y| x.g >= y.g), "{panel:?}");
+        // A part is beside the rest of all as beside a view of the rest.
+        let order = |rows: &[ComparedRow]| rows.iter().map(|row| (row.value.clone(), row.hits_a, row.g)).collect::<Vec<_>>();
+        assert_eq!(order(&panel.rows), order(&panel_within.rows), "{}", panel.field);
+        looked_at += panel.rows.len();
+    }
+    assert!(looked_at > 100, "{looked_at}");
+    // Few are the first of all.
+    let few = store
+        .compare([&part, &rest], ComparisonBase::View, &ViewParts { top: 3, ..ALL }, &Control::default())
+        .expect("nobody cancels");
+    for (few, all) in few.panels.iter().zip(&apart.panels) {
+        assert_eq!(few.rows[..], all.rows[..few.rows.len()], "{}", few.field);
+    }
 }
 
 /// Each threshold is a filter with as many rows.
@@ -373,7 +421,8 @@ fn measures_are_compared_by_how_many_rows_have_at_least_so_much() {
     let control = Control::default();
     let view = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
     let sides = ["status = 200", "status != 200"];
-    let compared = store.compare(&view(sides[0]), &view(sides[1]), &ALL, &control).expect("nobody cancels");
+    let compared =
+        store.compare([&view(sides[0]), &view(sides[1])], ComparisonBase::View, &ALL, &control).expect("nobody cancels");
     for field in ["request_time", "upstream_time", "bytes"] {
         let panel = compared.panels.iter().find(|panel| panel.field == field).expect("the panel");
         assert!(!panel.rows.is_empty(), "{panel:?}");
@@ -384,8 +433,7 @@ fn measures_are_compared_by_how_many_rows_have_at_least_so_much() {
             });
             assert_eq!([row.hits_a, row.hits_b], counted, "{field} {row:?}");
         }
-        let differences: Vec<f64> = panel.rows.iter().map(|row| -row.share_difference.abs()).collect();
-        assert!(differences.is_sorted(), "{panel:?}");
+        assert!(panel.rows.is_sorted_by(|x, y| x.g >= y.g), "{panel:?}");
     }
 }
 

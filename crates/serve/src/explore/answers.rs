@@ -349,6 +349,8 @@ pub(crate) struct CompareRow {
     ratio: Option<f64>,
     /// Of hits.
     change: i64,
+    /// The G statistic of the two shares.
+    g: f64,
 }
 
 #[derive(Serialize)]
@@ -373,7 +375,7 @@ impl CompareAnswer {
             let (a, b) = (part(row.hits_a, row.bytes_a, a), part(row.hits_b, row.bytes_b, b));
             let ratio = (a.hits > 0).then(|| b.share / a.share);
             let change = i64::try_from(b.hits).unwrap_or(i64::MAX).saturating_sub_unsigned(a.hits);
-            CompareRow { value: row.value, a, b, ratio, change }
+            CompareRow { value: row.value, a, b, ratio, change, g: row.g }
         };
         let panels = panels.into_iter().map(|panel| ComparePanel {
             field: panel.field,

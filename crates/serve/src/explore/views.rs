@@ -21,8 +21,8 @@ use rorqual_accesslog::report::NoteSample;
 use rorqual_accesslog::schema::{NumberColumn, Schema, TextColumn};
 use rorqual_crossfilter::limits::{BREAKDOWN_VALUES_MAX, SORTED_ROWS_MAX};
 use rorqual_crossfilter::{
-    BreakdownMetric, BreakdownWanted, BucketWidth, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted, RateGrouping,
-    RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
+    BreakdownMetric, BreakdownWanted, BucketWidth, ComparisonBase, Limit, LineFormats, MetricSet, OverTimeWanted, PanelWanted,
+    RateGrouping, RateUnit, RowOrder, RowStore, Stack, UnusualKind, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -313,10 +313,20 @@ pub(crate) struct CompareAsked {
     pub(crate) a: SpanQuery,
     pub(crate) b: SpanQuery,
     pub(crate) top: Option<usize>,
+    /// All of `a` is within `b`, and is compared with the rest of it.
+    #[serde(default)]
+    pub(crate) rest: bool,
+}
+
+impl CompareAsked {
+    pub(crate) fn base(&self) -> ComparisonBase {
+        if self.rest { ComparisonBase::Rest } else { ComparisonBase::View }
+    }
 }
 
 pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
+    let base = asked.base();
     let (a, b) = (QueuedView::new(&session, asked.a)?, QueuedView::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class, facets: false };
@@ -324,7 +334,7 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester,
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| {
         let (a, b) = (a.view(&asked_of, store)?, b.view(&asked_of, store)?);
-        let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
+        let (compared, hint) = hint.beside(store.compare([&a, &b], base, &wanted, control)?, store);
         let cut = |value: &mut AnswerWithHint<CompareAnswer>, rows| {
             value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };

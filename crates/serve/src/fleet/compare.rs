@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rorqual_accesslog::schema::NumberColumn;
 use rorqual_crossfilter::fleet::{FieldMerge, HashCompare, HashedValues, NumberPart, ViewSums};
-use rorqual_crossfilter::{ComparedPanel, Stack};
+use rorqual_crossfilter::{ComparedPanel, ComparedRows, ComparisonBase, Stack};
 
 /// Two views, compared.
 pub(super) struct FleetCompared {
@@ -22,6 +22,7 @@ pub(super) struct FleetCompared {
 pub(super) struct FleetSides<'a> {
     pub(super) a: FleetQuestion<'a>,
     pub(super) b: FleetQuestion<'a>,
+    pub(super) base: ComparisonBase,
 }
 
 /// First values of a field in one view; `None` where no peer has it.
@@ -37,7 +38,7 @@ impl FleetSides<'_> {
     pub(super) async fn compared(&self, top: usize) -> Result<FleetCompared, LostPeers> {
         let (sums_a, generations_a) = self.a.sums(1, Stack::Class).await?;
         let (sums_b, generations_b) = self.b.sums(1, Stack::Class).await?;
-        let rows = [sums_a.lines().total, sums_b.lines().total];
+        let rows = ComparedRows::new([sums_a.lines().total, sums_b.lines().total], self.base);
         let rounds_a = self.a.tops(&generations_a, &[], None, 1).await?;
         let rounds_b = self.b.tops(&generations_b, &[], None, 1).await?;
         let schema = &self.roll().schema;
@@ -52,20 +53,20 @@ impl FleetSides<'_> {
         let texts: Vec<(ComparedPanel, bool)> = texts.try_collect().await?;
         let exact = sums_a.is_exact() && sums_b.is_exact() && texts.iter().all(|(_, exact)| *exact);
         let numbers = self.numbers(generations, rows, top).await?;
-        let status = sums_a.compared_status(&sums_b, top);
-        let measures = sums_a.compared_measures(&sums_b, top);
+        let status = sums_a.compared_status(&sums_b, rows, top);
+        let measures = sums_a.compared_measures(&sums_b, rows, top);
         let texts = texts.into_iter().map(|(panel, _)| panel);
         let panels = [status].into_iter().chain(texts).chain(measures).chain(numbers);
         let panels = panels.filter(|panel| !panel.rows.is_empty()).collect();
         Ok(FleetCompared { sums: [sums_a, sums_b], exact, panels })
     }
 
-    /// The values of a field whose shares differ most, and whether no others may.
+    /// The values of a field whose shares differ most significantly, and whether no others may.
     async fn field(
         &self,
         rounds: [Option<&FieldRound>; 2],
         generations: [&Generations; 2],
-        rows: [u64; 2],
+        rows: ComparedRows,
         top: usize,
     ) -> Result<(ComparedPanel, bool), LostPeers> {
         let Some(known) = rounds[0].or(rounds[1]) else {
@@ -99,7 +100,12 @@ impl FleetSides<'_> {
         Ok((panel, is_whole && are_exact && is_sure))
     }
 
-    async fn numbers(&self, generations: [&Generations; 2], rows: [u64; 2], top: usize) -> Result<Vec<ComparedPanel>, LostPeers> {
+    async fn numbers(
+        &self,
+        generations: [&Generations; 2],
+        rows: ComparedRows,
+        top: usize,
+    ) -> Result<Vec<ComparedPanel>, LostPeers> {
         let (a, b) = (self.a.number_parts(generations[0]).await?, self.b.number_parts(generations[1]).await?);
         let schema = &self.roll().schema;
         let panel = |column: NumberColumn| {

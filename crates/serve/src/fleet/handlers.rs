@@ -384,7 +384,7 @@ impl FleetAsk for CompareAsked {
     async fn answer(&self, fleet: &Fleet, roll: &Roll, [a, b]: &Self::Read) -> Made {
         let top = self.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
         let [a, b] = [a, b].map(|view| FleetQuestion { fleet, roll, view: view.clone() });
-        let FleetCompared { sums, exact, panels } = FleetSides { a, b }.compared(top).await?;
+        let FleetCompared { sums, exact, panels } = FleetSides { a, b, base: self.base() }.compared(top).await?;
         let totals = sums.map(|sums| Amounts { hits: sums.lines().total, bytes: sums.bytes_sent() });
         let peers = fleet.view(roll);
         let answer = CompareAnswer::new(totals, exact && peers.complete && roll.is_ended(), panels);

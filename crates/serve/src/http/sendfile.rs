@@ -18,7 +18,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Stand-in for the bytes of files: nobody touches it, so it takes no memory.
+/// Stand-in for the bytes of files. Nobody touches it, and the server's allocator maps what is as
+/// large, so it takes no memory.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; STAND_IN_BYTES].into());
 
 /// The socket, as hyper has it.

@@ -123,7 +123,7 @@ impl Renders {
             (self.given.failed)(name, error);
         }
         body::tell(sender, ended);
-        // Free once all was told.
+        // Free before the sender is dropped, by which the reader hears of the end.
         drop(place);
     }
 }

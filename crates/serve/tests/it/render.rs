@@ -91,12 +91,14 @@ fn an_error_before_the_first_piece_has_a_status_and_one_behind_it_breaks_the_ans
 
 #[test]
 fn a_client_that_asks_again_at_once_finds_its_place_free() {
-    let running = Running::rendering(rendering(&[("early.txt", "one\n{{ missing }}"), ("hello.txt", "hello")], None, 1));
+    // Several blocks.
+    let long = format!("{{% for i in range(5000) %}}{LINE}{{% endfor %}}");
+    let running = Running::rendering(rendering(&[("early.txt", "one\n{{ missing }}"), ("long.txt", &long)], None, 1));
     for _ in 0..200 {
         let failed = ask(&running.url, "GET /render/early.txt", "");
         assert!(failed.starts_with("HTTP/1.1 500"), "{failed}");
-        let whole = ask(&running.url, "GET /render/hello.txt", "");
-        assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+        let whole = ask(&running.url, "GET /render/long.txt", "");
+        assert!(whole.starts_with("HTTP/1.1 200") && body(&whole).1, "{whole}");
     }
 }
 

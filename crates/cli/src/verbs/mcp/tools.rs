@@ -264,7 +264,7 @@ impl FileTools {
     }
 
     #[tool(
-        description = "Two spans of an access log side by side: counts, rates, percentiles, and the values that differ most; JSON"
+        description = "Two spans of an access log side by side: counts, rates, percentiles, and the values whose shares differ most significantly, by G; JSON"
     )]
     async fn log_compare(
         &self,

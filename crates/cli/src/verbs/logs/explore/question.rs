@@ -5,8 +5,8 @@ use crate::args::ExploreArgs;
 use rorqual_accesslog::aggregate::SpanFilter;
 use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
-    Breakdown, BreakdownError, BreakdownMetric, BreakdownWanted, BucketWidth, Compared, Explained, Limit, OverTimeWanted,
-    RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
+    Breakdown, BreakdownError, BreakdownMetric, BreakdownWanted, BucketWidth, Compared, ComparisonBase, Explained, Limit,
+    OverTimeWanted, RateGrouping, RateUnit, Rates, RowStore, Stack, UnusualSpans, View, ViewError, ViewParts,
 };
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -119,7 +119,10 @@ impl Question {
             }
             Self::Compare(a, b) => {
                 let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class, facets: false };
-                store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
+                store
+                    .compare([&view(*a), &view(*b)], ComparisonBase::View, &wanted, control)
+                    .map(Box::new)
+                    .map(LogsAnswer::Compare)
             }
             Self::Rates { by, limits } => store.rates(within, *by, top, limits, control).map(LogsAnswer::Rates),
             Self::Breakdown(wanted) if is_of_time(wanted, store) => {

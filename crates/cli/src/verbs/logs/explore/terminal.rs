@@ -188,6 +188,7 @@ fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, (width, 
             thousands(clients.distinct)
         )?;
     }
+    writeln!(out, "{DIM}The change that is least likely by chance comes first.{DIM:#}")?;
     if !compared.exact {
         writeln!(out, "\nNot all counts are exact: values with few lines each are counted together.")?;
     }
