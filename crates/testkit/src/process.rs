@@ -4,8 +4,8 @@
 //! `VmHWM` of `/proc/PID/status` is the truth, but is gone when the process is; polling it can miss
 //! the last milliseconds. `ru_maxrss` of `wait4` misses nothing, but starts at the size of the
 //! parent process (Linux keeps the larger of both over `exec`). So the latter is taken when it is
-//! above our own peak at the spawn, which makes it the program's own, and the polled one otherwise,
-//! when the program was smaller than ourselves anyway.
+//! clearly above our own peak at the spawn, which makes it the program's own, and the polled one
+//! otherwise, when the program was hardly larger than ourselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't start its program has failed")]
 
 use std::ffi::OsStr;
@@ -22,6 +22,10 @@ const TIME_MAX_DEFAULT: Duration = Duration::from_secs(120);
 
 /// Pause between two looks at a program.
 const POLL: Duration = Duration::from_millis(3);
+
+/// Bytes by which two readings of one resident size may differ. Linux counts pages by processor,
+/// and adds the counts up where a process ends, but not where it is looked at.
+const READINGS_DIFFER_BYTES: u64 = 4 << 20;
 
 /// Held from the reset of our peak until it was read.
 static STARTING: Mutex<()> = Mutex::new(());
@@ -45,7 +49,7 @@ pub struct ProcessEnd {
     pub stderr: String,
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// Its peak resident size, exactly where it is above that of the tests when they started it;
+    /// Its peak resident size, exactly where it is well above that of the tests when they began it;
     /// else the largest of the sizes polled every few milliseconds.
     pub peak_bytes: u64,
 }
@@ -269,7 +273,7 @@ impl RunningProcess {
     pub fn wait(mut self) -> ProcessEnd {
         loop {
             if let Some(used) = self.ended() {
-                let exact = used.rusage.maxrss > self.parent_peak_bytes;
+                let exact = used.rusage.maxrss > self.parent_peak_bytes.saturating_add(READINGS_DIFFER_BYTES);
                 let peak_bytes = if exact { used.rusage.maxrss } else { self.peak_seen_bytes };
                 self.child = None;
                 self.feeder.take().map(JoinHandle::join);
