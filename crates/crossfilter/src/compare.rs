@@ -68,10 +68,9 @@ pub struct ComparedRow {
 }
 
 /// The rows that a first view is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparisonBase {
     /// All rows of the second view.
-    #[default]
     View,
     /// Rows of the second view that are not in the first. All of the first must be within the
     /// second, which is not checked: the order means nothing otherwise. Only the order and G use
@@ -131,7 +130,7 @@ impl ComparedRows {
     }
 
     /// Share of the second view's rows less that of the first's.
-    pub(crate) fn share_difference(&self, hits: [u64; 2]) -> f64 {
+    fn share_difference(&self, hits: [u64; 2]) -> f64 {
         let share = |side: usize| hits[side] as f64 / self.rows[side].max(1) as f64;
         share(1) - share(0)
     }
@@ -323,5 +322,31 @@ impl Default for ViewParts {
     /// The parts of a report: 100 rows, 400 buckets by class.
     fn default() -> Self {
         Self { top: 100, buckets: 400, stack: Stack::Class, facets: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Statuses of the documents: 0.1 to 2 %, and 90 to 88 % of a thousand rows each.
+    #[test]
+    fn a_rare_value_that_became_frequent_is_above_a_frequent_one_that_varies() {
+        let rows = ComparedRows::new([1_000, 1_000], ComparisonBase::View);
+        let (rare, frequent) = ([1, 20], [900, 880]);
+        assert!(rows.share_difference(rare).abs() < rows.share_difference(frequent).abs());
+        assert!(by_rank(&rows.rank(rare), &rows.rank(frequent)).is_lt());
+    }
+
+    #[test]
+    fn g_is_a_number_for_any_counts() {
+        let counts = [0, 1, 2, 50, 1 << 56];
+        let pairs = || counts.iter().flat_map(|a| counts.iter().map(|b| [*a, *b]));
+        for base in [ComparisonBase::View, ComparisonBase::Rest] {
+            for (rows, hits) in pairs().flat_map(|rows| pairs().map(move |hits| (rows, hits))) {
+                let row = ComparedRows::new(rows, base).row(String::new(), hits, [0; 2]);
+                assert!(row.g.is_finite() && row.g >= 0.0, "{base:?} {rows:?} {hits:?}: {}", row.g);
+            }
+        }
     }
 }

@@ -502,6 +502,19 @@ fn stalled(server: &Server, id: &str, format: &str) -> Download {
 }
 
 #[test]
+fn a_client_that_asks_again_at_once_finds_its_place_free() {
+    let server = Server::start(&["--sessions", "1"]);
+    let id = session(&server, &log(300_000));
+    // Of all places but one.
+    let held: Vec<Download> = (1..PLACES).map(|_| stalled(&server, &id, "csv")).collect();
+    for asked in 0..200 {
+        let answer = server.get(&target(&id, "panel.csv", &[("field", "status")]));
+        assert_eq!(answer.status, 200, "{asked}: {answer:?}");
+    }
+    drop(held);
+}
+
+#[test]
 fn slow_readers_hold_up_nobody_and_places_come_back() {
     let server = Server::start(&["--sessions", "1"]);
     // More than sockets take on their way.

@@ -514,10 +514,9 @@ impl ReadyExport {
         let (sink, sender, pieces) = BodySink::new(&place, ended.clone());
         let reader = DisconnectStop { pieces, control, twin };
         tokio::task::spawn_blocking(move || {
-            // Dropped in the order from below, by a panic too: the reader hears of the end when the
-            // sender is dropped, and then the place is free.
-            let sender = sender;
-            let place = place;
+            // The last local is dropped first, in a panic too: so the place is free before the
+            // sender is dropped, by which the reader hears of the end.
+            let (sender, place) = (sender, place);
             let worked = store.as_ref().map_or(Ok(()), |store| make(store, &work.control, sink));
             // The rows, and their lent memory, are free before the reader hears of the end.
             drop((store, work, lent));
