@@ -26,16 +26,18 @@ impl Evidence {
 
     /// The G statistic of the two by two table: twice the logarithm of the likelihood ratio.
     pub(crate) fn g(&self) -> f64 {
-        let rows = (self.rows_in + self.rows_out) as f64;
-        let hits = (self.hits_in + self.hits_out) as f64;
-        let cell = |observed: u64, side: u64, of: f64| {
-            let (observed, expected) = (observed as f64, side as f64 * of / rows);
+        let rows = self.rows_in + self.rows_out;
+        let hits = self.hits_in + self.hits_out;
+        // Before it is rounded: a difference of rounded numbers may be 0 where a cell has rows.
+        let misses = rows.saturating_sub(hits);
+        let cell = |observed: u64, side: u64, of: u64| {
+            let (observed, expected) = (observed as f64, side as f64 * of as f64 / rows as f64);
             if observed == 0.0 { 0.0 } else { observed * (observed / expected).ln() }
         };
         let sum = cell(self.hits_in, self.rows_in, hits)
             + cell(self.hits_out, self.rows_out, hits)
-            + cell(self.rows_in.saturating_sub(self.hits_in), self.rows_in, rows - hits)
-            + cell(self.rows_out.saturating_sub(self.hits_out), self.rows_out, rows - hits);
+            + cell(self.rows_in.saturating_sub(self.hits_in), self.rows_in, misses)
+            + cell(self.rows_out.saturating_sub(self.hits_out), self.rows_out, misses);
         (2.0 * sum).max(0.0)
     }
 }
