@@ -52,6 +52,7 @@ def main():
         f"rorqual-{version}-oci.tar": container(files, time),
         f"rorqual-elixir-{version}.tar.gz": elixir(libraries / ELIXIR, version, time),
         **wheel(programs / "rorqual", libraries / PYTHON, version, time),
+        **query_wheel(programs / "rorqual-query", version, time),
         f"rorqual-{version}.cdx.json": bill(version),
         "install.sh": (PARTS / "install.sh").read_bytes(),
     }
@@ -218,30 +219,56 @@ def wheel(program, library, version, time):
     content = library.read_bytes()
     # The newest version of the C library that a symbol of it asks for.
     needed = max(int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", content))
-    tag = f"cp311-abi3-manylinux_2_{needed}_x86_64"
     python = TOP / "bindings/python"
     files = {f"rorqual/{path.name}": (path.read_bytes(), 0o644) for path in (python / "rorqual").iterdir() if path.is_file()}
     files["rorqual/_rorqual.abi3.so"] = (content, 0o755)
     files[f"rorqual-{version}.data/scripts/rorqual"] = (program.read_bytes(), 0o755)
     project = tomllib.loads((python / "pyproject.toml").read_text())["project"]
-    about = f"rorqual-{version}.dist-info"
-    for name in ("LICENSE-APACHE", "LICENSE-MIT"):
-        files[f"{about}/licenses/{name}"] = ((TOP / name).read_bytes(), 0o644)
-    head = {
-        "Metadata-Version": "2.4",
-        "Name": project["name"],
-        "Version": version,
-        "Summary": project["description"],
-        "License-Expression": project["license"],
-        "Requires-Python": project["requires-python"],
-        "Description-Content-Type": "text/markdown",
+    # Of the same version, as the program calls the other.
+    extra = [("Provides-Extra", "query"), ("Requires-Dist", f'rorqual-query=={version}; extra == "query"')]
+    readme = (python / project["readme"]).read_text()
+    return packed_wheel(project, extra, readme, files, version, f"cp311-abi3-manylinux_2_{needed}_x86_64", time)
+
+
+def query_wheel(program, version, time):
+    """The program that `rorqual query` runs, as a wheel: it needs no Python, nor a C library."""
+    project = {
+        "name": "rorqual-query",
+        "description": "SQL over files of any size, for the command `rorqual query`",
+        "license": "MIT OR Apache-2.0",
+        "requires-python": ">=3.11",
     }
-    text = "".join(f"{name}: {value}\n" for name, value in head.items())
-    files[f"{about}/METADATA"] = (f"{text}\n{(python / project['readme']).read_text()}".encode(), 0o644)
-    files[f"{about}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: rorqual\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), 0o644)
+    files = {f"rorqual_query-{version}.data/scripts/rorqual-query": (program.read_bytes(), 0o755)}
+    readme = "The program behind `rorqual query`: install it as `rorqual[query]`.\n"
+    return packed_wheel(project, [], readme, files, version, "py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64", time)
+
+
+def packed_wheel(project, extra, readme, files, version, tag, time):
+    """A wheel of these files, with what describes it: its name and content."""
+    name = project["name"].replace("-", "_")
+    about = f"{name}-{version}.dist-info"
+    for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
+        files[f"{about}/licenses/{licence}"] = ((TOP / licence).read_bytes(), 0o644)
+    head = [
+        ("Metadata-Version", "2.4"),
+        ("Name", project["name"]),
+        ("Version", version),
+        ("Summary", project["description"]),
+        ("License-Expression", project["license"]),
+        ("License-File", "LICENSE-APACHE"),
+        ("License-File", "LICENSE-MIT"),
+        ("Requires-Python", project["requires-python"]),
+        *extra,
+        ("Description-Content-Type", "text/markdown"),
+    ]
+    text = "".join(f"{name}: {value}\n" for name, value in head)
+    files[f"{about}/METADATA"] = (f"{text}\n{readme}".encode(), 0o644)
+    python, abi, systems = tag.split("-")
+    tags = "".join(f"Tag: {python}-{abi}-{system}\n" for system in systems.split("."))
+    files[f"{about}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: rorqual\nRoot-Is-Purelib: false\n{tags}".encode(), 0o644)
     record = "".join(f"{name},{checksum(content)},{len(content)}\n" for name, (content, _) in sorted(files.items()))
     files[f"{about}/RECORD"] = (f"{record}{about}/RECORD,,\n".encode(), 0o644)
-    return {f"rorqual-{version}-{tag}.whl": packed(files, time)}
+    return {f"{name}-{version}-{tag}.whl": packed(files, time)}
 
 
 def checksum(content):

@@ -123,12 +123,12 @@ def files(root):
 
 
 def python(dist, folder):
-    """The wheel in an environment of its own, without the network: the library, and the command."""
+    """The wheels in an environment of their own, without the network: the library, the command, and SQL by it."""
     root = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", root], check=True)
     before = files(root)
     pip = [root / "bin/python", "-m", "pip", "--disable-pip-version-check", "-q"]
-    subprocess.run([*pip, "install", "--no-index", one(dist, "*.whl")], check=True)
+    subprocess.run([*pip, "install", "--no-index", "--find-links", dist, "rorqual[query]"], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "RORQUAL_PROGRAM"}
     run = lambda *words: subprocess.run([root / "bin/python", *words], check=True, capture_output=True, env=environment, cwd=folder).stdout
     wanted = SAMPLE.read_bytes().count(b"\n")
@@ -136,10 +136,13 @@ def python(dist, folder):
     script = "import rorqual, sys; print(rorqual.count(sys.argv[1])['lines'], rorqual.report(sys.argv[1])['lines']['parsed'])"
     counted = run("-c", script, SAMPLE).split()
     require(report["lines"]["parsed"] == wanted and counted == [str(wanted).encode()] * 2, f"the wheel: {report['lines']}, {counted}")
-    subprocess.run([*pip, "uninstall", "-y", "rorqual"], check=True)
+    script = "import rorqual, sys; print(next(rorqual.query(sys.argv[1]))['n'])"
+    selected = int(run("-c", script, f"SELECT count(*) AS n FROM '{SAMPLE}'"))
+    require(selected == wanted, f"the wheel: {selected} rows by SQL of {wanted} lines")
+    subprocess.run([*pip, "uninstall", "-y", "rorqual", "rorqual-query"], check=True)
     left = [path for path in files(root) - before if "__pycache__" not in path]
     require(not left, f"after removal there is {left}")
-    return f"{wanted} lines by the command and by the library, nothing left after removal"
+    return f"{wanted} lines by the command, by the library and by SQL, nothing left after removal"
 
 
 def elixir(dist, folder):
@@ -192,7 +195,7 @@ def same_bytes(dist, folder):
         for name in ("rorqual", "rorqual-query"):
             (programs / name).write_bytes(archive.extractfile(f"rorqual/bin/{name}").read())
             (programs / name).chmod(0o755)
-    with zipfile.ZipFile(one(dist, "*.whl")) as archive:
+    with zipfile.ZipFile(one(dist, "rorqual-*.whl")) as archive:
         (programs / "lib_rorqual.so").write_bytes(archive.read("rorqual/_rorqual.abi3.so"))
     with tarfile.open(one(dist, "rorqual-elixir-*.tar.gz")) as archive:
         (name,) = [name for name in archive.getnames() if name.endswith("/librorqual_nif.so")]

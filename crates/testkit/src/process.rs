@@ -140,8 +140,8 @@ impl ProcessRun {
         // this one. One start at a time, or another's reset would hide what a child has of us.
         let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = std::fs::write("/proc/self/clear_refs", "5");
-        // The pipe's end is closed where the program begins. The spawn may return a moment before: then
-        // the child still has our memory, and inherits a later peak of ours than the one read here.
+        // The pipe's end is closed where the program begins. The spawn may return a moment before:
+        // then the child still has our memory, and inherits a later peak than the one read here.
         let (mut begun, held) = io::pipe().expect("descriptors are left");
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.shown));
         drop(held);
