@@ -73,6 +73,8 @@ def build_programs(version):
     said = f"{version}\ncommit: {commit}\nsystem: {TRIPLE}, statically linked\nfeatures: gzip zstd bzip2 xz lz4, TLS, SQL by rorqual-query"
     # The start-up code that is linked in knows packed relocations; the C library of an interpreter may be older.
     flags = ["-C", "target-feature=+crt-static", "-C", "link-arg=-Wl,-z,pack-relative-relocs"]
+    # Without a C library to look it up in, random bytes would come of /dev/urandom, which an empty root does not have.
+    flags += ["--cfg", 'getrandom_backend="linux_getrandom"']
     return cargo(["-p", "rorqual", "-p", "rorqual-query"], target() / "dist-build", flags, RORQUAL_BUILD=said)
 
 
