@@ -266,6 +266,18 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
 
+/// Bytes of a saved view's name.
+pub(crate) const SAVED_VIEW_NAME_BYTES_MAX: usize = 200;
+
+/// Bytes of a saved view's address.
+pub(crate) const SAVED_VIEW_ADDRESS_BYTES_MAX: usize = 8 << 10;
+
+/// Bytes of all saved views together, which are some hundreds: more are refused.
+pub(crate) const SAVED_VIEWS_BYTES_MAX: usize = 128 << 10;
+
+/// Bytes of their file, where each of these is escaped.
+pub(crate) const SAVED_VIEWS_FILE_BYTES_MAX: u64 = 8 * SAVED_VIEWS_BYTES_MAX as u64;
+
 /// Files that one upload may be, and that folders which are named may have together.
 pub const LOG_FILES_MAX: usize = 300;
 

@@ -243,7 +243,19 @@ export const socketUrl = (id: string, offset: number) => `${session(id)}/socket?
 /** A file that is sent there is counted, and nothing else. */
 export const discardUrl: Record<Way, string> = { put: '/api/discard', socket: '/api/discard/socket' }
 
+/** A view with a name; its address is that of the page after `#`, without the session. */
+export interface SavedView {
+  name: string
+  address: string
+  saved: number
+}
+
+const savedView = (name: string) => `/api/views/${encodeURIComponent(name)}`
+
 export const api = {
+  savedViews: () => call<{ kept: boolean; views: SavedView[] }>('GET', '/api/views'),
+  saveView: (name: string, address: string) => call<unknown>('PUT', savedView(name), { address }),
+  removeView: (name: string) => call<unknown>('DELETE', savedView(name)),
   vitals: () => call<Vitals>('GET', '/api/vitals'),
   server: () => call<Server>('GET', '/api/server'),
   sessions: async () => (await call<{ sessions: Session[] }>('GET', '/api/sessions')).sessions,

@@ -200,11 +200,35 @@ export const readWay = (hash: string): Wish | null =>
 
 export function writeHash(place: Place): string {
   if (place.page !== null) return `#${place.page}`
-  if (place.session === null) return '#'
+  return place.session === null ? '#' : `#s=${encodeURIComponent(place.session)}${writeView(place, '&')}`
+}
+
+/** A view to be saved: without its session, the lines that are marked there, and its spans where these are left out. */
+export function savedAddress(place: Place, withSpan: boolean): string {
+  const { tool, pair } = place
+  const spanless = {
+    span: null,
+    other: null,
+    box: null,
+    // Both set spans against each other, where they do not compare two values.
+    tool: tool === 'explain' || (tool === 'compare' && pair === null) ? null : tool,
+  }
+  return writeView({ ...place, ...(withSpan ? {} : spanless), marks: [] })
+}
+
+/** The place that a saved view is in a session. */
+export const savedPlace = (address: string, session: string | null): Place => ({
+  ...readHash(address),
+  page: null,
+  session,
+  marks: [],
+})
+
+/** All of a place but its session, after `lead` where there is any. */
+function writeView(place: Place, lead = ''): string {
   const { span, other, box, pair, rates, metrics, columns, order } = place
   const named = (key: string, names: string[]) => names.map((name): [string, string] => [key, name])
   const pairs: [string, string | number | null][] = [
-    ['s', place.session],
     ['from', span?.from ?? null],
     ['to', span?.to ?? null],
     ...place.terms.map((term): [string, string] => ['f', term]),
@@ -240,5 +264,8 @@ export function writeHash(place: Place): string {
     ...named('mark', place.marks),
   ]
   const said = pairs.filter(([, value]) => value !== null)
-  return `#${said.map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`).join('&')}`
+  return (
+    (said.length === 0 ? '' : lead) +
+    said.map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`).join('&')
+  )
 }

@@ -12,6 +12,7 @@ pub(crate) mod live;
 pub(crate) mod path_session;
 pub(crate) mod reports;
 pub(crate) mod rows;
+pub(crate) mod saved_views;
 pub(crate) mod sessions;
 pub(crate) mod sql;
 pub(crate) mod suggest;

@@ -11,7 +11,7 @@ use crate::http::token::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, ID_BYTES, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{Journal, LogStores, NewUpload, Session, SessionContext, SessionMemory, TableResources};
 use crate::setting::{SESSIONS, STATE};
-use crate::state::{CacheSettings, Checkpoints, FileCache, SavedColumns, SavedFormat, StateDir, StoredSession};
+use crate::state::{CacheSettings, Checkpoints, FileCache, SavedColumns, SavedFormat, SavedViews, StateDir, StoredSession};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
@@ -51,6 +51,7 @@ pub(crate) struct Sessions {
     forgotten: Mutex<SessionTotals>,
     exports: Arc<BodyPermits>,
     page: ViewPage,
+    pub(super) saved_views: SavedViews,
     pub(super) shared: Arc<SessionContext>,
     /// The session that shows logs of other servers.
     fleet: Option<Arc<Fleet>>,
@@ -70,6 +71,7 @@ impl Sessions {
         Self {
             exports: BodyPermits::new(admission.pool(PermitKind::Export), RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
+            saved_views: SavedViews::open(state.as_deref()),
             all: Mutex::default(),
             room: admission.pool(PermitKind::Room),
             settings,

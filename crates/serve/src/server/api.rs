@@ -5,7 +5,7 @@ use crate::explore::live::{LiveState, ServerView, events};
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::{CappedWriter, capped_json};
 use crate::explore::sessions::Sessions;
-use crate::explore::{exports, find, fleet_parts, formats, sql, suggest, views};
+use crate::explore::{exports, find, fleet_parts, formats, saved_views, sql, suggest, views};
 use crate::fleet::handlers::{self, FleetState};
 use crate::http::auth::{RequestGate, guard};
 use crate::http::error::ApiError;
@@ -88,6 +88,9 @@ fn session_routes() -> RouteTable<Arc<Sessions>> {
         .get("/api/sessions/{id}/report.html", exports::report)
         .get("/api/sessions/{id}/sql", sql::sql)
         .post("/api/sessions/{id}/format/try", formats::try_format)
+        .get("/api/views", saved_views::list)
+        .put("/api/views/{name}", saved_views::save)
+        .delete("/api/views/{name}", saved_views::remove)
         .put("/api/upload", oneshot::unnamed)
         .post("/api/upload", oneshot::unnamed)
         .put("/api/upload/", oneshot::unnamed)

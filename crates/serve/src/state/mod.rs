@@ -13,6 +13,7 @@ mod file_cache;
 mod file_identity;
 mod names;
 mod saved;
+mod saved_views;
 
 pub(crate) use checkpoints::Checkpoints;
 pub(crate) use dir::StateDir;
@@ -20,6 +21,7 @@ pub use file_cache::CacheSettings;
 pub(crate) use file_cache::{CacheEntry, FileCache, NotCached};
 pub(crate) use file_identity::SavedFile;
 pub(crate) use saved::{LogPart, SavedColumns, SavedFormat, SavedParts, SavedSession, SavedTable, StoredSession};
+pub(crate) use saved_views::{SaveError, SavedView, SavedViews};
 
 /// Content of one of its files, for tests of others.
 #[cfg(test)]
