@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nowhere, readHash, readWay, writeHash, type Place } from './hash'
+import { nowhere, readHash, readWay, savedAddress, savedPlace, writeHash, type Place } from './hash'
 
 const view: Place = {
   page: null,
@@ -83,4 +83,19 @@ test('a page of the server is its own place; a way is a setting beside any', () 
     null,
     null,
   ])
+})
+
+test('a saved view is the same in another session, without marks, and without spans where these are left out', () => {
+  expect(savedPlace(savedAddress(view, true), 'other')).toEqual({ ...view, session: 'other', marks: [] })
+  const spanless = { ...view, span: null, other: null, box: null, session: 'other', marks: [] }
+  // It compares two values, which needs no span.
+  expect(savedPlace(savedAddress(view, false), 'other')).toEqual(spanless)
+  const explained: Place = { ...view, tool: 'explain', pair: null }
+  expect(savedPlace(savedAddress(explained, false), 'other')).toEqual({ ...spanless, tool: null, pair: null })
+  expect(savedAddress({ ...nowhere, session: 'k3v9' }, true)).toBe('')
+})
+
+test('a saved view that somebody else wrote opens no other session and no page of the server', () => {
+  expect(savedPlace('s=theirs&f=bot', 'ours')).toEqual({ ...nowhere, session: 'ours', terms: ['bot'] })
+  expect(savedPlace('vitals&s=theirs', 'ours')).toEqual({ ...nowhere, session: 'ours' })
 })

@@ -4,6 +4,7 @@ use crate::client::Server;
 use crate::common::{MIB, TestFolder, Truth, eventually, log, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -397,4 +398,70 @@ fn a_log_far_above_the_memory_is_kept_within_it() {
     assert_eq!(comparable(server.live(&id)["report"].clone()), report);
     let peak = server.running.peak_bytes();
     assert!(peak <= 256 * MIB, "{} MiB restored", peak / MIB);
+}
+
+#[test]
+fn saved_views_are_those_of_all_logs_and_outlive_the_server() {
+    let folder = TestFolder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state]);
+    let save = |server: &Server, name: &str, address: &str| {
+        server.request("PUT", &format!("/api/views/{name}"), json!({"address": address}).to_string().as_bytes())
+    };
+    let list = |server: &Server| -> (Value, Vec<(String, String)>) {
+        let answer = server.get("/api/views").json();
+        let text = |view: &Value, field: &str| view[field].as_str().expect("a text").to_owned();
+        let views = answer["views"].as_array().expect("views");
+        (answer["kept"].clone(), views.iter().map(|view| (text(view, "name"), text(view, "address"))).collect())
+    };
+    let pair = |name: &str, address: &str| (name.to_owned(), address.to_owned());
+    assert_eq!(list(&server), (true.into(), vec![]));
+    assert_eq!(save(&server, "Fehler%20%2F%20%C3%BC", "f=status%20%3E%3D%20500").status, 201);
+    assert_eq!(save(&server, "slow", "order=-bytes").status, 201);
+    assert_eq!(save(&server, "slow", "order=-request_time").status, 204);
+    let expected = vec![pair("Fehler / ü", "f=status%20%3E%3D%20500"), pair("slow", "order=-request_time")];
+    assert_eq!(list(&server), (true.into(), expected.clone()));
+    // However the server ends.
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    assert_eq!(list(&server), (true.into(), expected));
+    let refusals: [(&str, &str, u16, &str); 5] = [
+        ("%20", "", 400, "bad_request"),
+        ("a%0Ab", "", 400, "bad_request"),
+        (&"n".repeat(201), "", 400, "bad_request"),
+        ("a", "f=a\u{7}", 400, "bad_request"),
+        ("a", &"x".repeat(9 << 10), 413, "too_long"),
+    ];
+    for (name, address, status, code) in refusals {
+        save(&server, name, address).refused(status, code);
+    }
+    server.request("PUT", "/api/views/a", b"{\"address\":\"\",\"more\":1}").refused(400, "bad_request");
+    server.request("DELETE", "/api/views/none", b"").refused(404, "no_view");
+    assert_eq!(server.request("DELETE", "/api/views/slow", b"").status, 204);
+    let mut saved = 1;
+    let full = loop {
+        let answer = save(&server, &format!("view{saved}"), &"x".repeat(8 << 10));
+        if answer.status != 201 {
+            break answer;
+        }
+        saved += 1;
+    };
+    full.refused(409, "views_full");
+    assert_eq!((saved, list(&server).1.len()), (16, 16), "128 KiB");
+    server.running.terminate();
+    drop(server.running.wait().exits(0));
+    // A damaged file is named, and neither lost nor in the way of anything else.
+    let path = folder.at("views.json");
+    let whole = fs::read(&path).expect("it is there");
+    fs::write(&path, &whole[..whole.len() / 2]).expect("room");
+    let server = Server::start(&["--state", &state]);
+    let error = server.get("/api/views").refused(500, "views_unreadable");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("views.json")), "{error}");
+    save(&server, "a", "").refused(500, "views_unreadable");
+    assert_eq!(fs::read(&path).expect("it is there"), whole[..whole.len() / 2]);
+    // Without a folder they last as long as the server.
+    let server = Server::start(&[]);
+    assert_eq!(save(&server, "a", "").status, 201);
+    assert_eq!(list(&server), (false.into(), vec![pair("a", "")]));
 }

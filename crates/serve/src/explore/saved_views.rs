@@ -51,6 +51,9 @@ pub(crate) async fn save(
         let message = format!("the name of a view has 1 to {SAVED_VIEW_NAME_BYTES_MAX} bytes, and no control characters");
         return Err(ApiError::bad_request(message));
     }
+    if address.chars().any(char::is_control) {
+        return Err(ApiError::bad_request("\"address\" is a part of an address, which has no control characters"));
+    }
     if address.len() > SAVED_VIEW_ADDRESS_BYTES_MAX {
         let message = format!("\"address\" has at most {SAVED_VIEW_ADDRESS_BYTES_MAX} bytes");
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message));

@@ -112,6 +112,8 @@ fn answers_are_as_the_openapi_file_has_them() {
     let (server, _folder) = server();
     let id = session(&server);
     let document = document();
+    let saved = ask(&server.url, "PUT /api/views/errors\n{\"address\":\"f=status%20%3D%20500\"}", "");
+    assert!(saved.starts_with("HTTP/1.1 201"), "{saved}");
     let all = json!({"select": {"from": 1_735_718_400, "to": 1_735_718_401}});
     let requests = [
         ("Live", "get", "/api/sessions/{id}", String::new()),
@@ -134,6 +136,7 @@ fn answers_are_as_the_openapi_file_has_them() {
         ("Breakdown", "post", "/api/sessions/{id}/breakdown", json!({"field": "path", "sort": "errors"}).to_string()),
         ("TimeSeries", "post", "/api/sessions/{id}/timeseries", json!({"show": ["errors", "bytes", "clients"]}).to_string()),
         ("Suggestions", "post", "/api/sessions/{id}/suggest", json!({"text": "statos = 500"}).to_string()),
+        ("SavedViews", "get", "/api/views", String::new()),
         ("Server", "get", "/api/server", String::new()),
         ("Vitals", "get", "/api/vitals", String::new()),
         ("Discarded", "put", "/api/discard", "some bytes".to_owned()),
