@@ -1701,7 +1701,9 @@ const steps = {
     await said('is back.')
     await sheet.getByRole('button', { name: 'Remove Errors' }).click()
     await sheet.getByText('None yet').waitFor()
-    await menu.press('Escape')
+    // The sheet still has the focus, and the place of what was removed.
+    await page.keyboard.press('Escape')
+    await page.locator('summary:focus', { hasText: 'Views' }).waitFor()
     await clearView(page)
   },
 

@@ -272,7 +272,7 @@ pub(crate) const SAVED_VIEW_NAME_BYTES_MAX: usize = 200;
 /// Bytes of a saved view's address.
 pub(crate) const SAVED_VIEW_ADDRESS_BYTES_MAX: usize = 8 << 10;
 
-/// Bytes of all saved views together, which are some hundreds: more are refused.
+/// Bytes of all saved views together: some hundreds of usual ones, or 15 of the longest.
 pub(crate) const SAVED_VIEWS_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes of their file, where each of these is escaped.

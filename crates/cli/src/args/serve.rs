@@ -43,8 +43,8 @@ pub(crate) struct ServeArgs {
     pub(crate) idle: u32,
     /// Save uploads in this folder, as compressed columns, for as long as their session lives
     /// (--idle, --sessions). After a restart they are available again, and interrupted ones resume
-    /// at the saved offset. The log itself is not written there. Files that the server opens itself
-    /// have their cache in it
+    /// at the saved offset. The log itself is not written there. Saved views are kept in it, too,
+    /// until they are removed. Files that the server opens itself have their cache in it
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Folder of templates, each rendered at /render/NAME and sent as it is rendered; `query` in

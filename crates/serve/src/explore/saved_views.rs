@@ -5,8 +5,8 @@ use crate::explore::sessions::Sessions;
 use crate::explore::views;
 use crate::http::error::ApiError;
 use crate::http::extract::{PathKey, body_json};
-use crate::limits::{SAVED_VIEW_ADDRESS_BYTES_MAX, SAVED_VIEW_NAME_BYTES_MAX, SAVED_VIEWS_BYTES_MAX};
-use crate::state::{SaveError, SavedView, SavedViews};
+use crate::limits::SAVED_VIEWS_BYTES_MAX;
+use crate::state::{SavedView, SavedViews, SavedViewsError};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
@@ -14,6 +14,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::OwnedMutexGuard;
 
 #[derive(Serialize)]
 struct SavedViewsAnswer {
@@ -47,54 +48,51 @@ pub(crate) async fn save(
     body: Body,
 ) -> Result<StatusCode, ApiError> {
     let (NewSavedView { address }, _ticket) = body_json(&holder, body).await?;
-    if name.trim().is_empty() || name.len() > SAVED_VIEW_NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let message = format!("the name of a view has 1 to {SAVED_VIEW_NAME_BYTES_MAX} bytes, and no control characters");
-        return Err(ApiError::bad_request(message));
-    }
-    if address.chars().any(char::is_control) {
-        return Err(ApiError::bad_request("\"address\" is a part of an address, which has no control characters"));
-    }
-    if address.len() > SAVED_VIEW_ADDRESS_BYTES_MAX {
-        let message = format!("\"address\" has at most {SAVED_VIEW_ADDRESS_BYTES_MAX} bytes");
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message));
-    }
     let saved = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let view = SavedView { name, address, saved };
-    let is_new = changed(sessions, move |views| views.save(view)).await?;
+    if let Some(fault) = view.fault() {
+        return Err(ApiError::bad_request(fault));
+    }
+    let is_new = changed(sessions, move |views, turn| views.save(view, turn)).await?;
     Ok(if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT })
 }
 
 pub(crate) async fn remove(State(sessions): State<Arc<Sessions>>, PathKey(name): PathKey) -> Result<StatusCode, ApiError> {
-    let no_view = format!("no view has the name '{name}'");
-    match changed(sessions, move |views| views.remove(&name)).await? {
+    let no_view = format!("no saved view has the name '{name}'");
+    match changed(sessions, move |views, turn| views.remove(&name, turn)).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(ApiError::new(StatusCode::NOT_FOUND, "no_view", no_view)),
     }
 }
 
-/// The result of a change, on a thread that may wait for the disk.
+/// The result of a change, on a thread that may wait for the disk. One has such a thread at a time.
 async fn changed(
     sessions: Arc<Sessions>,
-    change: impl FnOnce(&SavedViews) -> Result<bool, SaveError> + Send + 'static,
+    change: impl FnOnce(&SavedViews, &OwnedMutexGuard<()>) -> Result<bool, SavedViewsError> + Send + 'static,
 ) -> Result<bool, ApiError> {
-    let changed = tokio::task::spawn_blocking(move || change(&sessions.saved_views)).await;
+    let turn = sessions.saved_views.turn().await;
+    let changed = tokio::task::spawn_blocking(move || change(&sessions.saved_views, &turn)).await;
     let panicked =
         |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
     changed.map_err(panicked)?.map_err(refusal)
 }
 
-fn refusal(error: SaveError) -> ApiError {
+fn refusal(error: SavedViewsError) -> ApiError {
+    let failed = |code, message| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, code, message);
     match error {
-        SaveError::Full => {
-            let message = format!("views with names have at most {SAVED_VIEWS_BYTES_MAX} bytes together; remove some");
+        SavedViewsError::Full => {
+            let message = format!("saved views have at most {SAVED_VIEWS_BYTES_MAX} bytes together; remove some");
             ApiError::new(StatusCode::CONFLICT, "views_full", message)
         }
-        SaveError::Unreadable(why) => {
-            let message = format!(
-                "the saved views can't be read, and are left as they are: {why}; mend or remove the file, and start the server again"
-            );
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "views_unreadable", message)
+        SavedViewsError::Unreadable(why) => failed(
+            "views_unreadable",
+            format!(
+                "the saved views can't be read, and their file is left as it is: {why}; mend or remove it, and start the server again"
+            ),
+        ),
+        SavedViewsError::Unwritable(why) => failed("views_unwritable", format!("the saved views are as they were: {why}")),
+        SavedViewsError::Unsynced(why) => {
+            failed("views_unwritable", format!("the change is made, and may not outlast a power cut: {why}"))
         }
-        SaveError::Unwritable(why) => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "views_unwritable", why),
     }
 }

@@ -71,7 +71,7 @@ impl Sessions {
         Self {
             exports: BodyPermits::new(admission.pool(PermitKind::Export), RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
-            saved_views: SavedViews::open(state.as_deref()),
+            saved_views: SavedViews::open(state.clone()),
             all: Mutex::default(),
             room: admission.pool(PermitKind::Room),
             settings,

@@ -89,11 +89,6 @@ impl StateDir {
         self.folder.display().to_string()
     }
 
-    /// Its path.
-    pub(super) fn folder_path(&self) -> &Path {
-        &self.folder
-    }
-
     /// An empty journal for the rows of a new session.
     pub(crate) fn journal(&self, id: &str) -> io::Result<File> {
         OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(self.path(id, ROWS))

@@ -21,7 +21,7 @@ pub use file_cache::CacheSettings;
 pub(crate) use file_cache::{CacheEntry, FileCache, NotCached};
 pub(crate) use file_identity::SavedFile;
 pub(crate) use saved::{LogPart, SavedColumns, SavedFormat, SavedParts, SavedSession, SavedTable, StoredSession};
-pub(crate) use saved_views::{SaveError, SavedView, SavedViews};
+pub(crate) use saved_views::{SavedView, SavedViews, SavedViewsError};
 
 /// Content of one of its files, for tests of others.
 #[cfg(test)]
