@@ -1,4 +1,4 @@
-//! Views with names, as the page saves them.
+//! Saved views of the page: the list, and its changes.
 
 use crate::admission::response_permits::PermitOwner;
 use crate::explore::sessions::Sessions;

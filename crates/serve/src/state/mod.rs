@@ -5,7 +5,8 @@
 //! after it.
 //!
 //! Files that the server reads itself are kept in the same way, each in a folder of its own, for
-//! the next time that they are opened: the cache.
+//! the next time that they are opened: the cache. Saved views of the page are one file of the
+//! folder, `views.json`.
 
 mod checkpoints;
 mod dir;

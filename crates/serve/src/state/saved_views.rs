@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OwnedMutexGuard;
 
@@ -191,7 +191,7 @@ fn fit(views: &[SavedView]) -> bool {
     views.iter().map(SavedView::bytes).sum::<usize>() <= SAVED_VIEWS_BYTES_MAX
 }
 
-fn read(path: &PathBuf) -> io::Result<Vec<SavedView>> {
+fn read(path: &Path) -> io::Result<Vec<SavedView>> {
     let damaged = |what: String| io::Error::new(ErrorKind::InvalidData, what);
     // Opening a FIFO waits for its writer.
     if !fs::symlink_metadata(path)?.is_file() {
