@@ -230,7 +230,7 @@ impl SharedRowStore {
             }
             Ok(Some(Err(ViewError::Unanswerable(error)))) => Err(ApiError::bad_request(error.to_string())),
             Ok(None) => Err(gone()),
-            Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
+            Err(error) => Err(ApiError::internal(error)),
         }
     }
 

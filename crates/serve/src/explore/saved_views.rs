@@ -36,8 +36,7 @@ pub(crate) async fn list(
     let ticket = holder.ticket().await;
     let saved = &sessions.saved_views;
     let answer = SavedViewsAnswer { kept: saved.are_kept(), views: saved.list().map_err(refusal)? };
-    let json = serde_json::to_vec(&answer);
-    let json = json.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?;
+    let json = serde_json::to_vec(&answer).map_err(ApiError::internal)?;
     Ok(views::json(ticket, json.into()))
 }
 
@@ -72,9 +71,7 @@ async fn changed(
 ) -> Result<bool, ApiError> {
     let turn = sessions.saved_views.turn().await;
     let changed = tokio::task::spawn_blocking(move || change(&sessions.saved_views, &turn)).await;
-    let panicked =
-        |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
-    changed.map_err(panicked)?.map_err(refusal)
+    changed.map_err(ApiError::internal)?.map_err(refusal)
 }
 
 fn refusal(error: SavedViewsError) -> ApiError {

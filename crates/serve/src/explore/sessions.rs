@@ -184,9 +184,7 @@ impl Sessions {
     ) -> Result<Arc<Session>, ApiError> {
         let _room = self.make_room().await;
         let sessions = Arc::clone(self);
-        let internal =
-            |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
-        tokio::task::spawn_blocking(move || sessions.create(announced, format)).await.map_err(internal)?
+        tokio::task::spawn_blocking(move || sessions.create(announced, format)).await.map_err(ApiError::internal)?
     }
 
     /// A new session, if there is room for one more that runs. Blocks.

@@ -33,6 +33,11 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
+    /// A defect of the server.
+    pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
+    }
+
     /// There is no such session, or no longer.
     pub(crate) fn no_session() -> Self {
         let message = "there is no such session; it may have been forgotten after its idle time";

@@ -116,9 +116,7 @@ impl Drop for Intake {
 pub(crate) async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let internal =
-        |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
-    tokio::spawn(work).await.map_err(internal)?
+    tokio::spawn(work).await.map_err(ApiError::internal)?
 }
 
 /// Content codings of a body; its bytes tell them anyway, and the decoder goes by those.

@@ -95,7 +95,7 @@ impl From<Failure> for ApiError {
             Failure::TooDense { message } => Self::new(unprocessable, "too_dense", message),
             Failure::Displaced { message } => Self::new(StatusCode::CONFLICT, "displaced", message),
             Failure::TableNoRoom { message } => Self::new(StatusCode::INSUFFICIENT_STORAGE, "table_no_room", message),
-            Failure::Internal { message } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
+            Failure::Internal { message } => Self::internal(message),
         }
     }
 }

@@ -52,7 +52,7 @@ impl StoreService {
         let shelf = Arc::clone(self);
         let _turn = self.asks.acquire().await;
         let asked = tokio::task::spawn_blocking(move || ask(&shelf.store)).await;
-        asked.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())))
+        asked.unwrap_or_else(|error| Err(ApiError::internal(error)))
     }
 }
 
