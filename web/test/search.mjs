@@ -276,6 +276,47 @@ const steps = {
     }
   },
 
+  async 'a log in two parts, at two servers, is searched as one'() {
+    const half = rows[rows.length / 2].line
+    const cut = text.indexOf(half)
+    const parts = [text.slice(0, cut), text.slice(cut)].map((part, index) => {
+      const name = path.join(folder, `part-${index}.log`)
+      writeFileSync(name, part)
+      return name
+    })
+    const peers = await Promise.all(
+      parts.map((part) => serve(args.program, '--no-cache', '--sessions', '1', part)),
+    )
+    const tokens = path.join(folder, 'tokens')
+    writeFileSync(tokens, peers.map(({ base }) => `${base}\n`).join(''), { mode: 0o600 })
+    const addresses = peers.map(({ base }) => new URL(base).origin).join(',')
+    const fleet = await serve(args.program, '--peers', addresses, '--peers-tokens', tokens)
+    const before = page.url()
+    await page.goto(fleet.base)
+    await state(page, 'finished')
+    await chromium.expectMatching(page, rows.length)
+    for (const [text, meets] of [
+      ['"GET /api" 502', (row) => row.line.includes('GET /api') && row.status === 502],
+      ['post checkout', (row) => row.method === 'POST' && row.path.includes('checkout')],
+      ['status >= 500', (row) => row.status >= 500],
+    ]) {
+      await type(text)
+      await shoot(page, args.shots, 'search-peers')
+      await page.keyboard.press('Enter')
+      await chromium.expectMatching(page, matching(meets))
+      await page.keyboard.press('u')
+      await chromium.expectMatching(page, rows.length)
+    }
+    await type('checkout')
+    await accessible(page)
+    await peers[0].stop()
+    await type('checkou')
+    await page.getByText('≥ means at least').waitFor()
+    await page.goto(before)
+    await settled(page)
+    await Promise.all([fleet.stop(), peers[1].stop()])
+  },
+
   async 'axe finds nothing and nothing moves sideways, from 320 to 2560 pixels, with less motion'() {
     await show('access.log')
     await page.emulateMedia({ reducedMotion: 'reduce' })

@@ -100,7 +100,7 @@ pub use scan_rows::{OwnRow, ViewRow};
 pub use sorted::SortedPage;
 pub use statuses::STATUS_TITLE;
 pub use store::{Reservation, RowStore, RowStoreSettings};
-pub use suggest::{SuggestWanted, Suggestion, Suggestions};
+pub use suggest::{FilterHits, SuggestWanted, Suggestion, Suggestions};
 pub use table_recorder::{RowTexts, TableRecorder, TableRows};
 pub use unusual::{UnusualKind, UnusualSpan, UnusualSpans};
 pub use values::{ColumnValues, ValueCount};

@@ -15,7 +15,7 @@ use rorqual_accesslog::suggest::{
     read,
 };
 use rorqual_pipe::{Control, Error, each};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ pub struct SuggestWanted<'a> {
 }
 
 /// A filter or a span of time that a text may mean.
-#[derive(Debug, Clone, Serialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Suggestion {
     /// In plain words, for people.
     pub label: String,
@@ -78,6 +78,15 @@ pub struct Suggestions {
     pub complete: bool,
     /// Reason for which the text is no filter, where it looks like one.
     pub error: Option<FilterError>,
+}
+
+/// Rows of filters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilterHits {
+    /// Rows of each filter, and whether these are all; `None` where it is none, or has no room.
+    pub hits: Vec<Option<(u64, bool)>>,
+    /// False where there was no time, or no memory, for all.
+    pub complete: bool,
 }
 
 /// A reading, and its rows.
@@ -116,6 +125,26 @@ impl RowStore {
         let mut rows = chosen(all, is_filter, &schema);
         rows.truncate(wanted.limit.min(SUGGESTIONS_MAX));
         Ok(Suggestions { rows, complete, error })
+    }
+
+    /// Rows of filters in a view, and of spans in the view without its own span, as those of
+    /// [suggestions](Self::suggest) are counted. A filter is asked for when there is room for it.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn filter_hits(
+        &self,
+        view: &View,
+        filters: impl Iterator<Item = Option<(Filter, Option<(i64, i64)>)>>,
+        time_max: Duration,
+        control: &Control,
+    ) -> Result<FilterHits, ViewError> {
+        let snapshot = self.snapshot();
+        let until = Instant::now() + time_max;
+        let mut counter = ReadingCounter { store: self, snapshot: &snapshot, view, until, control, complete: true };
+        let reading = |(filter, span_us)| TypedReading { label: String::new(), filter, span_us, rank: 0, meant: None };
+        let hits = counter.count_each(filters.map(|filter| filter.map(reading)), |counted| (counted.hits, counted.exact))?;
+        Ok(FilterHits { hits, complete: counter.complete })
     }
 }
 
@@ -204,26 +233,45 @@ impl ReadingCounter<'_> {
         self.count(choices.into_iter().map(chosen).collect())
     }
 
-    /// Counts the rows of readings, in as few passes as there is memory for.
     fn count(&mut self, readings: Vec<TypedReading>) -> Result<Vec<CountedReading>, ViewError> {
+        let counted = self.count_each(readings.into_iter().map(Some), |counted| counted)?;
+        Ok(counted.into_iter().flatten().collect())
+    }
+
+    /// Counts the rows of readings, in as few passes as there is memory for; `kept` is held of each
+    /// of them, and `None` of one that has no room.
+    fn count_each<T>(
+        &mut self,
+        readings: impl Iterator<Item = Option<TypedReading>>,
+        kept: impl Fn(CountedReading) -> T,
+    ) -> Result<Vec<Option<T>>, ViewError> {
         let bytes_max = self.store.filter_bytes_max();
-        let (mut counted, mut batch, mut anywhere, mut taken) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut all, mut batch, mut anywhere, mut taken) = (Vec::new(), Vec::new(), 0, 0);
         for reading in readings {
-            let (asks, bytes) = (anywhere_of(&reading.filter), reading.filter.bytes_of_values(self.store.threads()));
-            if bytes > bytes_max {
-                self.complete = false;
-                continue;
-            }
+            let bytes_of = |reading: &TypedReading| reading.filter.bytes_of_values(self.store.threads());
+            let reading = reading.filter(|reading| bytes_of(reading) <= bytes_max);
+            let (asks, bytes) = reading.as_ref().map_or((0, 0), |reading| (anywhere_of(&reading.filter), bytes_of(reading)));
             if batch.len() == READINGS_PASS_MAX || anywhere + asks > ANYWHERE_MAX || taken + bytes > bytes_max {
-                counted.append(&mut self.pass(std::mem::take(&mut batch))?);
+                all.append(&mut self.counted(std::mem::take(&mut batch), &kept)?);
                 (anywhere, taken) = (0, 0);
             }
+            self.complete &= reading.is_some();
             anywhere += asks;
             taken += bytes;
             batch.push(reading);
         }
-        counted.append(&mut self.pass(batch)?);
-        Ok(counted)
+        all.append(&mut self.counted(batch, &kept)?);
+        Ok(all)
+    }
+
+    fn counted<T>(
+        &mut self,
+        batch: Vec<Option<TypedReading>>,
+        kept: impl Fn(CountedReading) -> T,
+    ) -> Result<Vec<Option<T>>, ViewError> {
+        let have_room: Vec<bool> = batch.iter().map(Option::is_some).collect();
+        let mut counted = self.pass(batch.into_iter().flatten().collect())?.into_iter().map(kept);
+        Ok(have_room.into_iter().map(|has_room| if has_room { counted.next() } else { None }).collect())
     }
 
     fn pass(&mut self, readings: Vec<TypedReading>) -> Result<Vec<CountedReading>, ViewError> {

@@ -386,6 +386,9 @@ pub(crate) const PEER_COLUMNS_MAX: usize = 20_000;
 /// Values that a peer names at a time by their hashes, or fewer where these have no room.
 pub(crate) const PEER_NAMED_AT_ONCE: usize = 500;
 
+/// Filters whose rows a peer counts at a time: suggestions of other peers for a typed text.
+pub(crate) const PEER_FILTERS_AT_ONCE: usize = 40;
+
 /// Parts of the numbers of a peer's columns.
 pub(crate) const PEER_NUMBER_PARTS_MAX: usize = 1_000;
 

@@ -335,6 +335,7 @@ export interface Suggestion {
 }
 
 export interface Suggestions {
+  fleet?: Fleet
   rows: Suggestion[]
   complete: boolean
   /** Why the text is no filter, where it looks like one; the column counts characters from 0. */

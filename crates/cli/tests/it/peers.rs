@@ -121,6 +121,7 @@ fn wide_questions() -> Vec<(&'static str, Value)> {
         ("compare", json!({"a": {}, "b": {}, "top": 1_000})),
         ("compare", json!({"a": {"where": "status = 200"}, "b": {"where": "status != 200"}, "top": 1_000})),
         ("rows", json!({"offset": 200_000})),
+        ("suggest", json!({"text": "1 path ~ \"^/.*9\" 2", "limit": 20, "where": filter})),
     ];
     for field in ["path", "client", "agent", "tenant", "note"] {
         questions.push(("panel", json!({"field": field, "offset": 900, "limit": 100})));

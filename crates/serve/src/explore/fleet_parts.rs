@@ -3,13 +3,15 @@
 use crate::explore::answers::Rebuilt;
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
+use crate::explore::suggest::is_typed;
 use crate::explore::views;
 use crate::fleet::wire::{
-    NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerStatus, RowsPart, SumsAsk, TopsPart, VERSION,
+    HitsAsk, HitsPart, NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerStatus, RowsPart, SuggestPart, SumsAsk,
+    TopsPart, VERSION,
 };
 use crate::http::error::ApiError;
 use crate::http::extract::{Requester, body_json};
-use crate::limits::{BUCKETS, PEER_NAMED_AT_ONCE, REPORT_BYTES_MAX, TOP_ROWS};
+use crate::limits::{BUCKETS, PEER_FILTERS_AT_ONCE, PEER_NAMED_AT_ONCE, REPORT_BYTES_MAX, TOP_ROWS};
 use crate::saved_schema::SavedSchema;
 use crate::session::Session;
 use axum::body::Body;
@@ -18,14 +20,20 @@ use axum::response::Response;
 use bytes::Bytes;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextColumn};
 use rorqual_crossfilter::fleet::{FieldTop, FieldWanted, HashedValues, HashesWanted, ViewSums, probe_hash};
-use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
-use rorqual_crossfilter::{LineFormats, RowOrder, RowStore, SharedAxes, Stack, View, ViewError, ViewParts};
+use rorqual_crossfilter::limits::{SORTED_ROWS_MAX, SUGGEST_MILLIS_MAX, SUGGESTIONS_MAX};
+use rorqual_crossfilter::{
+    FilterHits, LineFormats, RowOrder, RowStore, SharedAxes, Stack, SuggestWanted, Suggestions, View, ViewError, ViewParts,
+};
 use rorqual_pipe::Control;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Values of a field that a part lists at most.
 const TOP_MAX: usize = 4_096;
+
+/// Most time for suggestions, and once more for the rows of those of other peers.
+const SUGGEST_TIME_MAX: Duration = Duration::from_millis(SUGGEST_MILLIS_MAX);
 
 pub(crate) async fn part(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (PartQuestion, _) = body_json(&asker.holder, body).await?;
@@ -73,15 +81,19 @@ fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
 
 /// The view of a question, of whose columns these rows may have some.
 fn view_of(session: &Session, schema: &Schema, asked: &PartQuestion) -> Result<View, ApiError> {
-    let missing = |column: &&OwnColumn| !schema.own().iter().any(|own| own.name == column.name);
-    let more: Vec<_> = asked.columns.iter().filter(missing).cloned().collect();
-    let wider = if more.is_empty() { schema.clone() } else { schema.with_own(&more) };
-    let filter = wider.filter(&asked.filter).map_err(|error| {
+    let filter = wider(schema, &asked.columns).filter(&asked.filter).map_err(|error| {
         ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
     })?;
     let filter = filter.where_absent(schema.own_texts(), schema.own_numbers());
     session.has_room_for(&filter)?;
     Ok(View { from_us: asked.from_us, to_us: asked.to_us, filter })
+}
+
+/// The columns of these rows, and those of others that a filter may name.
+fn wider(schema: &Schema, columns: &[OwnColumn]) -> Schema {
+    let missing = |column: &&OwnColumn| !schema.own().iter().any(|own| own.name == column.name);
+    let more: Vec<_> = columns.iter().filter(missing).cloned().collect();
+    if more.is_empty() { schema.clone() } else { schema.with_own(&more) }
 }
 
 /// Refuses fields that these rows do not have, and more of them or of hashes than one asks for.
@@ -92,13 +104,15 @@ fn check(schema: &Schema, ask: &PartAsk) -> Result<(), ApiError> {
             stack_of(schema, stack.as_deref()).map(drop)
         }
         PartAsk::Named { hashes, .. } if hashes.len() > PEER_NAMED_AT_ONCE => too_many("hashes"),
+        PartAsk::Hits { of } if of.len() > PEER_FILTERS_AT_ONCE => too_many("filters"),
+        PartAsk::Suggest { text, .. } => is_typed(text),
         PartAsk::Tops { fields, .. } if fields.len() > schema.panels().len().max(1) => too_many("fields"),
         PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => {
             let none = || ApiError::bad_request(format!("there is no field '{field}'"));
             text_of(schema, field).map(drop).ok_or_else(none)
         }
         PartAsk::Keys { sort, .. } | PartAsk::Rows { sort, .. } => order(schema, sort).map(drop),
-        PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } => Ok(()),
+        PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } | PartAsk::Hits { .. } => Ok(()),
     }
 }
 
@@ -180,6 +194,26 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             // As many values as fit; the others are asked for again.
             let cut = |part: &mut NamedPart, values| part.values.truncate(values);
             Ok(capped_json(&mut NamedPart { values }, PEER_NAMED_AT_ONCE.next_power_of_two(), cut))
+        }
+        PartAsk::Suggest { text, zone_seconds } => {
+            let format = session.format();
+            let (zone_seconds, limit, time_max) = (*zone_seconds, SUGGESTIONS_MAX, SUGGEST_TIME_MAX);
+            let wanted = SuggestWanted { text, format: format.as_ref(), zone_seconds, limit, time_max };
+            let Suggestions { rows, complete, .. } = store.suggest(&view, &wanted, control)?;
+            let cut = |part: &mut SuggestPart, rows| {
+                part.complete &= part.rows.len() <= rows;
+                part.rows.truncate(rows);
+            };
+            Ok(capped_json(&mut SuggestPart { rows, complete }, SUGGESTIONS_MAX.next_power_of_two(), cut))
+        }
+        PartAsk::Hits { of } => {
+            let wider = wider(&schema, &asked.columns);
+            let filter = |wanted: &HitsAsk| {
+                let filter = wider.filter(&wanted.filter).ok()?.where_absent(schema.own_texts(), schema.own_numbers());
+                Some((filter, wanted.span_us))
+            };
+            let FilterHits { hits, complete } = store.filter_hits(&view, of.iter().map(filter), SUGGEST_TIME_MAX, control)?;
+            Ok(json(&HitsPart { hits, complete }))
         }
     }
 }

@@ -24,12 +24,12 @@ const ZONE_SECONDS_MAX: i32 = 86_400;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SuggestAsked {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct SuggestAsked {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
-    text: String,
+    pub(crate) filter: String,
+    pub(crate) text: String,
     /// Of the clock that times are typed by.
     #[serde(default)]
     zone_seconds: i32,
@@ -39,9 +39,31 @@ struct SuggestAsked {
     turn: u64,
 }
 
+impl SuggestAsked {
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        is_typed(&self.text)
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LISTED).min(SUGGESTIONS_MAX)
+    }
+
+    pub(crate) fn zone_seconds(&self) -> i32 {
+        self.zone_seconds.clamp(-ZONE_SECONDS_MAX, ZONE_SECONDS_MAX)
+    }
+}
+
+/// Refuses a text that is too long to have been typed.
+pub(crate) fn is_typed(text: &str) -> Result<(), ApiError> {
+    if text.len() > TYPED_BYTES_MAX {
+        return Err(ApiError::bad_request(format!("a typed text has at most {TYPED_BYTES_MAX} bytes")));
+    }
+    Ok(())
+}
+
 #[derive(Serialize)]
-struct SuggestAnswer {
-    rows: Vec<Suggestion>,
+pub(crate) struct SuggestAnswer {
+    pub(crate) rows: Vec<Suggestion>,
     complete: bool,
     error: Option<SuggestError>,
     seconds: f64,
@@ -62,7 +84,7 @@ impl From<FilterError> for SuggestError {
 }
 
 impl SuggestAnswer {
-    fn new(suggestions: Suggestions, seconds: f64) -> Self {
+    pub(crate) fn new(suggestions: Suggestions, seconds: f64) -> Self {
         let Suggestions { rows, complete, error } = suggestions;
         Self { rows, complete, error: error.map(SuggestError::from), seconds }
     }
@@ -70,12 +92,9 @@ impl SuggestAnswer {
 
 pub(crate) async fn suggest(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (SuggestAsked, _) = body_json(&asker.holder, body).await?;
-    if asked.text.len() > TYPED_BYTES_MAX {
-        return Err(ApiError::bad_request(format!("a typed text has at most {TYPED_BYTES_MAX} bytes")));
-    }
+    asked.check()?;
+    let (limit, zone_seconds) = (asked.limit(), asked.zone_seconds());
     let look = QueuedView::new(&session, SpanQuery::new(asked.from, asked.to, asked.filter))?;
-    let limit = asked.limit.unwrap_or(LISTED).min(SUGGESTIONS_MAX);
-    let zone_seconds = asked.zone_seconds.clamp(-ZONE_SECONDS_MAX, ZONE_SECONDS_MAX);
     let (format, asked_of) = (session.format(), Arc::clone(&session));
     let (page, text) = (asking(asked.page, asked.turn)?, asked.text);
     let ask = move |store: &RowStore, control: &Control| {

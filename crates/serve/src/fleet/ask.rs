@@ -48,7 +48,12 @@ impl FleetQuestion<'_> {
     fn question(&self, peer: &LivePeer, generation: u64, ask: PartAsk) -> PartQuestion {
         let names_own = !self.view.filter.is_everything() && self.view.filter.names_own();
         let filter = self.schema().written(&self.view.filter);
-        let columns = if names_own { self.roll.missing_columns(peer, &filter) } else { Vec::new() };
+        let named = match &ask {
+            PartAsk::Hits { of } => of.iter().map(|wanted| &*wanted.filter).chain([&*filter]).collect::<Vec<_>>().join(" "),
+            _ if names_own => filter.clone(),
+            _ => String::new(),
+        };
+        let columns = if named.is_empty() { Vec::new() } else { self.roll.missing_columns(peer, &named) };
         PartQuestion {
             version: VERSION.to_owned(),
             from_us: self.view.from_us,

@@ -12,6 +12,7 @@ use super::wire::PartSort;
 use crate::explore::answers::{AnswerWithHint, CompareAnswer, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;
+use crate::explore::suggest::{SuggestAnswer, SuggestAsked};
 use crate::explore::views::{self, CompareAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
@@ -58,6 +59,7 @@ pub(crate) fn router(state: FleetState) -> Router {
         .route(&at("/panel"), post(panel))
         .route(&at("/rows"), post(rows))
         .route(&at("/compare"), post(compare))
+        .route(&at("/suggest"), post(suggest))
         .route(&at("/histogram"), get(histogram))
         .route(&at("/{*verb}"), any(refused))
         .with_state(state)
@@ -393,6 +395,39 @@ impl FleetAsk for CompareAsked {
             answer.answer.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };
         Ok(Ok(capped_json(&mut answer, top, cut)))
+    }
+}
+
+/// A question about a typed text.
+struct FleetSuggestAsk {
+    asked: SuggestAsked,
+    begun: Instant,
+}
+
+async fn suggest(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (SuggestAsked, _) = body_json(&asker.holder, body).await?;
+    asked.check()?;
+    fleet.ask(&asker, &FleetSuggestAsk { asked, begun: Instant::now() }).await
+}
+
+impl FleetAsk for FleetSuggestAsk {
+    type Read = View;
+
+    fn read(&self, schema: &Schema) -> Result<View, ApiError> {
+        let SuggestAsked { filter, from, to, .. } = &self.asked;
+        filter_of(schema, filter, *from, *to)
+    }
+
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, view: &View) -> Made {
+        let question = FleetQuestion { fleet, roll, view: view.clone() };
+        let mut found = question.suggestions(&self.asked.text, self.asked.zone_seconds()).await?;
+        let peers = fleet.view(roll);
+        found.rows.truncate(self.asked.limit());
+        found.rows.iter_mut().for_each(|row| row.exact &= peers.complete);
+        found.complete &= peers.complete;
+        let answer = SuggestAnswer::new(found, self.begun.elapsed().as_secs_f64());
+        let cut = |answer: &mut FleetAnswer<SuggestAnswer>, rows| answer.answer.rows.truncate(rows);
+        Ok(Ok(capped_json(&mut FleetAnswer { answer, fleet: peers }, self.asked.limit(), cut)))
     }
 }
 

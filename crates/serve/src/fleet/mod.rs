@@ -8,7 +8,7 @@
 //! * `peer`: one peer, with its state when last known.
 //! * `live_peers`: the peers that answer now, and the columns of all.
 //! * `ask`: the rounds of a question; `facets`: those of the fields that it chooses values of;
-//!   `rows`: the rows of all in one order; `compare`: two views.
+//!   `rows`: the rows of all in one order; `compare`: two views; `suggest`: typed texts.
 //! * `shown`: the session, its report, and the peers that are missing.
 //! * `handlers`: the addresses of the session.
 
@@ -21,6 +21,7 @@ mod live_peers;
 mod peer;
 mod rows;
 mod shown;
+mod suggest;
 pub(crate) mod wire;
 
 pub use address::PeerAddress;

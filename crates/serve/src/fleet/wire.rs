@@ -5,12 +5,12 @@ use crate::limits::PEER_BUCKETS_WHOLE;
 use crate::saved_schema::SavedSchema;
 use crate::session::SessionState;
 use rorqual_accesslog::schema::OwnColumn;
-use rorqual_crossfilter::PageRow;
 use rorqual_crossfilter::fleet::{FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
+use rorqual_crossfilter::{PageRow, Suggestion};
 use serde::{Deserialize, Serialize};
 
 /// Version of questions and parts; it changes with any of them, and with the program.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// A question about a part of a view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,6 +51,20 @@ pub(crate) enum PartAsk {
     Rows { sort: PartSort, offset: u64, limit: usize },
     /// Values of a field that have these hashes.
     Named { field: String, seed: u64, hashes: Vec<u64> },
+    /// A typed text as filters, with the rows of each.
+    Suggest { text: String, zone_seconds: i32 },
+    /// Rows of filters.
+    Hits { of: Vec<HitsAsk> },
+}
+
+/// A filter of which the rows are counted, or a span of time in place of that of the view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HitsAsk {
+    #[serde(rename = "where")]
+    pub(crate) filter: String,
+    /// Half open, in Unix microseconds.
+    pub(crate) span_us: Option<(i64, i64)>,
 }
 
 /// Buckets and series of sums.
@@ -123,4 +137,20 @@ pub(crate) struct TopsPart {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NamedPart {
     pub(crate) values: NamedValues,
+}
+
+/// Answer about a typed text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SuggestPart {
+    pub(crate) rows: Vec<Suggestion>,
+    /// There was time and memory for all.
+    pub(crate) complete: bool,
+}
+
+/// Answer about rows of filters.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HitsPart {
+    /// Rows of each, and whether these are all; `None` where it is no filter, or has no room.
+    pub(crate) hits: Vec<Option<(u64, bool)>>,
+    pub(crate) complete: bool,
 }

@@ -370,6 +370,12 @@ fn columns_that_only_some_peers_have_are_absent_at_the_others() {
         columns["columns"].as_array().expect("columns").iter().filter_map(|own| own["name"].as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["tenant", "upstream_connect_time", "zone"]);
+    for (text, typed, hits) in [("t1", false, 175), ("zone = z2 and not (tenant exists)", true, 267)] {
+        let suggested = servers.fleet("suggest", &json!({"text": text}));
+        let first = &rows(&suggested)[0];
+        let told = (&first["typed"], &first["hits"], &first["exact"]);
+        assert_eq!(told, (&json!(typed), &json!(hits), &json!(true)), "{suggested}");
+    }
     let sorted = servers.fleet("rows", &json!({"sort": {"field": "tenant"}}));
     assert_eq!(sorted["error"]["code"], "bad_request", "{sorted}");
     let mut servers = servers;
@@ -377,6 +383,58 @@ fn columns_that_only_some_peers_have_are_absent_at_the_others() {
     let said = servers.fleet("view", &json!({"where": "tenant = t1"}));
     assert_eq!(said["error"]["code"], "bad_filter", "{said}");
     assert!(said["error"]["message"].as_str().is_some_and(|message| message.contains("is missing (it had ")), "{said}");
+}
+
+#[test]
+fn typed_texts_are_suggestions_with_the_rows_of_all_peers() {
+    let servers = FleetAndWhole::new(&parts(9_000, 3, 8));
+    for text in [
+        "404",
+        "5xx",
+        "/a/1",
+        "curl",
+        "198.51.0",
+        "status >= 500",
+        "\"/b/2\" 503",
+        "example.org",
+        "2025-01-02 10:00",
+        "stat = 404",
+        "POST 503",
+        "path ~ \"^/static\" or errors",
+    ] {
+        for within in [json!({}), json!({"where": "bytes >= 300", "from": 1_735_790_000, "to": 1_735_850_000})] {
+            let mut body = within.clone();
+            (body["text"], body["limit"]) = (json!(text), json!(20));
+            let [fleet, whole] = servers.both("suggest", &body);
+            assert_eq!((&fleet["complete"], &fleet["fleet"]["complete"]), (&json!(true), &json!(true)), "{text}: {fleet}");
+            assert_eq!(fleet["error"], whole["error"], "{text}");
+            let first = |answer: &Value| rows(answer).first().map(|row| (row["where"].clone(), row["from"].clone()));
+            assert_eq!(first(&fleet), first(&whole), "{text}: {fleet}\n{whole}");
+            for row in rows(&fleet) {
+                let mut view = within.clone();
+                if row["from"].is_number() {
+                    (view["from"], view["to"]) = (row["from"].clone(), row["to"].clone());
+                }
+                let filters = [&within["where"], &row["where"]].map(|filter| filter.as_str().unwrap_or_default());
+                let filters: Vec<String> = filters.iter().filter(|one| !one.is_empty()).map(|one| format!("({one})")).collect();
+                view["where"] = json!(filters.join(" and "));
+                let [_, counted] = servers.both("view", &view);
+                assert_eq!(row["hits"], counted["lines"]["matching"], "{text}: {row}");
+                assert_eq!(row["exact"], true, "{text}: {row}");
+            }
+        }
+    }
+    let [fleet, whole] = servers.both("suggest", &json!({"text": "status >"}));
+    assert_eq!(fleet["error"], whole["error"]);
+    assert!(fleet["error"]["message"].is_string(), "{fleet}");
+    let long = servers.fleet("suggest", &json!({"text": "x".repeat(17 << 10)}));
+    assert_eq!(long["error"]["code"], "bad_request", "{long}");
+    let nowhere = servers.fleet("suggest", &json!({"text": "/nowhere/at/all"}));
+    assert!((1..=2).contains(&rows(&nowhere).len()) && rows(&nowhere).iter().all(|row| row["hits"] == 0), "{nowhere}");
+    let mut servers = servers;
+    drop(servers.peers.remove(0));
+    let partial = servers.fleet("suggest", &json!({"text": "404"}));
+    assert_eq!((&partial["complete"], &partial["rows"][0]["exact"]), (&json!(false), &json!(false)), "{partial}");
 }
 
 /// A line of JSON with a column of its own.
