@@ -4,7 +4,7 @@ use super::ask::{FleetQuestion, LostPeers};
 use super::peer::{read, unsound};
 use super::wire::{HitsAsk, HitsPart, PartAsk, SuggestPart};
 use crate::limits::PEER_FILTERS_AT_ONCE;
-use bytes::Bytes;
+use rorqual_accesslog::filter::FilterError;
 use rorqual_accesslog::schema::TextColumn;
 use rorqual_accesslog::suggest::{
     ColumnValueSource, TYPED_BYTES_MAX, TypedContext, TypedReading, ValuesSeen, read as read_typed,
@@ -128,20 +128,25 @@ impl FleetQuestion<'_> {
     pub(super) async fn suggestions(&self, text: &str, zone_seconds: i32) -> Result<Suggestions, LostPeers> {
         let ask = |_| PartAsk::Suggest { text: text.to_owned(), zone_seconds };
         let parts = self.parts(&self.all(), &[], ask, |answer| sound(read(answer)?).ok_or_else(unsound)).await?;
-        let context = TypedContext { schema: self.schema(), values: &NoValues(self.roll.times_us()), zone_seconds };
-        let typed = read_typed(text, &context);
+        let (typed, error) = self.typed_filter(text, zone_seconds);
         let mut complete = parts.iter().all(|part| part.complete);
-        let mut found = candidates(parts, typed.filter.map(|reading| self.suggestion(reading)));
+        let mut found = candidates(parts, typed);
         found.truncate(PEER_FILTERS_AT_ONCE);
         complete &= self.count(&mut found).await?;
         let rows = chosen(found.into_iter().map(|candidate| (candidate.place, candidate.total())).collect());
-        Ok(Suggestions { rows, complete, error: typed.error })
+        Ok(Suggestions { rows, complete, error })
     }
 
-    /// The filter that a text is by the columns of all peers, not counted.
-    fn suggestion(&self, TypedReading { label, filter, meant, .. }: TypedReading) -> Suggestion {
-        let (filter, typed) = (self.schema().written(&filter), meant.is_none());
-        Suggestion { label, filter, from: None, to: None, hits: 0, exact: false, meant, typed }
+    /// The filter that a text is by the columns of all peers, not counted; or why it is none, where
+    /// it looks like one.
+    fn typed_filter(&self, text: &str, zone_seconds: i32) -> (Option<Suggestion>, Option<FilterError>) {
+        let context = TypedContext { schema: self.schema(), values: &NoValues(self.roll.times_us()), zone_seconds };
+        let read = read_typed(text, &context);
+        let suggestion = |TypedReading { label, filter, meant, .. }| {
+            let (filter, typed) = (self.schema().written(&filter), meant.is_none());
+            Suggestion { label, filter, from: None, to: None, hits: 0, exact: false, meant, typed }
+        };
+        (read.filter.map(suggestion), read.error)
     }
 
     /// Counts the rows of candidates at the peers that did not suggest them; true if all of them
