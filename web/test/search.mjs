@@ -292,29 +292,36 @@ const steps = {
     const addresses = peers.map(({ base }) => new URL(base).origin).join(',')
     const fleet = await serve(args.program, '--peers', addresses, '--peers-tokens', tokens)
     const before = page.url()
-    await page.goto(fleet.base)
-    await state(page, 'finished')
-    await chromium.expectMatching(page, rows.length)
-    for (const [text, meets] of [
-      ['"GET /api" 502', (row) => row.line.includes('GET /api') && row.status === 502],
-      ['post checkout', (row) => row.method === 'POST' && row.path.includes('checkout')],
-      ['status >= 500', (row) => row.status >= 500],
-    ]) {
-      await type(text)
-      await shoot(page, args.shots, 'search-peers')
-      await page.keyboard.press('Enter')
-      await chromium.expectMatching(page, matching(meets))
-      await page.keyboard.press('u')
+    try {
+      await page.goto(fleet.base)
+      await state(page, 'finished')
       await chromium.expectMatching(page, rows.length)
+      for (const [text, meets] of [
+        ['"GET /api" 502', (row) => row.line.includes('GET /api') && row.status === 502],
+        ['post checkout', (row) => row.method === 'POST' && row.path.includes('checkout')],
+        ['status >= 500', (row) => row.status >= 500],
+      ]) {
+        await type(text)
+        await page.keyboard.press('Enter')
+        await chromium.expectMatching(page, matching(meets))
+        await page.keyboard.press('u')
+        await chromium.expectMatching(page, rows.length)
+      }
+      await type('checkout')
+      await accessible(page)
+      await shoot(page, args.shots, 'search-peers')
+      await peers[0].stop()
+      await type('checkou')
+      await page.getByText('≥ means at least; ').waitFor()
+      await type('/nowhere/at/all')
+      await page.getByText('matches, as far as is known: ').waitFor()
+      await accessible(page)
+      await shoot(page, args.shots, 'search-peers-missing')
+    } finally {
+      await page.goto(before)
+      await Promise.all([fleet.stop(), peers[0].stop(), peers[1].stop()])
     }
-    await type('checkout')
-    await accessible(page)
-    await peers[0].stop()
-    await type('checkou')
-    await page.getByText('≥ means at least').waitFor()
-    await page.goto(before)
     await settled(page)
-    await Promise.all([fleet.stop(), peers[1].stop()])
   },
 
   async 'axe finds nothing and nothing moves sideways, from 320 to 2560 pixels, with less motion'() {

@@ -83,7 +83,8 @@ pub struct Suggestions {
 /// Rows of filters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterHits {
-    /// Rows of each filter, and whether these are all; `None` where it is none, or has no room.
+    /// Rows of each filter, and whether these are all; `None` where there is none, or it has no
+    /// room.
     pub hits: Vec<Option<(u64, bool)>>,
     /// False where there was no time, or no memory, for all.
     pub complete: bool,
@@ -120,15 +121,15 @@ impl RowStore {
         let mut counter = ReadingCounter { store: self, snapshot: &snapshot, view, until, control, complete: true };
         let error = typed.error.take();
         let is_filter = typed.filter.as_ref().is_some_and(|filter| filter.meant.is_none());
-        let all = counter.all(typed)?;
+        let (all, is_counted) = counter.all(typed)?;
         let complete = counter.complete;
-        let mut rows = chosen(all, is_filter, &schema);
+        let mut rows = chosen(all, is_filter && is_counted, &schema);
         rows.truncate(wanted.limit.min(SUGGESTIONS_MAX));
         Ok(Suggestions { rows, complete, error })
     }
 
     /// Rows of filters in a view, and of spans in the view without its own span, as those of
-    /// [suggestions](Self::suggest) are counted. A filter is asked for when there is room for it.
+    /// [suggestions](Self::suggest) are counted. Filters are asked for one at a time.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -189,8 +190,8 @@ struct ReadingCounter<'a> {
 }
 
 impl ReadingCounter<'_> {
-    /// All readings of a text, the best first.
-    fn all(&mut self, typed: TypedText) -> Result<Vec<CountedReading>, ViewError> {
+    /// All readings of a text, the best first, and whether the first is the filter that it is.
+    fn all(&mut self, typed: TypedText) -> Result<(Vec<CountedReading>, bool), ViewError> {
         let mut all = self.count(typed.filter.into_iter().collect())?;
         let is_filter = !all.is_empty();
         let (mut parts, mut whole) = (Vec::new(), sorted(self.count(typed.whole)?));
@@ -208,7 +209,7 @@ impl ReadingCounter<'_> {
             several => all.extend(self.joined(several)?),
         }
         all.extend(texts);
-        Ok(all)
+        Ok((all, is_filter))
     }
 
     /// All parts together: of each its best reading, or in place of one of them another.

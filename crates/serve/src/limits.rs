@@ -389,6 +389,9 @@ pub(crate) const PEER_NAMED_AT_ONCE: usize = 500;
 /// Filters whose rows a peer counts at a time: suggestions of other peers for a typed text.
 pub(crate) const PEER_FILTERS_AT_ONCE: usize = 40;
 
+/// Bytes of these filters as JSON: a question has room for them beside the longest filter.
+pub(crate) const PEER_FILTERS_TEXT_BYTES_MAX: usize = 24 << 10;
+
 /// Parts of the numbers of a peer's columns.
 pub(crate) const PEER_NUMBER_PARTS_MAX: usize = 1_000;
 

@@ -14,7 +14,7 @@ mod when;
 mod words;
 
 pub use pasted::{pasted_line, pasted_object};
-pub use reader::{TypedPart, TypedText, read};
+pub use reader::{TypedPart, TypedText, as_filter, read};
 
 use crate::filter::{Filter, TextTest, TextValue};
 use crate::schema::{Schema, TextColumn};

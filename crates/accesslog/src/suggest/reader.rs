@@ -60,7 +60,7 @@ pub fn read(text: &str, context: &TypedContext<'_>) -> TypedText {
 
 /// The filter that a text is, maybe with names of columns put right; or why it is none, where it
 /// looks like one.
-fn as_filter(text: &str, schema: &Schema) -> (Option<TypedReading>, Option<FilterError>) {
+pub fn as_filter(text: &str, schema: &Schema) -> (Option<TypedReading>, Option<FilterError>) {
     let mut text = text.to_owned();
     let (mut meant, mut first) = (None, None);
     for _ in 0..=SLIPS_MAX {

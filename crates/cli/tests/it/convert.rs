@@ -250,7 +250,7 @@ fn ten_thousand_columns_and_memory() {
 fn memory_is_kept_for_each_layout_of_documents() {
     let folder = TestFolder::new();
     // The layouts beside the first differ in their beginning and end.
-    for (path, bytes) in [("", 1 << 30), ("a.b.items", 400 * MIB)] {
+    for (path, bytes) in [("", 1 << 30), ("a.b.items", 800 * MIB)] {
         let target = folder.text(&format!("large{path}.parquet"));
         let feed = move |stdin: &mut std::process::ChildStdin| write_array(&mut EventLines::new(3), bytes, path, stdin).map(drop);
         let rows = if path.is_empty() { "$" } else { "$.a.b.items" };
@@ -270,7 +270,7 @@ fn memory_is_kept_for_each_layout_of_documents() {
             let comma = if number == 0 { "" } else { "," };
             out.write_all(format!("{comma}\"-K{number:08}\":").as_bytes())?;
             out.write_all(&line)?;
-            if written > 400 * MIB {
+            if written > 800 * MIB {
                 break;
             }
         }

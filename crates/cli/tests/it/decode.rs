@@ -218,19 +218,22 @@ fn many_compressed_files_stay_within_the_memory() {
         .flat_map(|copy| stored.iter().map(move |stored| (copy, stored)))
         .map(|(copy, (name, stored))| folder.file(&format!("{copy}.{name}"), stored))
         .collect();
-    for (memory, threads) in [(256, "2"), (256, "8"), (384, "4")] {
-        let limit = format!("{memory}MiB");
-        let ran = rorqual(&["logs", "--json", "--threads", threads, "--memory", &limit]).args(&files).run().exits(0);
+    let limits = [(256, "2"), (256, "8"), (384, "4")];
+    let ran = |verb: &[&str], threads: &str, memory: u64| {
+        rorqual(verb).args(["--threads", threads, "--memory", &format!("{memory}MiB")]).args(&files).run().exits(0)
+    };
+    for (memory, threads) in limits {
+        let ran = ran(&["logs", "--json"], threads, memory);
         ran.within(memory * MIB);
         assert_eq!(ran.json()["lines"]["parsed"], 120_000 * files.len());
-        // All lines are printed, so that the output of each file waits.
-        for verb in [&["count", "-l"][..], &["grep", "-c", ""], &["grep", "-n", "HTTP"], &["grep", "-B2", "--json", "9 HTTP"]] {
-            let ran = |threads: &str, memory: &str| {
-                rorqual(verb).args(["--threads", threads, "--memory", memory]).args(&files).run().exits(0)
-            };
-            let many = ran(threads, &limit);
+    }
+    // All lines are printed, so that the output of each file waits.
+    for verb in [&["count", "-l"][..], &["grep", "-c", ""], &["grep", "-n", "HTTP"], &["grep", "-B2", "--json", "9 HTTP"]] {
+        let alone = without_times(&ran(verb, "1", 1_024).stdout);
+        for (memory, threads) in limits {
+            let many = ran(verb, threads, memory);
             many.within(memory * MIB);
-            assert!(without_times(&many.stdout) == without_times(&ran("1", "1GiB").stdout), "{threads} threads, {verb:?}");
+            assert!(without_times(&many.stdout) == alone, "{threads} threads, {verb:?}");
         }
     }
 }

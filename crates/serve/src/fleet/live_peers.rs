@@ -49,8 +49,8 @@ impl Roll {
     /// them.
     pub(crate) fn missing_columns(&self, peer: &LivePeer, filter: &str) -> Vec<OwnColumn> {
         let has: HashSet<&str> = peer.status.schema.own.iter().map(|own| &*own.name).collect();
-        // Other names may be written with escapes.
-        let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        // Other names are written with escapes.
+        let is_plain = |name: &str| !name.contains(['"', '\\']) && !name.contains(char::is_control);
         let may_name = |name: &str| filter.contains(name) || !is_plain(name);
         self.schema.own().iter().filter(|column| !has.contains(&*column.name) && may_name(&column.name)).cloned().collect()
     }

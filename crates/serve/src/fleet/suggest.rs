@@ -3,13 +3,10 @@
 use super::ask::{FleetQuestion, LostPeers};
 use super::peer::{read, unsound};
 use super::wire::{HitsAsk, HitsPart, PartAsk, SuggestPart};
-use crate::limits::PEER_FILTERS_AT_ONCE;
-use rorqual_accesslog::filter::FilterError;
-use rorqual_accesslog::schema::TextColumn;
-use rorqual_accesslog::suggest::{
-    ColumnValueSource, TYPED_BYTES_MAX, TypedContext, TypedReading, ValuesSeen, read as read_typed,
-};
-use rorqual_crossfilter::limits::SUGGESTIONS_MAX;
+use crate::limits::{PEER_FILTER_BYTES_MAX, PEER_FILTERS_AT_ONCE, PEER_FILTERS_TEXT_BYTES_MAX};
+use rorqual_accesslog::filter::{FILTER_BYTES_MAX, FilterError};
+use rorqual_accesslog::suggest::{TypedReading, as_filter};
+use rorqual_crossfilter::limits::{STORE_ROWS_MAX, SUGGESTIONS_MAX};
 use rorqual_crossfilter::{Suggestion, Suggestions};
 use std::cmp::Reverse;
 
@@ -19,12 +16,16 @@ const LABEL_CHARS_MAX: usize = 400;
 /// Suggestions without a row that are told where there are no others.
 const EMPTY_MAX: usize = 2;
 
-/// A suggestion of some peers, and its rows at each peer.
+/// Latest time of a span, in Unix seconds: that of JavaScript, which shows it.
+const SECONDS_MAX: f64 = 8.64e12;
+
+/// A suggestion, and its rows at each peer.
 struct Candidate {
     suggestion: Suggestion,
     /// The best place that it has at a peer.
     place: usize,
-    /// By the peers' places in the roll; whether they are all rows is beside them.
+    /// By the peers' places in the roll, and whether they are all rows; `None` where the peer has
+    /// not counted.
     hits: Vec<Option<(u64, bool)>>,
 }
 
@@ -41,14 +42,15 @@ impl Candidate {
     }
 
     fn total(self) -> Suggestion {
-        let hits = self.hits.iter().flatten().fold(0, |sum: u64, (hits, _)| sum.saturating_add(*hits));
+        let hits = self.hits.iter().flatten().map(|(hits, _)| hits).sum();
         let exact = self.hits.iter().all(|hits| hits.is_some_and(|(_, exact)| exact));
         Suggestion { hits, exact, ..self.suggestion }
     }
 }
 
-/// The filters of all peers, each once, the best of each peer first. Where the text is a filter by
-/// the columns of all, a peer that lacks some of them has read it as other things.
+/// Suggestions of all peers, each once, those that come first at some peer first. `typed` is the
+/// filter that the text is by the columns of all: a peer that lacks some of these has read it as
+/// other things, which are left out.
 fn candidates(parts: Vec<SuggestPart>, typed: Option<Suggestion>) -> Vec<Candidate> {
     let peers = parts.len();
     let is_filter = typed.as_ref().is_some_and(|typed| typed.typed);
@@ -58,46 +60,45 @@ fn candidates(parts: Vec<SuggestPart>, typed: Option<Suggestion>) -> Vec<Candida
         if is_filter && !part.rows.iter().any(|row| row.typed) {
             continue;
         }
-        for (place, suggestion) in part.rows.into_iter().enumerate() {
-            let known = all.iter_mut().find(|known| known.is(&suggestion));
-            let hits = Some((suggestion.hits, suggestion.exact));
-            match known {
+        for (place, row) in part.rows.into_iter().enumerate() {
+            let hits = Some((row.hits, row.exact));
+            match all.iter_mut().find(|known| known.is(&row)) {
                 Some(known) => {
                     known.hits[at] = hits;
                     known.place = known.place.min(place);
-                    known.suggestion.typed |= suggestion.typed;
                 }
                 None => {
                     let mut of_peers = vec![None; peers];
                     of_peers[at] = hits;
-                    all.push(Candidate { suggestion, place, hits: of_peers });
+                    all.push(Candidate { suggestion: Suggestion { typed: false, ..row }, place, hits: of_peers });
                 }
             }
         }
     }
     all.sort_by_key(|candidate| (!candidate.suggestion.typed, candidate.place));
+    all.truncate(PEER_FILTERS_AT_ONCE);
     all
 }
 
-/// All as they are shown: those without a row only where no other has any, but for a filter that
-/// was typed.
+/// Suggestions as they are shown: those without a row only where no other has any, but for a filter
+/// that was typed.
 fn chosen(mut all: Vec<(usize, Suggestion)>) -> Vec<Suggestion> {
     all.sort_by_key(|(place, found)| (!found.typed, found.hits == 0, *place, Reverse(found.hits)));
-    let are_found = all.iter().any(|(_, found)| found.hits > 0 || found.typed);
-    if are_found {
-        all.retain(|(_, found)| found.hits > 0 || found.typed);
+    let is_found = |(_, found): &(usize, Suggestion)| found.hits > 0 || found.typed;
+    if all.iter().any(is_found) {
+        all.retain(is_found);
     } else {
         all.truncate(EMPTY_MAX);
     }
     all.into_iter().map(|(_, found)| found).collect()
 }
 
-/// A peer's suggestions as they may be shown; `None` where they are none.
+/// A peer's suggestions as they may be shown; `None` where they are none of this program.
 fn sound(mut part: SuggestPart) -> Option<SuggestPart> {
-    let is_span = |from: f64, to: f64| from.is_finite() && to.is_finite() && from <= to;
+    let is_span = |from: f64, to: f64| -SECONDS_MAX <= from && from < to && to <= SECONDS_MAX;
     let is_sound = |row: &Suggestion| {
-        let span = row.from.is_none() == row.to.is_none() && row.from.zip(row.to).is_none_or(|(from, to)| is_span(from, to));
-        span && row.filter.len() <= 2 * TYPED_BYTES_MAX
+        let has_span = row.from.is_none() == row.to.is_none() && row.from.zip(row.to).is_none_or(|(from, to)| is_span(from, to));
+        has_span && row.hits <= STORE_ROWS_MAX
     };
     if part.rows.len() > SUGGESTIONS_MAX || !part.rows.iter().all(is_sound) {
         return None;
@@ -110,28 +111,17 @@ fn sound(mut part: SuggestPart) -> Option<SuggestPart> {
     Some(part)
 }
 
-/// Nothing is known of the values: whether a text is a filter does not depend on them.
-struct NoValues(Option<(i64, i64)>);
-
-impl ColumnValueSource for NoValues {
-    fn values_like(&self, _column: TextColumn, _text: &str) -> ValuesSeen {
-        ValuesSeen::default()
-    }
-
-    fn times_us(&self) -> Option<(i64, i64)> {
-        self.0
-    }
-}
-
 impl FleetQuestion<'_> {
     /// Filters that each peer reads in a text, with the rows of all peers.
     pub(super) async fn suggestions(&self, text: &str, zone_seconds: i32) -> Result<Suggestions, LostPeers> {
         let ask = |_| PartAsk::Suggest { text: text.to_owned(), zone_seconds };
         let parts = self.parts(&self.all(), &[], ask, |answer| sound(read(answer)?).ok_or_else(unsound)).await?;
-        let (typed, error) = self.typed_filter(text, zone_seconds);
+        let (typed, error) = self.typed_filter(text);
         let mut complete = parts.iter().all(|part| part.complete);
         let mut found = candidates(parts, typed);
-        found.truncate(PEER_FILTERS_AT_ONCE);
+        let told = found.len();
+        self.retain_readable(&mut found);
+        complete &= found.len() == told;
         complete &= self.count(&mut found).await?;
         let rows = chosen(found.into_iter().map(|candidate| (candidate.place, candidate.total())).collect());
         Ok(Suggestions { rows, complete, error })
@@ -139,30 +129,50 @@ impl FleetQuestion<'_> {
 
     /// The filter that a text is by the columns of all peers, not counted; or why it is none, where
     /// it looks like one.
-    fn typed_filter(&self, text: &str, zone_seconds: i32) -> (Option<Suggestion>, Option<FilterError>) {
-        let context = TypedContext { schema: self.schema(), values: &NoValues(self.roll.times_us()), zone_seconds };
-        let read = read_typed(text, &context);
+    fn typed_filter(&self, text: &str) -> (Option<Suggestion>, Option<FilterError>) {
+        let (reading, error) = as_filter(text.trim(), self.schema());
         let suggestion = |TypedReading { label, filter, meant, .. }| {
             let (filter, typed) = (self.schema().written(&filter), meant.is_none());
             Suggestion { label, filter, from: None, to: None, hits: 0, exact: false, meant, typed }
         };
-        (read.filter.map(suggestion), read.error)
+        (reading.map(suggestion), error)
     }
 
-    /// Counts the rows of candidates at the peers that did not suggest them; true if all of them
-    /// were counted.
+    /// Leaves the suggestions that are filters by the columns of all peers, and whose texts have
+    /// room in one question. A peer that lacks columns of a filter may have counted what else it
+    /// means there, so it counts again.
+    fn retain_readable(&self, found: &mut Vec<Candidate>) {
+        let mut bytes = 0;
+        found.retain_mut(|candidate| {
+            let text = &candidate.suggestion.filter;
+            bytes += serde_json::to_string(text).map_or(usize::MAX / 2, |json| json.len());
+            if text.len() > FILTER_BYTES_MAX || bytes > PEER_FILTERS_TEXT_BYTES_MAX {
+                return false;
+            }
+            let Ok(filter) = self.schema().filter(text) else { return false };
+            if filter.names_own() {
+                for (at, hits) in candidate.hits.iter_mut().enumerate() {
+                    if !self.roll.missing_columns(&self.roll.live[at], text).is_empty() {
+                        *hits = None;
+                    }
+                }
+            }
+            filter.bytes_of_values(0) <= PEER_FILTER_BYTES_MAX
+        });
+    }
+
+    /// Counts the rows of suggestions at the peers that have not; true if all could be counted.
     async fn count(&self, found: &mut [Candidate]) -> Result<bool, LostPeers> {
         let lacks = |at: &usize| found.iter().any(|candidate| candidate.hits[*at].is_none());
         let peers: Vec<usize> = self.all().into_iter().filter(lacks).collect();
         let of = |at: usize| found.iter().filter(move |candidate| candidate.hits[at].is_none());
-        let parts = self
-            .parts(
-                &peers,
-                &[],
-                |at| PartAsk::Hits { of: of(at).map(Candidate::asked).collect() },
-                |answer| read::<HitsPart>(answer),
-            )
-            .await?;
+        let ask = |at: usize| PartAsk::Hits { of: of(at).map(Candidate::asked).collect() };
+        let sound = |answer: &bytes::Bytes| {
+            let part: HitsPart = read(answer)?;
+            let are_rows = part.hits.iter().flatten().all(|(hits, _)| *hits <= STORE_ROWS_MAX);
+            if are_rows { Ok(part) } else { Err(unsound()) }
+        };
+        let parts = self.parts(&peers, &[], ask, sound).await?;
         let mut complete = true;
         for (at, part) in peers.into_iter().zip(parts) {
             let lacking: Vec<&mut Candidate> = found.iter_mut().filter(|candidate| candidate.hits[at].is_none()).collect();
@@ -207,6 +217,10 @@ mod tests {
         let found = candidates(vec![part(&[("words", 9)]), knows], Some(suggested("a = 1", 0, true)));
         let told: Vec<_> = found.iter().map(|one| (&*one.suggestion.filter, one.hits[0], one.hits[1])).collect();
         assert_eq!(told, [("a = 1", None, Some((4, true))), ("other", None, Some((3, true)))]);
+        // That a text is a filter is not for a peer to say.
+        let mut lies = part(&[("a = 1", 0)]);
+        lies.rows[0].typed = true;
+        assert!(candidates(vec![lies], None).iter().all(|one| !one.suggestion.typed));
     }
 
     #[test]
@@ -227,7 +241,8 @@ mod tests {
             (|row: &mut Suggestion| row.from = Some(1.0)) as fn(&mut Suggestion),
             |row: &mut Suggestion| (row.from, row.to) = (Some(2.0), Some(1.0)),
             |row: &mut Suggestion| (row.from, row.to) = (Some(f64::NAN), Some(1.0)),
-            |row: &mut Suggestion| row.filter = "x".repeat(2 * TYPED_BYTES_MAX + 1),
+            |row: &mut Suggestion| (row.from, row.to) = (Some(1.0), Some(1e300)),
+            |row: &mut Suggestion| row.hits = STORE_ROWS_MAX + 1,
         ] {
             let mut part = part(&[("a", 1)]);
             spoil(&mut part.rows[0]);

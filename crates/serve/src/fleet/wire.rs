@@ -150,7 +150,8 @@ pub(crate) struct SuggestPart {
 /// Answer about rows of filters.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HitsPart {
-    /// Rows of each, and whether these are all; `None` where it is no filter, or has no room.
+    /// Rows of each, and whether these are all; `None` where the text is no filter here, or has no
+    /// room.
     pub(crate) hits: Vec<Option<(u64, bool)>>,
     pub(crate) complete: bool,
 }

@@ -429,6 +429,11 @@ fn typed_texts_are_suggestions_with_the_rows_of_all_peers() {
     assert!(fleet["error"]["message"].is_string(), "{fleet}");
     let long = servers.fleet("suggest", &json!({"text": "x".repeat(17 << 10)}));
     assert_eq!(long["error"]["code"], "bad_request", "{long}");
+    // Filters that have no room beside each other are left out, and no peer is missing for it.
+    for text in ["\\".repeat(16 << 10), format!("{} 404", "\u{1}".repeat(5_000))] {
+        let escaped = servers.fleet("suggest", &json!({"text": text}));
+        assert_eq!((&escaped["complete"], &escaped["fleet"]["complete"]), (&json!(false), &json!(true)), "{escaped}");
+    }
     let nowhere = servers.fleet("suggest", &json!({"text": "/nowhere/at/all"}));
     assert!((1..=2).contains(&rows(&nowhere).len()) && rows(&nowhere).iter().all(|row| row["hits"] == 0), "{nowhere}");
     let mut servers = servers;
