@@ -487,7 +487,13 @@ fn an_upload_of_unknown_length_in_chunks_of_one_byte() {
     stream.write_all(b"0\r\n\r\n").expect("it listens");
     let answer = read_answer(&mut stream);
     assert_eq!((answer.status, &answer.json()["state"]), (200, &"finished".into()));
-    assert_eq!(report(&server, &id), undisturbed(&server, &body));
+    // The format is guessed from the lines that have come after a while, which may not be all.
+    let without_guess = |mut report: Value| {
+        let guess = report["sources"][0]["guess"].take();
+        assert!(guess["lines"].as_u64() > Some(0) && guess["lines"] == guess["sound"], "{guess}");
+        report
+    };
+    assert_eq!(without_guess(report(&server, &id)), without_guess(undisturbed(&server, &body)));
 }
 
 #[test]
