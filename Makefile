@@ -26,7 +26,7 @@ deny := $(target)/tools/bin/cargo-deny
 rg := $(target)/tools/bin/rg
 venv := $(target)/venv
 
-.PHONY: help run web build query cluster install dist release-check test test-web test-rust test-python test-elixir test-e2e test-page-explorer test-page-others test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
+.PHONY: help run web build query cluster install dist release-check test test-web test-rust test-python test-elixir test-e2e test-e2e-explorer test-e2e-others test-bench shots lint lint-format lint-rust lint-web dependencies tidy advisories fmt fuzz differential bench soak chaos ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -88,15 +88,15 @@ test-bench:
 # The debug build reads the page from web/dist; a release build has it inside.
 # It is the program that the tests of the workspace have built: built alone it has fewer features of what
 # it depends on, and half of that is compiled once more.
-# Two browsers side by side, as each waits much: 8 minutes instead of 14. The two targets are of this one alone.
+# Two browsers work side by side, as each waits much. The two targets are for this one alone.
 test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) $(NGINX) /usr/bin/curl
 	cargo test --workspace --locked --no-run
-	$(MAKE) --jobs=2 test-page-explorer test-page-others
+	$(MAKE) --jobs=2 test-e2e-explorer test-e2e-others
 
-test-page-explorer:
+test-e2e-explorer:
 	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 
-test-page-others:
+test-e2e-others:
 	node crates/serve/tests/clients/clients.mjs --program $(target)/debug/rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/uploads.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM) --nginx $(NGINX)

@@ -291,8 +291,11 @@ pub const FACETS_MAX: usize = 16;
 /// Suggestions for a typed text at most.
 pub const SUGGESTIONS_MAX: usize = 20;
 
-/// Time for counting them; those that it does not suffice for have at least the rows that were
-/// counted.
+/// Suggestions without a row that are told where there are no others.
+pub const SUGGESTIONS_EMPTY_MAX: usize = 2;
+
+/// Time for counting suggestions; those that it does not suffice for have at least the rows that
+/// were counted.
 pub const SUGGEST_MILLIS_MAX: u64 = 1_000;
 
 /// Rows of a page of the table.

@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::source;
-use crate::limits::SUGGESTIONS_MAX;
+use crate::limits::{SUGGESTIONS_EMPTY_MAX, SUGGESTIONS_MAX};
 use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
 use crate::store::{RowStore, Snapshot};
@@ -25,9 +25,6 @@ use std::time::{Duration, Instant};
 /// Readings that are counted in one pass; each takes at most as much memory as a condition of a
 /// filter.
 const READINGS_PASS_MAX: usize = 32;
-
-/// Suggestions without a row that are told where there are no others.
-const EMPTY_MAX: usize = 2;
 
 /// Readings of one part that are tried in place of its best one.
 const OTHERS_MAX: usize = 4;
@@ -165,7 +162,7 @@ fn chosen(all: Vec<CountedReading>, is_filter: bool, schema: &Schema) -> Vec<Sug
     let is_found = |(place, counted): &(usize, CountedReading)| counted.hits > 0 || (is_filter && *place == 0);
     let (mut found, mut empty): (Vec<_>, Vec<_>) = all.into_iter().enumerate().partition(is_found);
     if found.is_empty() {
-        empty.truncate(EMPTY_MAX);
+        empty.truncate(SUGGESTIONS_EMPTY_MAX);
         found = empty;
     }
     for (place, CountedReading { reading, hits, exact }) in found {

@@ -260,6 +260,23 @@ fn questions_far_above_the_memory_keep_to_it() {
     let largest = ask("rows", json!({"sort": {"field": "query", "descending": true}, "limit": 1}))["rows"][0].take();
     let expected = (0..LINES).map(|line| format!("some=query&number={line}")).max().expect("there are lines");
     assert_eq!(largest["query"], expected);
+    // As of a peer: filters that take all the memory that one may have each, forty of them, and a
+    // clock that there is none of.
+    let part = |ask: Value| {
+        let version = concat!(env!("CARGO_PKG_VERSION"), "/3");
+        json!({"version": version, "from_us": null, "to_us": null, "where": "", "columns": [], "generation": 0, "ask": ask})
+    };
+    let heavy =
+        |n: usize| json!({"where": format!("query ~ \"number=.*(?:{n}|[a-f]{{1,300}})$\" or status = 200"), "span_us": null});
+    let counted = ask("part", part(json!({"hits": {"of": (0..40).map(heavy).collect::<Vec<_>>()}})));
+    let hits = counted["hits"].as_array().expect("hits");
+    assert_eq!(hits.len(), 40);
+    for hits in hits.iter().filter(|hits| !hits.is_null()) {
+        let (rows, exact) = (hits[0].as_u64().expect("rows"), &hits[1]);
+        assert!(rows == LINES || (rows < LINES && exact == false && counted["complete"] == false), "{hits}");
+    }
+    let typed = ask("part", part(json!({"suggest": {"text": "number 12:00 /path not 200", "zone_seconds": i32::MAX}})));
+    assert!(typed["rows"].is_array(), "{typed}");
     let found = ask("find", json!({"match": format!("query = \"{expected}\"")}));
     assert_eq!(found["row"], expected.rsplit('=').next().and_then(|number| number.parse::<u64>().ok()).expect("a number"));
     assert_eq!(ask("find", json!({"places": [largest["place"]]})), found);

@@ -3,7 +3,7 @@
 use crate::explore::answers::Rebuilt;
 use crate::explore::path_session::PathSession;
 use crate::explore::reports::capped_json;
-use crate::explore::suggest::is_typed;
+use crate::explore::suggest::{is_typed, zone};
 use crate::explore::views;
 use crate::fleet::wire::{
     HitsAsk, HitsPart, NamedPart, NumbersPart, PartAsk, PartQuestion, PartSort, PeerStatus, RowsPart, SuggestPart, SumsAsk,
@@ -197,7 +197,7 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
         }
         PartAsk::Suggest { text, zone_seconds } => {
             let format = session.format();
-            let (zone_seconds, limit, time_max) = (*zone_seconds, SUGGESTIONS_MAX, SUGGEST_TIME_MAX);
+            let (zone_seconds, limit, time_max) = (zone(*zone_seconds), SUGGESTIONS_MAX, SUGGEST_TIME_MAX);
             let wanted = SuggestWanted { text, format: format.as_ref(), zone_seconds, limit, time_max };
             let Suggestions { rows, complete, .. } = store.suggest(&view, &wanted, control)?;
             let cut = |part: &mut SuggestPart, rows| {

@@ -40,17 +40,18 @@ pub(crate) struct SuggestAsked {
 }
 
 impl SuggestAsked {
-    pub(crate) fn check(&self) -> Result<(), ApiError> {
-        is_typed(&self.text)
-    }
-
     pub(crate) fn limit(&self) -> usize {
         self.limit.unwrap_or(LISTED).min(SUGGESTIONS_MAX)
     }
 
     pub(crate) fn zone_seconds(&self) -> i32 {
-        self.zone_seconds.clamp(-ZONE_SECONDS_MAX, ZONE_SECONDS_MAX)
+        zone(self.zone_seconds)
     }
+}
+
+/// The clock of a question, which may be any number.
+pub(crate) fn zone(zone_seconds: i32) -> i32 {
+    zone_seconds.clamp(-ZONE_SECONDS_MAX, ZONE_SECONDS_MAX)
 }
 
 /// Refuses a text that is too long to have been typed.
@@ -92,7 +93,7 @@ impl SuggestAnswer {
 
 pub(crate) async fn suggest(PathSession(session): PathSession, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (SuggestAsked, _) = body_json(&asker.holder, body).await?;
-    asked.check()?;
+    is_typed(&asked.text)?;
     let (limit, zone_seconds) = (asked.limit(), asked.zone_seconds());
     let look = QueuedView::new(&session, SpanQuery::new(asked.from, asked.to, asked.filter))?;
     let (format, asked_of) = (session.format(), Arc::clone(&session));

@@ -12,7 +12,7 @@ use super::wire::PartSort;
 use crate::explore::answers::{AnswerWithHint, CompareAnswer, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;
-use crate::explore::suggest::{SuggestAnswer, SuggestAsked};
+use crate::explore::suggest::{SuggestAnswer, SuggestAsked, is_typed};
 use crate::explore::views::{self, CompareAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
@@ -406,7 +406,7 @@ struct FleetSuggestAsk {
 
 async fn suggest(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (SuggestAsked, _) = body_json(&asker.holder, body).await?;
-    asked.check()?;
+    is_typed(&asked.text)?;
     fleet.ask(&asker, &FleetSuggestAsk { asked, begun: Instant::now() }).await
 }
 

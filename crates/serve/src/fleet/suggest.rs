@@ -4,17 +4,16 @@ use super::ask::{FleetQuestion, LostPeers};
 use super::peer::{read, unsound};
 use super::wire::{HitsAsk, HitsPart, PartAsk, SuggestPart};
 use crate::limits::{PEER_FILTER_BYTES_MAX, PEER_FILTERS_AT_ONCE, PEER_FILTERS_TEXT_BYTES_MAX};
-use rorqual_accesslog::filter::{FILTER_BYTES_MAX, FilterError};
+use bytes::Bytes;
+use rorqual_accesslog::filter::FilterError;
 use rorqual_accesslog::suggest::{TypedReading, as_filter};
-use rorqual_crossfilter::limits::{STORE_ROWS_MAX, SUGGESTIONS_MAX};
+use rorqual_crossfilter::limits::{STORE_ROWS_MAX, SUGGESTIONS_EMPTY_MAX, SUGGESTIONS_MAX};
 use rorqual_crossfilter::{Suggestion, Suggestions};
+use serde_json::Value;
 use std::cmp::Reverse;
 
 /// Characters of a label at most.
 const LABEL_CHARS_MAX: usize = 400;
-
-/// Suggestions without a row that are told where there are no others.
-const EMPTY_MAX: usize = 2;
 
 /// Latest time of a span, in Unix seconds: that of JavaScript, which shows it.
 const SECONDS_MAX: f64 = 8.64e12;
@@ -41,8 +40,13 @@ impl Candidate {
         HitsAsk { filter: filter.clone(), span_us: from.zip(*to).map(|(from, to)| (micros(from), micros(to))) }
     }
 
+    /// Rows at the peers that have counted.
+    fn known_hits(&self) -> u64 {
+        self.hits.iter().flatten().map(|(hits, _)| hits).sum()
+    }
+
     fn total(self) -> Suggestion {
-        let hits = self.hits.iter().flatten().map(|(hits, _)| hits).sum();
+        let hits = self.known_hits();
         let exact = self.hits.iter().all(|hits| hits.is_some_and(|(_, exact)| exact));
         Suggestion { hits, exact, ..self.suggestion }
     }
@@ -75,7 +79,7 @@ fn candidates(parts: Vec<SuggestPart>, typed: Option<Suggestion>) -> Vec<Candida
             }
         }
     }
-    all.sort_by_key(|candidate| (!candidate.suggestion.typed, candidate.place));
+    all.sort_by_key(|candidate| (!candidate.suggestion.typed, candidate.place, Reverse(candidate.known_hits())));
     all.truncate(PEER_FILTERS_AT_ONCE);
     all
 }
@@ -88,7 +92,7 @@ fn chosen(mut all: Vec<(usize, Suggestion)>) -> Vec<Suggestion> {
     if all.iter().any(is_found) {
         all.retain(is_found);
     } else {
-        all.truncate(EMPTY_MAX);
+        all.truncate(SUGGESTIONS_EMPTY_MAX);
     }
     all.into_iter().map(|(_, found)| found).collect()
 }
@@ -142,14 +146,15 @@ impl FleetQuestion<'_> {
     /// room in one question. A peer that lacks columns of a filter may have counted what else it
     /// means there, so it counts again.
     fn retain_readable(&self, found: &mut Vec<Candidate>) {
-        let mut bytes = 0;
+        let mut room = PEER_FILTERS_TEXT_BYTES_MAX;
         found.retain_mut(|candidate| {
             let text = &candidate.suggestion.filter;
-            bytes += serde_json::to_string(text).map_or(usize::MAX / 2, |json| json.len());
-            if text.len() > FILTER_BYTES_MAX || bytes > PEER_FILTERS_TEXT_BYTES_MAX {
+            let Some(rest) = room.checked_sub(Value::from(&**text).to_string().len()) else { return false };
+            let Ok(filter) = self.schema().filter(text) else { return false };
+            if filter.bytes_of_values(0) > PEER_FILTER_BYTES_MAX {
                 return false;
             }
-            let Ok(filter) = self.schema().filter(text) else { return false };
+            room = rest;
             if filter.names_own() {
                 for (at, hits) in candidate.hits.iter_mut().enumerate() {
                     if !self.roll.missing_columns(&self.roll.live[at], text).is_empty() {
@@ -157,7 +162,7 @@ impl FleetQuestion<'_> {
                     }
                 }
             }
-            filter.bytes_of_values(0) <= PEER_FILTER_BYTES_MAX
+            true
         });
     }
 
@@ -167,7 +172,7 @@ impl FleetQuestion<'_> {
         let peers: Vec<usize> = self.all().into_iter().filter(lacks).collect();
         let of = |at: usize| found.iter().filter(move |candidate| candidate.hits[at].is_none());
         let ask = |at: usize| PartAsk::Hits { of: of(at).map(Candidate::asked).collect() };
-        let sound = |answer: &bytes::Bytes| {
+        let sound = |answer: &Bytes| {
             let part: HitsPart = read(answer)?;
             let are_rows = part.hits.iter().flatten().all(|(hits, _)| *hits <= STORE_ROWS_MAX);
             if are_rows { Ok(part) } else { Err(unsound()) }

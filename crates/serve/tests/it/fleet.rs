@@ -674,9 +674,8 @@ fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks
     assert!(!view.to_string().contains("token="));
 }
 
-/// The address of something that keeps back each answer of a peer, for as long as it says of the
-/// question.
-fn delayed(peer_url: &str, delay: fn(&[u8]) -> Duration) -> String {
+/// The address of something that changes each answer of a peer, as it says of the question.
+fn changed(peer_url: &str, change: fn(&[u8], Vec<u8>) -> Vec<u8>) -> String {
     let (_, token) = peer_url.trim_start_matches("http://").split_once('/').expect("an address");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/{token}", listener.local_addr().expect("an address"));
@@ -686,8 +685,8 @@ fn delayed(peer_url: &str, delay: fn(&[u8]) -> Duration) -> String {
             let (Ok(mut stream), peer_url) = (stream, peer_url.clone()) else { return };
             std::thread::spawn(move || {
                 while let Some((line, body)) = request(&mut stream) {
-                    std::thread::sleep(delay(&body));
                     let (_, answer) = exchange(&peer_url, line.trim_end_matches(" HTTP/1.1"), "", &body);
+                    let answer = change(&body, answer);
                     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
                     if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer)).is_err() {
                         return;
@@ -699,11 +698,69 @@ fn delayed(peer_url: &str, delay: fn(&[u8]) -> Duration) -> String {
     url
 }
 
+/// True if a question asks for a part of this name.
+fn asks(question: &[u8], part: &str) -> bool {
+    let wanted = format!("\"ask\":{{\"{part}\"");
+    question.windows(wanted.len()).any(|text| text == wanted.as_bytes())
+}
+
+#[test]
+fn suggestions_that_lie_are_those_of_a_missing_peer() {
+    let [honest, lying] = [0, 1].map(|_| Running::of(config(Duration::from_secs(60))));
+    let line = |n: u64, path: &str| {
+        format!("192.0.2.1 - - [02/Jan/2025:00:00:{n:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"curl/8.5.0\"\n")
+    };
+    upload(&honest.url, &(0..50).map(|n| line(n, "/only/here")).collect::<String>());
+    upload(&lying.url, &(0..30).map(|n| line(n, "/other")).collect::<String>());
+    let all_rows: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+        let row = "{\"label\":\"x\",\"where\":\"status = 200\",\"from\":null,\"to\":null,\"hits\":9000000000000000,\"exact\":true,\"meant\":null,\"typed\":true}";
+        if asks(question, "suggest") { format!("{{\"rows\":[{row}],\"complete\":true}}").into_bytes() } else { answer }
+    };
+    let no_count: fn(&[u8], Vec<u8>) -> Vec<u8> =
+        |question, answer| if asks(question, "hits") { b"{\"hits\":[],\"complete\":true}".to_vec() } else { answer };
+    let wild_count: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+        if !asks(question, "hits") {
+            return answer;
+        }
+        let mut part: Value = serde_json::from_slice(&answer).expect("a part");
+        part["hits"].as_array_mut().expect("hits").iter_mut().for_each(|hits| *hits = json!([9_000_000_000_000_000_u64, true]));
+        part.to_string().into_bytes()
+    };
+    for (what, change) in [("all rows", all_rows), ("no count", no_count), ("a wild count", wild_count)] {
+        let (fleet, id) = shows(fleet_of(&[honest.url.clone(), changed(&lying.url, change)]));
+        let found = answer(&fleet.url, &format!("POST /api/sessions/{id}/suggest\n{{\"text\":\"/only/here\"}}"));
+        let first = &rows(&found)[0];
+        assert_eq!((&first["hits"], &first["exact"]), (&json!(50), &json!(false)), "{what}: {found}");
+        assert_eq!((&found["complete"], &found["fleet"]["complete"]), (&json!(false), &json!(false)), "{what}");
+        let error = found["fleet"]["peers"][1]["error"].as_str().unwrap_or_else(|| panic!("{what}: {found}"));
+        assert!(error.contains("not part of a view"), "{what}: {error}");
+    }
+    // Texts that are no filters by the columns of all, and a label of control characters.
+    let nonsense: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+        let row = |filter: &str| json!({"label": "\u{1b}[2J", "where": filter, "from": null, "to": null, "hits": 3, "exact": true, "meant": null, "typed": true});
+        let rows = [row("nothing = 1"), row("status >"), row(&"x".repeat(100_000)), row("status = 200")];
+        if asks(question, "suggest") { json!({"rows": rows, "complete": true}).to_string().into_bytes() } else { answer }
+    };
+    let (fleet, id) = shows(fleet_of(&[honest.url.clone(), changed(&lying.url, nonsense)]));
+    let found = answer(&fleet.url, &format!("POST /api/sessions/{id}/suggest\n{{\"text\":\"/only/here\"}}"));
+    assert_eq!((&found["fleet"]["complete"], &found["complete"]), (&json!(true), &json!(false)), "{found}");
+    let filters: Vec<&str> = rows(&found).iter().filter_map(|row| row["where"].as_str()).collect();
+    assert!(
+        filters.contains(&"status = 200") && !filters.iter().any(|filter| ["nothing = 1", "status >"].contains(filter)),
+        "{found}"
+    );
+    assert!(rows(&found).iter().all(|row| row["typed"] == false), "{found}");
+    assert!(!found.to_string().contains("\\u001b"), "{found}");
+}
+
 #[test]
 fn a_slow_peer_is_waited_for() {
     let peer = Running::of(config(Duration::from_secs(60)));
     upload(&peer.url, &parts(400, 1, 4).concat());
-    let (fleet, id) = shows(fleet_of(&[delayed(&peer.url, |_| Duration::from_millis(150))]));
+    let (fleet, id) = shows(fleet_of(&[changed(&peer.url, |_, answer| {
+        std::thread::sleep(Duration::from_millis(150));
+        answer
+    })]));
     let view = answer(&fleet.url, &format!("POST /api/sessions/{id}/view\n{{}}"));
     assert_eq!((&view["kept"]["rows"], &view["fleet"]["complete"]), (&json!(400), &json!(true)), "{view}");
 }
@@ -712,8 +769,11 @@ fn a_slow_peer_is_waited_for() {
 fn many_questions_that_wait_for_a_peer_block_no_other_answer_and_have_a_deadline() {
     let peer = Running::of(config(Duration::from_secs(60)));
     upload(&peer.url, &parts(400, 1, 4).concat());
-    let hangs = |body: &[u8]| Duration::from_secs(if body.windows(6).any(|text| text == b"\"sums\"") { 60 } else { 0 });
-    let settings = FleetSettings { question_time: Duration::from_secs(4), ..fleet_of(&[delayed(&peer.url, hangs)]) };
+    let hangs = |question: &[u8], answer: Vec<u8>| {
+        std::thread::sleep(Duration::from_secs(if asks(question, "sums") { 60 } else { 0 }));
+        answer
+    };
+    let settings = FleetSettings { question_time: Duration::from_secs(4), ..fleet_of(&[changed(&peer.url, hangs)]) };
     let mut config = config(Duration::from_secs(60));
     (config.settings.memory_bytes, config.connections_max) = (512 << 20, 80);
     let fleet = Running::of(Config { fleet: Some(settings), ..config });
