@@ -22,23 +22,47 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 
+/// The field that a test is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TestedField {
+    /// Fields that come from one source have it alike: of these no pair says more than the narrower
+    /// one.
+    pub(crate) source: usize,
+    /// The field of texts that it is a value of.
+    pub(crate) column: Option<TextColumn>,
+}
+
+impl TestedField {
+    /// True if it is the field of a column of texts, or the status where that is `None`.
+    pub(crate) fn is_of(&self, column: Option<TextColumn>) -> bool {
+        if column.is_some() { self.column == column } else { self.source == STATUS }
+    }
+}
+
+/// A test for the rows that have a value.
+pub(crate) trait Tested: Clone {
+    /// The field that it is of.
+    fn tested(&self) -> TestedField;
+}
+
 /// A value and its evidence.
 #[derive(Debug, Clone)]
-pub(crate) struct CandidateValue {
-    pub(crate) test: CandidateTest,
+pub(crate) struct CandidateValue<T = CandidateTest> {
+    pub(crate) test: T,
     pub(crate) evidence: Evidence,
     /// Hash of its text, so that an order by it does not depend on the order of arrival.
     pub(crate) key: u64,
 }
 
-impl CandidateValue {
+impl<T: Tested> CandidateValue<T> {
     /// Strongest evidence first.
     pub(crate) fn by_g(a: &Self, b: &Self) -> Ordering {
-        b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| a.test.source().cmp(&b.test.source())).then(a.key.cmp(&b.key))
+        let source = |value: &Self| value.test.tested().source;
+        b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| source(a).cmp(&source(b))).then(a.key.cmp(&b.key))
     }
 
     /// Most rows first.
-    fn by_hits(a: &Self, b: &Self) -> Ordering {
+    pub(crate) fn by_hits(a: &Self, b: &Self) -> Ordering {
         b.evidence.hits_in.cmp(&a.evidence.hits_in).then(a.key.cmp(&b.key))
     }
 }
@@ -103,11 +127,22 @@ pub(crate) struct CandidateField {
     groups_start: u32,
 }
 
+/// Hash of a text of a field.
+pub(crate) fn text_key(field: &str, text: &[u8]) -> u64 {
+    DRAWING.hash_one((field, text))
+}
+
 /// Usual values of a field at most.
-const USUAL_MAX: usize = 15;
+pub(crate) const USUAL_MAX: usize = 15;
 
 /// The same for all processes.
 const DRAWING: FixedState = FixedState::with_seed(0);
+
+/// The key of a value that is drawn by its rows: those with the least ones are.
+pub(crate) fn draw_key(text: &[u8], hits: u64) -> f64 {
+    let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
+    -uniform.max(f64::MIN_POSITIVE).ln() / hits as f64
+}
 
 impl CandidateField {
     /// The value of a field whose column has this code in all segments.
@@ -151,15 +186,6 @@ impl CandidateField {
     /// Its name, for programs.
     pub(crate) fn name(&self, schema: &Schema) -> String {
         field_name(self.column, schema)
-    }
-
-    /// True if it is the field that is tested.
-    pub(crate) fn is_of(&self, test: &CandidateTest) -> bool {
-        match test {
-            CandidateTest::Code { column, .. } => self.column == Some(*column),
-            CandidateTest::Status(_) | CandidateTest::StatusFrom(_) => self.column.is_none(),
-            CandidateTest::AtLeast(..) => false,
-        }
     }
 
     /// True if the code is a value: neither the absent one nor those without a place.
@@ -273,7 +299,7 @@ impl RowStore {
                     of_column.push((digits(value), CandidateValue { test, evidence, key: number as u64 }));
                 }
             }
-            found.extend(roundest_of_best(of_column));
+            found.extend(roundest_of_best(of_column, |candidate: &CandidateValue| candidate.evidence.g()));
         }
         tried
     }
@@ -284,8 +310,7 @@ impl RowStore {
     pub(crate) fn usual(&self, field: &CandidateField, all: &CountedViews) -> Vec<CandidateTest> {
         let mut drawn: Vec<(f64, u32)> = Vec::new();
         let mut draw = |code: u32, hits: u64, text: &[u8]| {
-            let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
-            let key = -uniform.max(f64::MIN_POSITIVE).ln() / hits as f64;
+            let key = draw_key(text, hits);
             let at = drawn.partition_point(|(other, _)| *other < key);
             if at < USUAL_MAX {
                 drawn.truncate(USUAL_MAX - 1);
@@ -331,7 +356,7 @@ impl RowStore {
         match field.column {
             Some(column) => {
                 let (index, derived) = source(column);
-                DRAWING.hash_one((&*self.schema().text_name(column), self.dictionaries[index].lock().text_of(derived, code)))
+                text_key(&self.schema().text_name(column), self.dictionaries[index].lock().text_of(derived, code))
             }
             None => u64::from(code),
         }
@@ -354,20 +379,19 @@ impl RowStore {
 }
 
 /// Digits of a number as people write it, without zeros at either end.
-fn digits(value: f64) -> usize {
+pub(crate) fn digits(value: f64) -> usize {
     let written = format!("{value}");
     let digits: String = written.chars().filter(char::is_ascii_digit).collect();
     digits.trim_matches('0').len()
 }
 
 /// Of least numbers that say nearly as much as the one that says most, the one with the fewest
-/// digits.
-fn roundest_of_best(candidates: Vec<(usize, CandidateValue)>) -> Option<CandidateValue> {
-    let most = candidates.iter().map(|(_, candidate)| candidate.evidence.g()).fold(0.0, f64::max);
-    let nearly = candidates.into_iter().filter(|(_, candidate)| candidate.evidence.g() >= NEARLY * most);
-    let order = |(a_digits, a): &(usize, CandidateValue), (b_digits, b): &(usize, CandidateValue)| {
-        a_digits.cmp(b_digits).then_with(|| b.evidence.g().total_cmp(&a.evidence.g()))
-    };
+/// digits. Each comes with its digits, and has its G.
+pub(crate) fn roundest_of_best<C>(candidates: Vec<(usize, C)>, g: impl Fn(&C) -> f64) -> Option<C> {
+    let most = candidates.iter().map(|(_, candidate)| g(candidate)).fold(0.0, f64::max);
+    let nearly = candidates.into_iter().filter(|(_, candidate)| g(candidate) >= NEARLY * most);
+    let order =
+        |(a_digits, a): &(usize, C), (b_digits, b): &(usize, C)| a_digits.cmp(b_digits).then_with(|| g(b).total_cmp(&g(a)));
     nearly.min_by(order).map(|(_, candidate)| candidate)
 }
 
@@ -405,17 +429,22 @@ fn beginning(text: &[u8]) -> String {
     expression
 }
 
-impl CandidateTest {
-    /// Fields that come from one source: of these no pair says more than the narrower one.
-    pub(crate) fn source(&self) -> usize {
+impl Tested for CandidateTest {
+    fn tested(&self) -> TestedField {
         match self {
-            Self::Code { column, .. } => source(*column).0,
-            Self::Status(_) | Self::StatusFrom(_) => STATUS,
-            // Beyond all coded columns.
-            Self::AtLeast(column, _) => usize::MAX - number_column(*column),
+            Self::Code { column, .. } => TestedField { source: source(*column).0, column: Some(*column) },
+            Self::Status(_) | Self::StatusFrom(_) => TestedField { source: STATUS, column: None },
+            Self::AtLeast(column, _) => number_field(*column),
         }
     }
+}
 
+/// The field of a column of numbers, whose source is beyond all coded columns.
+pub(crate) fn number_field(column: NumberColumn) -> TestedField {
+    TestedField { source: usize::MAX - number_column(column), column: None }
+}
+
+impl CandidateTest {
     /// Name of the field that it tests, for programs.
     pub(crate) fn field(&self, schema: &Schema) -> String {
         match self {
@@ -423,11 +452,6 @@ impl CandidateTest {
             Self::Status(_) | Self::StatusFrom(_) => field_name(None, schema),
             Self::AtLeast(column, _) => schema.number_name(*column).into_owned(),
         }
-    }
-
-    /// The field of texts that it is a value of.
-    pub(crate) fn column(&self) -> Option<TextColumn> {
-        if let Self::Code { column, .. } = self { Some(*column) } else { None }
     }
 
     /// True if both mean the same rows of any segment.
@@ -490,21 +514,32 @@ impl CandidateTest {
     /// The filter that means its rows.
     pub(crate) fn filter(&self, store: &RowStore) -> Filter {
         match self {
-            Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
-            Self::Status(status) => {
-                Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(*status), u64::from(*status)))
-            }
-            Self::StatusFrom(least) => Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(*least), u64::MAX)),
+            Self::AtLeast(column, least) => at_least_filter(*column, *least),
+            Self::Status(status) => status_filter(*status, Some(*status)),
+            Self::StatusFrom(least) => status_filter(*least, None),
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
-                let tables = store.dictionaries[index].lock();
-                let text = tables.text_of(derived, *code);
-                let long = (text.len() > TEXT_BYTES_MAX).then(|| FilterRegex::new(&beginning(text)).ok()).flatten();
-                let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
-                Filter::Text(*column, long.map_or_else(equal, TextTest::Matches))
+                text_filter(*column, store.dictionaries[index].lock().text_of(derived, *code))
             }
         }
     }
+}
+
+/// The filter that means the rows with at least this number.
+pub(crate) fn at_least_filter(column: NumberColumn, least: u64) -> Filter {
+    Filter::Number(column, NumberTest::range(least, u64::MAX))
+}
+
+/// The filter that means the rows with these statuses.
+pub(crate) fn status_filter(least: u32, most: Option<u32>) -> Filter {
+    Filter::Number(NumberColumn::STATUS, NumberTest::range(u64::from(least), most.map_or(u64::MAX, u64::from)))
+}
+
+/// The filter that means the rows with this text.
+pub(crate) fn text_filter(column: TextColumn, text: &[u8]) -> Filter {
+    let long = (text.len() > TEXT_BYTES_MAX).then(|| FilterRegex::new(&beginning(text)).ok()).flatten();
+    let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
+    Filter::Text(column, long.map_or_else(equal, TextTest::Matches))
 }
 
 fn number_column(column: NumberColumn) -> usize {

@@ -174,7 +174,7 @@ impl RowStore {
             bands,
             series,
             stack: key.stack,
-            rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
+            rows_total: snapshot.rows(),
             rows_dropped: snapshot.rows_dropped,
             exact: plan.is_sure() && snapshot.rows_dropped == 0,
             facets: Vec::new(),

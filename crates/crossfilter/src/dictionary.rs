@@ -1,8 +1,10 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
 use crate::code_set::CodeSet;
+use crate::columns::source;
 use crate::file_bytes::NumberBytes;
 use crate::limits::SUMMED_VALUES;
+use crate::sparse_counts::SparseCounts;
 use crate::uncoded::TextHasher;
 use foldhash::fast::RandomState as FastState;
 use hashbrown::HashTable;
@@ -660,6 +662,15 @@ impl DictionaryTables {
         code == OTHERS || code >= self.groups_start()
     }
 
+    /// Rows of a column whose texts have no code, of these counts by code. A value that follows
+    /// from a text may have no room of its own.
+    pub(crate) fn hits_without_code(&self, amounts: &SparseCounts, column: TextColumn) -> u64 {
+        match source(column) {
+            (_, Some(_)) => amounts.get(OTHERS).hits,
+            (_, None) => amounts.iter().filter(|(code, _)| self.is_group(*code)).map(|(_, amount)| amount.hits).sum(),
+        }
+    }
+
     /// True if there can be texts without a code.
     pub(crate) fn has_groups(&self) -> bool {
         self.overflowed_at.is_some()
@@ -838,8 +849,8 @@ impl DictionaryTables {
 
     /// The code of a text of a derived column, or of the texts themselves; none of a text that was
     /// named for answers.
-    pub(crate) fn code_of(&self, column: Option<TextColumn>, text: &str) -> Option<u32> {
-        self.texts(column).find(text.as_bytes())
+    pub(crate) fn code_of(&self, column: Option<TextColumn>, text: &[u8]) -> Option<u32> {
+        self.texts(column).find(text)
     }
 
     /// Codes of a derived column, or of the texts themselves.
@@ -926,10 +937,10 @@ mod tests {
                 dictionary.lock().group(page("spam.example", number).as_bytes())
             })
             .collect();
-        let spam = dictionary.lock().code_of(Some(TextColumn::SITE), "spam.example").expect("a code");
+        let spam = dictionary.lock().code_of(Some(TextColumn::SITE), b"spam.example").expect("a code");
         let known = groups.iter().filter(|group| site_of(**group) == spam).count();
         assert!(known >= 1_900, "{known} of 2,000 are counted for their site");
-        assert_eq!(dictionary.lock().code_of(Some(TextColumn::SITE), "other7.example"), None);
+        assert_eq!(dictionary.lock().code_of(Some(TextColumn::SITE), b"other7.example"), None);
         let tables = dictionary.lock();
         assert!(tables.bytes() <= tables.bytes_max && tables.bytes() < full + 4_096, "{} after {full}", tables.bytes());
     }

@@ -11,10 +11,12 @@
 
 use crate::bits::Bits;
 use crate::candidates::CandidateTest;
+use crate::columns::TIME;
 use crate::question::{SegmentRows, ViewQuestion};
-use crate::segment::{InputRun, Segment};
+use crate::segment::{InputRun, Segment, biased, unbiased};
 use crate::store::Snapshot;
 use crate::view::ViewError;
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -25,8 +27,17 @@ const CELLS_MAX: usize = 1_024;
 /// Segments that are looked at, about: of logs with more some stretches are left out, evenly.
 const SEGMENTS_MAX: usize = 2 * CELLS_MAX;
 
+/// Fewest rows of a stretch.
+const CELL_ROWS_MIN: u64 = 64;
+
+/// Rows that are in one stretch by the time of the first of them.
+const TIMED_ROWS: usize = 64;
+
+/// Points of time that stand for the rows of a log, about.
+const POINTS_MAX: u64 = 8_192;
+
 /// Least number of cells; where the question is large they are smaller than it.
-const CELLS_MIN: usize = 32;
+pub(crate) const CELLS_MIN: usize = 32;
 
 /// A stretch with so small a part of a usual one's rows is left out.
 const PART_MIN: usize = 4;
@@ -46,6 +57,7 @@ pub(crate) struct DispersionCells {
 }
 
 /// Rows of a segment in one stretch.
+#[derive(Clone)]
 struct RowRun {
     cell: usize,
     start: usize,
@@ -53,26 +65,53 @@ struct RowRun {
 }
 
 impl ViewQuestion<'_> {
-    /// Counts the rows that pass all tests of each of `sets`, outside of the rows asked about.
+    /// Counts the rows that pass all tests of each of `sets`, outside of the rows asked about, in
+    /// stretches of so many rows.
     pub(crate) fn cells(
         &self,
         snapshot: &Snapshot,
         sets: &[Vec<&CandidateTest>],
-        rows: (u64, u64),
+        rows_each: u64,
     ) -> Result<DispersionCells, ViewError> {
-        let pieces = cut(snapshot, rows);
+        let pieces = cut(snapshot, rows_each, snapshot.segments.len().div_ceil(SEGMENTS_MAX));
         let cells = pieces.iter().flatten().map(|piece| piece.cell + 1).max().unwrap_or(0);
+        let wanted = snapshot.segments.iter().enumerate().filter(|(number, _)| !pieces[*number].is_empty());
+        self.count_pieces(wanted, sets, cells, |asked, _| Ok(Cow::Borrowed(&pieces[asked.number][..])))
+    }
+
+    /// The same in stretches that other stores have, too: between the times `ends`, or without any
+    /// in `cells` of the same length by the order of the rows.
+    pub(crate) fn shared_cells(
+        &self,
+        snapshot: &Snapshot,
+        sets: &[Vec<&CandidateTest>],
+        (cells, ends): (usize, &[i64]),
+    ) -> Result<DispersionCells, ViewError> {
+        let all = snapshot.segments.iter().enumerate();
+        if ends.is_empty() {
+            let pieces = cut(snapshot, snapshot.rows().div_ceil(cells as u64), 1);
+            return self.count_pieces(all, sets, cells, |asked, _| Ok(Cow::Borrowed(&pieces[asked.number][..])));
+        }
+        let ends: Vec<u64> = ends.iter().map(|end| biased(*end)).collect();
+        self.count_pieces(all, sets, cells, |_, segment| Ok(Cow::Owned(cut_by_time(segment, &ends)?)))
+    }
+
+    fn count_pieces<'s, 'p>(
+        &self,
+        segments: impl Iterator<Item = (usize, &'s Arc<Segment>)> + Send,
+        sets: &[Vec<&CandidateTest>],
+        cells: usize,
+        pieces: impl Fn(&SegmentRows, &Segment) -> io::Result<Cow<'p, [RowRun]>> + Sync,
+    ) -> Result<DispersionCells, ViewError> {
         let empty = || DispersionCells { sets: sets.len(), counts: vec![0; cells * (sets.len() + 1)] };
         let work = |cells: &mut DispersionCells, segment: &Segment, asked: &SegmentRows| {
-            self.count_cells(segment, asked, sets, &pieces[asked.number], cells)
+            self.count_cells(segment, asked, sets, &pieces(asked, segment)?, cells)
         };
-        let wanted = snapshot.segments.iter().enumerate().filter(|(number, _)| !pieces[*number].is_empty());
-        let workers = self.pass(wanted, empty, |asked| asked.all.count() > asked.inside.count(), work)?;
-        let mut joined = empty();
-        for cells in workers {
-            joined.counts.iter_mut().zip(cells.counts).for_each(|(sum, more)| *sum += more);
-        }
-        Ok(joined)
+        let workers = self.pass(segments, empty, |asked| asked.all.count() > asked.inside.count(), work)?;
+        Ok(workers.into_iter().fold(empty(), |mut joined, cells| {
+            joined.add(&cells);
+            joined
+        }))
     }
 
     fn count_cells(
@@ -101,14 +140,21 @@ impl ViewQuestion<'_> {
     }
 }
 
-/// Cuts the log into stretches for so many rows asked about and others: for each segment, which of
-/// its rows are in which. They follow the order of the rows in the log, so that it does not matter
-/// which thread took which of them.
-fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<RowRun>> {
-    let count = usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX);
-    let rows: usize = snapshot.segments.iter().map(|segment| segment.rows).sum();
-    let size = rows.div_ceil(count).max(64);
-    let step = snapshot.segments.len().div_ceil(SEGMENTS_MAX).max(1);
+/// Number of stretches for so many rows asked about and others.
+pub(crate) fn cell_count((rows_in, rows_out): (u64, u64)) -> usize {
+    usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX)
+}
+
+/// Rows of a stretch of a log with `rows` rows, for so many asked about and others.
+pub(crate) fn cell_rows(rows: u64, asked: (u64, u64)) -> u64 {
+    rows.div_ceil(cell_count(asked) as u64).max(CELL_ROWS_MIN)
+}
+
+/// Cuts the log into stretches of so many rows, of which each `step`th is taken: for each segment,
+/// which of its rows are in which. They follow the order of the rows in the log, so that it does
+/// not matter which thread took which of them.
+fn cut(snapshot: &Snapshot, size: u64, step: usize) -> Vec<Vec<RowRun>> {
+    let (size, step) = (usize::try_from(size).unwrap_or(usize::MAX).max(1), step.max(1));
     let runs_of = |(number, segment): (usize, &Arc<Segment>)| segment.runs.iter().map(|run| (*run, number)).collect::<Vec<_>>();
     let mut runs: Vec<(InputRun, usize)> = snapshot.segments.iter().enumerate().flat_map(runs_of).collect();
     runs.sort_unstable_by_key(|(run, number)| (run.input, run.offset, *number, run.row));
@@ -118,7 +164,7 @@ fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<RowRun>>
         let (mut start, end) = (run.row as usize, (run.row + run.rows) as usize);
         while start < end {
             let cell = before / size;
-            let rows = (end - start).min((cell + 1) * size - before);
+            let rows = (end - start).min((cell + 1).saturating_mul(size) - before);
             if cell % step == 0 {
                 add_piece(&mut pieces[number], RowRun { cell, start, end: start + rows });
             }
@@ -126,6 +172,52 @@ fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<RowRun>>
         }
     }
     pieces
+}
+
+/// Cuts a segment into stretches between times, by the first time of each few rows.
+fn cut_by_time(segment: &Segment, ends: &[u64]) -> io::Result<Vec<RowRun>> {
+    let times = segment.numbers(TIME, None)?;
+    let (mut pieces, mut time) = (Vec::new(), 0);
+    for start in (0..segment.rows).step_by(TIMED_ROWS) {
+        let end = (start + TIMED_ROWS).min(segment.rows);
+        time = (start..end).find_map(|row| times.get(row)).unwrap_or(time);
+        add_piece(&mut pieces, RowRun { cell: ends.partition_point(|end| *end <= time), start, end });
+    }
+    Ok(pieces)
+}
+
+impl Snapshot {
+    /// Times that cut the log into about equal parts, at most so many, in Unix microseconds; as
+    /// rows were evenly spread over the time of a segment.
+    pub(crate) fn time_quantiles(&self, most: usize) -> Vec<i64> {
+        let timed = || self.segments.iter().filter_map(|segment| Some((segment.times?, segment.rows as u64)));
+        let rows: u64 = timed().map(|(_, rows)| rows).sum();
+        let points_of = |((first, last), rows_of): ((u64, u64), u64)| {
+            let points = (rows_of * POINTS_MAX).div_ceil(rows.max(1));
+            let at = move |point: u64| {
+                let part = u128::from(last - first) * u128::from(2 * point + 1) / u128::from(2 * points);
+                (unbiased(first + part as u64), rows_of as f64 / points as f64)
+            };
+            (0..points).map(at)
+        };
+        equal_parts(timed().flat_map(points_of).collect(), most)
+    }
+}
+
+/// Times that cut rows into at most so many parts of about equal weight, of times with weights.
+pub(crate) fn equal_parts(mut weighted: Vec<(i64, f64)>, most: usize) -> Vec<i64> {
+    weighted.sort_by_key(|(time, _)| *time);
+    let all: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+    let (mut ends, mut before) = (Vec::new(), 0.0);
+    for (time, weight) in weighted {
+        if before >= all * (ends.len() + 1) as f64 / most as f64 {
+            ends.push(time);
+        }
+        before += weight;
+    }
+    // Many rows may have one time.
+    ends.dedup();
+    ends
 }
 
 fn add_piece(pieces: &mut Vec<RowRun>, piece: RowRun) {
@@ -139,6 +231,27 @@ fn add_piece(pieces: &mut Vec<RowRun>, piece: RowRun) {
 pub(crate) struct TimeRuns(Vec<(f64, f64)>);
 
 impl DispersionCells {
+    /// Of counts as they are kept: for each stretch its rows, and those of each of so many sets;
+    /// `None` of others.
+    pub(crate) fn new(sets: usize, counts: Vec<u32>) -> Option<Self> {
+        let are_within = |cell: &[u32]| cell.len() == sets + 1 && cell[1..].iter().all(|hits| *hits <= cell[0]);
+        counts.chunks(sets + 1).all(are_within).then_some(Self { sets, counts })
+    }
+
+    /// Without any row, of so many sets.
+    pub(crate) fn empty(sets: usize, cells: usize) -> Self {
+        Self { sets, counts: vec![0; cells * (sets + 1)] }
+    }
+
+    /// Adds the rows of the same stretches.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+    }
+
+    pub(crate) fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
     pub(crate) fn of(&self, set: usize) -> TimeRuns {
         let cells = || self.counts.chunks_exact(self.sets + 1);
         let rows: u64 = cells().map(|cell| u64::from(cell[0])).sum();

@@ -54,6 +54,9 @@ impl ViewQuestion<'_> {
         fields: &[CandidateField],
         leaders: &[CandidateValue],
     ) -> Result<Vec<Vec<CandidateTest>>, ViewError> {
+        if fields.is_empty() {
+            return Ok(vec![Vec::new(); leaders.len()]);
+        }
         let found = self.vote(snapshot, fields, leaders, |_, majority: &mut Majority, value| majority.vote(value, 1))?;
         let mut joined = vec![Majority::default(); leaders.len() * fields.len()];
         found.iter().for_each(|found| joined.iter_mut().zip(found).for_each(|(own, other)| own.vote(other.value, other.votes)));

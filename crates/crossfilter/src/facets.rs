@@ -283,18 +283,21 @@ impl RowStore {
         tables: &DictionaryTables,
         codes: &mut Vec<u32>,
     ) {
-        let (index, derived) = source(column);
+        let (_, derived) = source(column);
         let Some(texts) = test.texts() else {
             // Values that are no UTF-8 are known as they are shown only.
             let values = amounts.iter().map(|(code, _)| code).filter(|code| tables.is_value(derived, *code));
             return codes.extend(values.filter(|code| test.meets(tables.text_of(derived, *code))));
         };
-        let named = self.dictionaries[index].named();
-        let code = |text: &str| {
-            let for_answers = || named.get(&self.hasher.hash(text.as_bytes())).copied().filter(|_| derived.is_none());
-            tables.code_of(derived, text).or_else(for_answers)
-        };
-        codes.extend(texts.into_iter().filter_map(code).filter(|code| tables.is_value(derived, *code)));
+        let code = |text: &str| self.code_of(tables, column, text.as_bytes());
+        codes.extend(texts.into_iter().filter_map(code));
+    }
+
+    /// The code of a value of a column, or of one that was named for answers.
+    pub(crate) fn code_of(&self, tables: &DictionaryTables, column: TextColumn, text: &[u8]) -> Option<u32> {
+        let (index, derived) = source(column);
+        let named = || self.dictionaries[index].named().get(&self.hasher.hash(text)).copied().filter(|_| derived.is_none());
+        tables.code_of(derived, text).or_else(named).filter(|code| tables.is_value(derived, *code))
     }
 
     /// The numbers of the facets that are of columns of numbers.

@@ -27,6 +27,7 @@ mod dictionary;
 mod dispersion;
 mod evidence;
 mod explain;
+mod explain_offers;
 mod explain_place;
 mod facet_counts;
 mod facets;

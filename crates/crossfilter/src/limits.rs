@@ -162,6 +162,22 @@ const FILTERS_SHARE: u64 = 8;
 /// rates, which are not asked at the same time.
 pub const CANDIDATES_MAX: usize = 512;
 
+/// Values that one store of several tells of for an explanation, and that all together count.
+pub const EXPLAIN_VALUES_MAX: usize = 2_048;
+
+/// Values whose pairs several stores count for an explanation.
+pub const EXPLAIN_PAIRED_MAX: usize = 200;
+
+/// Values, and sets of them, that a store counts at a time for an explanation over several.
+pub const EXPLAIN_SETS_MAX: usize = 512;
+
+/// Sets of values whose rows a store counts at a time by client, for an explanation over several.
+pub const EXPLAIN_VISITS_MAX: usize = 128;
+
+/// Numbers of rows in stretches that a store tells at a time, for an explanation over several: with
+/// three bytes each they are within any part of an answer.
+pub const EXPLAIN_CELLS_MAX: usize = 170_000;
+
 /// Least memory for rates, or for candidates of an explanation.
 pub const RATES_BYTES_MIN: u64 = 2 << 20;
 

@@ -172,6 +172,12 @@ pub(crate) struct Snapshot {
     pub(crate) rows_dropped: u64,
 }
 
+impl Snapshot {
+    pub(crate) fn rows(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.rows as u64).sum()
+    }
+}
+
 impl RowStore {
     /// An empty store.
     ///

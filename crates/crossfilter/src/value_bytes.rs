@@ -11,7 +11,7 @@ use std::hash::BuildHasher;
 pub(crate) const NAMED_BYTES_MAX: usize = 1024;
 
 /// A text that is no UTF-8 where it is not: as a list of its bytes then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum ValueBytes {
     /// The text itself.

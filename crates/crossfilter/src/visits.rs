@@ -25,13 +25,12 @@ const BUCKETS: usize = 1_024;
 
 /// Counts of a set of tests: its buckets, and the rows without a known client, each of which is
 /// taken for a client of its own.
-const COUNTS: usize = BUCKETS + 1;
+pub(crate) const COUNTS: usize = BUCKETS + 1;
 
 impl ViewQuestion<'_> {
-    /// For each of these sets of tests, the mean number of rows by the same client, over those of
-    /// the rows asked about that pass it; 1 where no client has two.
-    pub(crate) fn visits(&self, snapshot: &Snapshot, sets: &[Vec<&CandidateTest>]) -> Result<Vec<f64>, ViewError> {
-        // The first counts are those of all rows asked about.
+    /// Rows asked about by their clients' buckets: of all, and of those that pass each of these
+    /// sets of tests.
+    pub(crate) fn visits(&self, snapshot: &Snapshot, sets: &[Vec<&CandidateTest>]) -> Result<Vec<u32>, ViewError> {
         let empty = || vec![0u32; (1 + sets.len()) * COUNTS];
         let work = |counts: &mut Vec<u32>, segment: &Segment, asked: &SegmentRows| {
             let column = self.store.coded(segment, CLIENT)?;
@@ -54,8 +53,7 @@ impl ViewQuestion<'_> {
         let workers = self.pass(snapshot.segments.iter().enumerate(), empty, |asked| !asked.inside.is_none(), work)?;
         let mut joined = empty();
         workers.iter().for_each(|counts| joined.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more));
-        let (all, of_sets) = joined.split_at(COUNTS);
-        Ok(of_sets.chunks(COUNTS).map(|counts| mean_visit(counts, all)).collect())
+        Ok(joined)
     }
 
     /// The bucket of each local code of the clients of a segment. It follows from the text alone,
@@ -72,6 +70,13 @@ impl ViewQuestion<'_> {
         };
         Ok((0..column.globals.len()).map(of_local).collect())
     }
+}
+
+/// For each set of tests, the mean number of rows by the same client, of the rows that pass it; 1
+/// where no client has two. `counts` are those of [`ViewQuestion::visits`].
+pub(crate) fn mean_visits(counts: &[u32]) -> Vec<f64> {
+    let (all, of_sets) = counts.split_at(COUNTS);
+    of_sets.chunks(COUNTS).map(|counts| mean_visit(counts, all)).collect()
 }
 
 /// Mean number of rows by the same client, of rows with these counts among all of those.

@@ -392,6 +392,13 @@ pub(crate) const PEER_FILTERS_AT_ONCE: usize = 40;
 /// Bytes of these filters as JSON: a question has room for them beside the longest filter.
 pub(crate) const PEER_FILTERS_TEXT_BYTES_MAX: usize = 24 << 10;
 
+/// Bytes of the tests of an explanation as JSON, with both filters and the fields that are left
+/// out: a question has room for their places beside them, and for columns that a peer lacks.
+pub(crate) const PEER_TESTS_BYTES_MAX: usize = JSON_BYTES_MAX - (24 << 10);
+
+/// Bytes of both filters and of these fields: some tests have room in any case.
+pub(crate) const PEER_SELECT_BYTES_MAX: usize = PEER_TESTS_BYTES_MAX - PEER_FILTERS_TEXT_BYTES_MAX;
+
 /// Parts of the numbers of a peer's columns.
 pub(crate) const PEER_NUMBER_PARTS_MAX: usize = 1_000;
 

@@ -121,6 +121,8 @@ fn wide_questions() -> Vec<(&'static str, Value)> {
         ("compare", json!({"a": {}, "b": {}, "top": 1_000})),
         ("compare", json!({"a": {"where": "status = 200"}, "b": {"where": "status != 200"}, "top": 1_000})),
         ("rows", json!({"offset": 200_000})),
+        ("explain", json!({"select": {"where": "status = 500"}})),
+        ("explain", json!({"select": {"where": "bytes >= 45000 and size > 3"}, "where": filter})),
         ("suggest", json!({"text": "1 path ~ \"^/.*9\" 2", "limit": 20, "where": filter})),
     ];
     for field in ["path", "client", "agent", "tenant", "note"] {
@@ -191,6 +193,35 @@ fn rows_of_tables_by_time_go_on_after_the_first_ten_thousand() {
             page["rows"].as_array().expect("rows").iter().filter_map(|row| row["columns"]["number"].as_u64()).collect();
         assert_eq!(numbers, (offset..offset + 20).collect::<Vec<u64>>(), "{page}");
     }
+}
+
+/// More fields, and usual values of them, than one question about an explanation has room for.
+#[test]
+fn wide_tables_of_several_peers_are_explained() {
+    const COLUMNS: u64 = 60;
+    let folder = TestFolder::new();
+    let table = |from: u64| {
+        let names: Vec<String> = (0..COLUMNS).map(|column| format!("column_{column}")).collect();
+        let row = |n: u64| {
+            let kind = if n.is_multiple_of(5) { "odd" } else { "even" };
+            let values: Vec<String> = (0..COLUMNS).map(|column| format!("{kind} value {}", (n + column) % 16)).collect();
+            values.join(",") + "\n"
+        };
+        let rows: String = (from..from + 3_000).map(row).collect();
+        folder.file(&format!("{from}.csv"), format!("{}\n{rows}", names.join(",")))
+    };
+    let peers = [0, 1_000].map(|from| Server::start(&["--no-cache", &table(from)]));
+    let (addresses, tokens) = finished(&peers, &folder);
+    let fleet = Server::start(&["--peers", &addresses, "--peers-tokens", &tokens]);
+    let body = json!({"select": {"where": "column_0 ~ \"^odd\""}}).to_string();
+    let target = format!("/api/sessions/{}/explain", session(&fleet));
+    let found = fleet.request("POST", &target, body.as_bytes()).json();
+    let told = (&found["fleet"]["complete"], &found["inside"], &found["outside"]);
+    assert_eq!(told, (&json!(true), &json!(1_200), &json!(4_800)), "{:.500}", found.to_string());
+    // Of 16 values each a sixteenth of the rows has, and none of the others.
+    let first = &found["rows"][0];
+    assert!(first["where"].as_str().is_some_and(|text| text.contains("odd value")), "{first}");
+    assert_eq!((&first["inside"], &first["outside"]), (&json!(75), &json!(0)), "{first}");
 }
 
 #[test]

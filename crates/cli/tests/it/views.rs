@@ -263,7 +263,7 @@ fn questions_far_above_the_memory_keep_to_it() {
     // As of a peer: filters that take all the memory that one may have each, forty of them, and a
     // clock that there is none of.
     let part = |ask: Value| {
-        let version = concat!(env!("CARGO_PKG_VERSION"), "/3");
+        let version = concat!(env!("CARGO_PKG_VERSION"), "/4");
         json!({"version": version, "from_us": null, "to_us": null, "where": "", "columns": [], "generation": 0, "ask": ask})
     };
     let heavy =
@@ -277,6 +277,24 @@ fn questions_far_above_the_memory_keep_to_it() {
     }
     let typed = ask("part", part(json!({"suggest": {"text": "number 12:00 /path not 200", "zone_seconds": i32::MAX}})));
     assert!(typed["rows"].is_array(), "{typed}");
+    // And as many values, sets and stretches of an explanation as one may ask for.
+    let tests: Vec<Value> = (0..200).map(|n| json!({"text": ["path", format!("/some/path/{n}")]})).collect();
+    let sets = |count: usize| (0..count).map(|set| vec![set % 200, (set + 1) % 200]).collect::<Vec<_>>();
+    let select = json!({"from_us": 1_735_776_000_000_000_u64, "to_us": 1_735_777_500_000_000_u64, "where": ""});
+    for step in [
+        json!({"values": {"hits_min": 1}}),
+        json!({"hits": {"tests": tests}}),
+        json!({"hits": {"tests": (0..512).map(|least| json!({"least": ["bytes", least]})).collect::<Vec<_>>()}}),
+        json!({"pairs": {"tests": tests}}),
+        json!({"cells": {"tests": tests, "sets": sets(512), "cells": 331, "ends": []}}),
+        json!({"cells": {"tests": tests, "sets": sets(512), "cells": 331, "ends": (1..331).map(|end| 1_735_776_000_000_000_u64 + end * 9_000_000).collect::<Vec<_>>()}}),
+        json!({"visits": {"tests": tests, "sets": sets(128)}}),
+    ] {
+        let question = part(json!({"explain": {"select": select, "except": [], "step": step}})).to_string();
+        let answer = server.request("POST", &target(&id, "part"), question.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(answer.body.len() > 500, "{step}: {} bytes", answer.body.len());
+    }
     let found = ask("find", json!({"match": format!("query = \"{expected}\"")}));
     assert_eq!(found["row"], expected.rsplit('=').next().and_then(|number| number.parse::<u64>().ok()).expect("a number"));
     assert_eq!(ask("find", json!({"places": [largest["place"]]})), found);

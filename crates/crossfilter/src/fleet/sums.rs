@@ -83,7 +83,7 @@ impl RowStore {
     #[must_use]
     pub fn extent(&self) -> StoreExtent {
         let snapshot = self.snapshot();
-        let total = snapshot.segments.iter().map(|segment| segment.rows as u64).sum();
+        let total = snapshot.rows();
         StoreExtent {
             rows: RowCounts { total, dropped: snapshot.rows_dropped },
             generation: snapshot.generation,

@@ -221,12 +221,7 @@ impl HashedValues {
         let mut bytes = Vec::with_capacity(pairs.len() * PAIR_BYTES);
         for (hash, hits) in pairs {
             bytes.extend_from_slice(&hash.to_le_bytes());
-            let mut rest = *hits;
-            while rest >= 0x80 {
-                bytes.push(rest as u8 | 0x80);
-                rest >>= 7;
-            }
-            bytes.push(rest as u8);
+            write_number(&mut bytes, *hits);
         }
         Self(bytes)
     }
@@ -298,7 +293,17 @@ impl Iterator for MergedPairs<'_> {
     }
 }
 
-fn read_number(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+/// Writes a number by seven bits a byte, the lowest first.
+pub(super) fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// The inverse, and the bytes after it; `None` where they end too early.
+pub(super) fn read_number(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0u64;
     for shift in (0..u64::BITS).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

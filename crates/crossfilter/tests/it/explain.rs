@@ -5,13 +5,13 @@ use rorqual_crossfilter::{Finding, RowStore, View};
 use rorqual_pipe::Control;
 use std::sync::Arc;
 
-const ROWS: usize = 60_000;
+pub(crate) const ROWS: usize = 60_000;
 /// The log's span, and the one that is asked about.
 const SECONDS: i64 = 10 * 86_400;
-const FROM: i64 = 5 * 86_400;
-const TO: i64 = FROM + 86_400 / 2;
+pub(crate) const FROM: i64 = 5 * 86_400;
+pub(crate) const TO: i64 = FROM + 86_400 / 2;
 
-fn ordinary(random: &mut Random) -> Plain {
+pub(crate) fn ordinary(random: &mut Random) -> Plain {
     let paths = 400;
     let path = random.zipf(paths);
     let status = match random.below(100) {
@@ -40,9 +40,9 @@ fn ordinary(random: &mut Random) -> Plain {
 }
 
 /// A kind of anomaly: its effect on a row of the span, and the text of a finding of it.
-type Planted = (&'static str, fn(&mut Plain, &mut Random), &'static str);
+pub(crate) type Planted = (&'static str, fn(&mut Plain, &mut Random), &'static str);
 
-const PLANTED: [Planted; 10] = [
+pub(crate) const PLANTED: [Planted; 10] = [
     (
         "a scanner",
         |row, random| {
@@ -130,7 +130,7 @@ const VISITORS: u64 = 100;
 
 /// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many),
 /// and go.
-fn visits(seed: u64) -> Vec<Plain> {
+pub(crate) fn visits(seed: u64) -> Vec<Plain> {
     visits_of(seed, ROWS, VISITORS)
 }
 
@@ -163,7 +163,7 @@ fn changed(mut rows: Vec<Plain>, random: &mut Random, change: Change) -> Vec<Pla
     rows
 }
 
-fn log(seed: u64, planted: Option<Planted>) -> Vec<Plain> {
+pub(crate) fn log(seed: u64, planted: Option<Planted>) -> Vec<Plain> {
     let mut random = Random(seed);
     let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
     rows.sort_by_key(|row| row.time);
@@ -178,7 +178,7 @@ fn log(seed: u64, planted: Option<Planted>) -> Vec<Plain> {
     rows
 }
 
-fn span(from: i64, to: i64) -> View {
+pub(crate) fn span(from: i64, to: i64) -> View {
     let unix = |time: i64| (crate::log::START + 2 * 86_400 + time) * 1_000_000;
     View { from_us: Some(unix(from)), to_us: Some(unix(to)), ..View::default() }
 }

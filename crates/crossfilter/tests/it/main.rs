@@ -4,6 +4,7 @@
 
 mod breakdown;
 mod explain;
+mod explain_fleet;
 mod facets;
 mod heavy;
 mod journal;

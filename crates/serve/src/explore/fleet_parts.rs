@@ -18,8 +18,9 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::schema::{OwnColumn, Schema, TextColumn};
-use rorqual_crossfilter::fleet::{FieldTop, FieldWanted, HashedValues, HashesWanted, ViewSums, probe_hash};
+use rorqual_crossfilter::fleet::{ExplainPart, FieldTop, FieldWanted, HashedValues, HashesWanted, ViewSums, probe_hash};
 use rorqual_crossfilter::limits::{SORTED_ROWS_MAX, SUGGEST_MILLIS_MAX, SUGGESTIONS_MAX};
 use rorqual_crossfilter::{
     FilterHits, LineFormats, RowOrder, RowStore, SharedAxes, Stack, SuggestWanted, Suggestions, View, ViewError, ViewParts,
@@ -46,10 +47,15 @@ pub(crate) async fn part(PathSession(session): PathSession, asker: Requester, bo
         return Ok(views::json(ticket, json(&status(&session, seed)?).ok_or_else(views::too_long)?));
     }
     let view = view_of(&session, &session.schema(), &asked)?;
+    let select = select_of(&session, &session.schema(), &asked)?;
     check(&session.schema(), &asked.ask)?;
     // Many may wait, and compiled each would take megabytes.
-    drop(view);
-    let is_text = !matches!(asked.ask, PartAsk::Hashes { .. });
+    drop((view, select));
+    let is_text = match &asked.ask {
+        PartAsk::Hashes { .. } => false,
+        PartAsk::Explain { step, .. } => !step.is_numbers(),
+        _ => true,
+    };
     let asked_of = Arc::clone(&session);
     let ask = move |store: &RowStore, control: &Control| answer(&asked_of, store, &asked, control);
     let mut response = views::answer(&session, &asker, None, ask).await?;
@@ -81,12 +87,24 @@ fn status(session: &Session, seed: u64) -> Result<PeerStatus, ApiError> {
 
 /// The view of a question, of whose columns these rows may have some.
 fn view_of(session: &Session, schema: &Schema, asked: &PartQuestion) -> Result<View, ApiError> {
-    let filter = wider(schema, &asked.columns).filter(&asked.filter).map_err(|error| {
+    let filter = filter_of(session, schema, asked, &asked.filter)?;
+    Ok(View { from_us: asked.from_us, to_us: asked.to_us, filter })
+}
+
+/// The rows that are to be explained, where a question has them.
+fn select_of(session: &Session, schema: &Schema, asked: &PartQuestion) -> Result<Option<View>, ApiError> {
+    let PartAsk::Explain { select, .. } = &asked.ask else { return Ok(None) };
+    let filter = filter_of(session, schema, asked, &select.filter)?;
+    Ok(Some(View { from_us: select.from_us, to_us: select.to_us, filter }))
+}
+
+fn filter_of(session: &Session, schema: &Schema, asked: &PartQuestion, filter: &str) -> Result<Filter, ApiError> {
+    let filter = wider(schema, &asked.columns).filter(filter).map_err(|error| {
         ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
     })?;
     let filter = filter.where_absent(schema.own_texts(), schema.own_numbers());
     session.has_room_for(&filter)?;
-    Ok(View { from_us: asked.from_us, to_us: asked.to_us, filter })
+    Ok(filter)
 }
 
 /// The columns of these rows, and those of others that a filter may name.
@@ -106,13 +124,20 @@ fn check(schema: &Schema, ask: &PartAsk) -> Result<(), ApiError> {
         PartAsk::Named { hashes, .. } if hashes.len() > PEER_NAMED_AT_ONCE => too_many("hashes"),
         PartAsk::Hits { of } if of.len() > PEER_FILTERS_AT_ONCE => too_many("filters"),
         PartAsk::Suggest { text, .. } => is_typed(text),
+        PartAsk::Explain { step, .. } if !step.is_sound() => Err(ApiError::bad_request(
+            "there are too many tests or sets, or a set has more than two tests or one that is not there",
+        )),
         PartAsk::Tops { fields, .. } if fields.len() > schema.panels().len().max(1) => too_many("fields"),
         PartAsk::Hashes { field, .. } | PartAsk::Named { field, .. } => {
             let none = || ApiError::bad_request(format!("there is no field '{field}'"));
             text_of(schema, field).map(drop).ok_or_else(none)
         }
         PartAsk::Keys { sort, .. } | PartAsk::Rows { sort, .. } => order(schema, sort).map(drop),
-        PartAsk::Status { .. } | PartAsk::Numbers { .. } | PartAsk::Tops { .. } | PartAsk::Hits { .. } => Ok(()),
+        PartAsk::Status { .. }
+        | PartAsk::Numbers { .. }
+        | PartAsk::Tops { .. }
+        | PartAsk::Hits { .. }
+        | PartAsk::Explain { .. } => Ok(()),
     }
 }
 
@@ -214,6 +239,19 @@ fn answer(session: &Session, store: &RowStore, asked: &PartQuestion, control: &C
             };
             let FilterHits { hits, complete } = store.filter_hits(&view, of.iter().map(filter), SUGGEST_TIME_MAX, control)?;
             Ok(json(&HitsPart { hits, complete }))
+        }
+        PartAsk::Explain { except, step, .. } => {
+            let select = select_of(session, &schema, asked).map_err(lost)?.ok_or(ViewError::Cancelled)?;
+            match store.explain_part([&select, &view], except, step, control)? {
+                ExplainPart::Values(mut values) => {
+                    let most = values.longest().next_power_of_two();
+                    Ok(capped_json(&mut *values, most, |values, most| values.truncate(most)))
+                }
+                ExplainPart::Numbers(numbers) => {
+                    let bytes = Some(numbers.into_bytes()).filter(|bytes| bytes.len() <= REPORT_BYTES_MAX);
+                    Ok(bytes.map(Bytes::from))
+                }
+            }
         }
     }
 }

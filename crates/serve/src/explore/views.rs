@@ -345,22 +345,22 @@ pub(crate) async fn compare(PathSession(session): PathSession, asker: Requester,
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExplainAsked {
+pub(crate) struct ExplainAsked {
     // The rows that these are a part of.
-    from: Option<f64>,
-    to: Option<f64>,
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
-    filter: String,
+    pub(crate) filter: String,
     /// The rows asked about.
-    select: SpanQuery,
+    pub(crate) select: SpanQuery,
     /// Fields whose values are not tried.
     #[serde(default)]
-    except: Vec<String>,
-    limit: Option<usize>,
+    pub(crate) except: Vec<String>,
+    pub(crate) limit: Option<usize>,
 }
 
 /// Names of fields as the schema has them.
-fn excepted_fields(schema: &Schema, names: &[String]) -> Result<Vec<String>, ApiError> {
+pub(crate) fn excepted_fields(schema: &Schema, names: &[String]) -> Result<Vec<String>, ApiError> {
     let known = |name: &String| {
         let number = || schema.number(name).map(|column| schema.number_name(column));
         let field = schema.text(name).map(|column| schema.text_name(column)).or_else(number);

@@ -48,11 +48,12 @@ impl FleetQuestion<'_> {
     fn question(&self, peer: &LivePeer, generation: u64, ask: PartAsk) -> PartQuestion {
         let names_own = !self.view.filter.is_everything() && self.view.filter.names_own();
         let filter = self.schema().written(&self.view.filter);
-        let of_hits = match &ask {
+        let more = match &ask {
             PartAsk::Hits { of } => of.iter().map(|wanted| &*wanted.filter).collect::<Vec<_>>().join(" "),
+            PartAsk::Explain { select, .. } => select.filter.clone(),
             _ => String::new(),
         };
-        let named = if names_own { format!("{filter} {of_hits}") } else { of_hits };
+        let named = if names_own { format!("{filter} {more}") } else { more };
         let columns = if named.is_empty() { Vec::new() } else { self.roll.missing_columns(peer, &named) };
         PartQuestion {
             version: VERSION.to_owned(),

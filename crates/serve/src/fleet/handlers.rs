@@ -9,14 +9,16 @@ use super::live_peers::Roll;
 use super::rows::MergedRows;
 use super::shown::{FleetAnswer, unsure};
 use super::wire::PartSort;
-use crate::explore::answers::{AnswerWithHint, CompareAnswer, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin};
+use crate::explore::answers::{
+    AnswerWithHint, CompareAnswer, ExplainAnswer, Rebuilt, RowsAnswer, SortAnswer, ViewAnswer, ViewOrigin,
+};
 use crate::explore::reports::capped_json;
 use crate::explore::sessions::Sessions;
 use crate::explore::suggest::{SuggestAnswer, SuggestAsked, is_typed};
-use crate::explore::views::{self, CompareAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
+use crate::explore::views::{self, CompareAsked, ExplainAsked, PanelQuery, RowsQuery, SpanQuery, ViewAsked, micros};
 use crate::http::error::ApiError;
 use crate::http::extract::{QueryParams, Requester, body_json};
-use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_FILTER_BYTES_MAX, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
+use crate::limits::{BUCKETS, LIVE_INTERVAL, PEER_FILTER_BYTES_MAX, PEER_SELECT_BYTES_MAX, PEER_VALUES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::server::api::{HistogramSpan, columns_of};
 use axum::Router;
 use axum::body::Body;
@@ -30,6 +32,7 @@ use rorqual_accesslog::schema::{Schema, TextColumn};
 use rorqual_crossfilter::limits::SORTED_ROWS_MAX;
 use rorqual_crossfilter::{Amounts, PanelPage, PanelWanted, RowOrder, RowPage, Stack, View, ViewResult};
 use rorqual_pipe::format_size;
+use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,6 +62,7 @@ pub(crate) fn router(state: FleetState) -> Router {
         .route(&at("/panel"), post(panel))
         .route(&at("/rows"), post(rows))
         .route(&at("/compare"), post(compare))
+        .route(&at("/explain"), post(explain))
         .route(&at("/suggest"), post(suggest))
         .route(&at("/histogram"), get(histogram))
         .route(&at("/{*verb}"), any(refused))
@@ -395,6 +399,57 @@ impl FleetAsk for CompareAsked {
             answer.answer.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         };
         Ok(Ok(capped_json(&mut answer, top, cut)))
+    }
+}
+
+/// Hint of an explanation in which some values were not tried.
+const LISTED_ONLY: &str = "not all values were compared: of each field those that stand out or are common at one server at least";
+
+/// A question about what is more frequent in some rows.
+struct FleetExplainAsk {
+    asked: ExplainAsked,
+    begun: Instant,
+}
+
+async fn explain(State(FleetState { fleet, .. }): State<FleetState>, asker: Requester, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
+    fleet.ask(&asker, &FleetExplainAsk { asked, begun: Instant::now() }).await
+}
+
+impl FleetAsk for FleetExplainAsk {
+    type Read = ([View; 2], Vec<String>);
+
+    fn read(&self, schema: &Schema) -> Result<Self::Read, ApiError> {
+        let ExplainAsked { filter, from, to, select, except, .. } = &self.asked;
+        let against = filter_of(schema, filter, *from, *to)?;
+        let select = filter_of(schema, &select.filter, select.from, select.to)?;
+        let except = views::excepted_fields(schema, except)?;
+        let written = [&select, &against].map(|view| Value::from(schema.written(&view.filter)).to_string().len());
+        let bytes = written.iter().sum::<usize>() + Value::from(except.clone()).to_string().len();
+        if bytes > PEER_SELECT_BYTES_MAX {
+            let message = format!(
+                "\"where\" of both and \"except\" have {} as JSON, and a question to peers takes {} of them: write shorter filters",
+                format_size(bytes as u64),
+                format_size(PEER_SELECT_BYTES_MAX as u64)
+            );
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "filter_too_large", message));
+        }
+        Ok(([select, against], except))
+    }
+
+    async fn answer(&self, fleet: &Fleet, roll: &Roll, ([select, against], except): &Self::Read) -> Made {
+        let limit = self.asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+        let question = FleetQuestion { fleet, roll, view: against.clone() };
+        let (mut explained, is_whole) = question.explained(select, except).await?;
+        let peers = fleet.view(roll);
+        explained.exact &= peers.complete && roll.is_ended();
+        explained.findings.truncate(limit);
+        // The reason of numbers that are not exact comes first.
+        let hint = (!is_whole && explained.exact).then(|| LISTED_ONLY.to_owned());
+        let answer = ExplainAnswer::new(explained, self.begun.elapsed().as_secs_f64());
+        let mut answer = FleetAnswer { answer: AnswerWithHint { answer, hint }, fleet: peers };
+        let cut = |answer: &mut FleetAnswer<AnswerWithHint<ExplainAnswer>>, rows| answer.answer.answer.rows.truncate(rows);
+        Ok(Ok(capped_json(&mut answer, limit, cut)))
     }
 }
 

@@ -8,13 +8,15 @@
 //! * `peer`: one peer, with its state when last known.
 //! * `live_peers`: the peers that answer now, and the columns of all.
 //! * `ask`: the rounds of a question; `facets`: those of the fields that it chooses values of;
-//!   `rows`: the rows of all in one order; `compare`: two views; `suggest`: typed texts.
+//!   `rows`: the rows of all in one order; `compare`: two views; `explain`: what is more frequent
+//!   in one of them; `suggest`: typed texts.
 //! * `shown`: the session, its report, and the peers that are missing.
 //! * `handlers`: the addresses of the session.
 
 mod address;
 mod ask;
 mod compare;
+mod explain;
 mod facets;
 pub(crate) mod handlers;
 mod live_peers;

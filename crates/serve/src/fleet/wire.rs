@@ -5,12 +5,12 @@ use crate::limits::PEER_BUCKETS_WHOLE;
 use crate::saved_schema::SavedSchema;
 use crate::session::SessionState;
 use rorqual_accesslog::schema::OwnColumn;
-use rorqual_crossfilter::fleet::{FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
+use rorqual_crossfilter::fleet::{ExplainStep, FieldTop, NamedValues, NumberPart, SeriesText, StoreExtent};
 use rorqual_crossfilter::{PageRow, Suggestion};
 use serde::{Deserialize, Serialize};
 
 /// Version of questions and parts; it changes with any of them, and with the program.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
 
 /// A question about a part of a view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,6 +55,19 @@ pub(crate) enum PartAsk {
     Suggest { text: String, zone_seconds: i32 },
     /// Rows of filters.
     Hits { of: Vec<HitsAsk> },
+    /// A step of the explanation of the rows of the view that are in a selection too.
+    Explain { select: SelectAsk, except: Vec<String>, step: ExplainStep },
+}
+
+/// The rows that are to be explained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SelectAsk {
+    /// Unix microseconds.
+    pub(crate) from_us: Option<i64>,
+    pub(crate) to_us: Option<i64>,
+    #[serde(rename = "where")]
+    pub(crate) filter: String,
 }
 
 /// A filter of which the rows are counted, or a span of time in place of that of the view.

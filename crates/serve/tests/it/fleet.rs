@@ -321,6 +321,106 @@ fn comparisons_and_histograms_are_those_of_one_server() {
     }
 }
 
+/// A log whose requests of an hour fail at one path, and are those of one client; and a few others
+/// of that hour fail otherwise.
+fn outage(lines: u64, count: usize) -> Vec<String> {
+    let mut random = Rng::new(31);
+    let mut parts = vec![String::new(); count];
+    for line in 0..lines {
+        let second = line * 80_000 / lines;
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        let fails = hour == 9 && random.below(3) == 0;
+        let client = if fails { "192.0.2.9".to_owned() } else { format!("198.51.{}.{}", random.below(20), random.below(256)) };
+        let path = if fails { "/pay".to_owned() } else { format!("/{}", skewed(&mut random, 60)) };
+        let others = if hour == 9 && random.below(40) == 0 { 504 } else { *one_of(&mut random, &[200, 200, 304, 404]) };
+        let status = if fails { 502 } else { others };
+        writeln!(
+            parts[random.below(count)],
+            "{client} - - [02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" {status} 5 \"-\" \"{}\"",
+            AGENTS[0]
+        )
+        .expect("memory");
+    }
+    parts
+}
+
+#[test]
+fn explanations_are_of_the_rows_of_all_peers() {
+    let mut servers = FleetAndWhole::new(&outage(20_000, 3));
+    let hour = hour_of_outage();
+    for body in [
+        json!({"select": hour}),
+        json!({"select": hour, "where": "status != 404", "limit": 2}),
+        json!({"select": {"where": "status = 502"}, "except": ["status"]}),
+        json!({"select": {"where": "status = 502"}, "from": 1_735_808_400, "to": 1_735_812_000, "except": ["status", "client", "net"]}),
+    ] {
+        let [fleet, whole] = servers.both("explain", &body);
+        assert_eq!(fleet["fleet"]["complete"], true, "{body}: {fleet}");
+        for member in ["inside", "outside", "statistic", "least", "unknown"] {
+            assert_eq!(fleet[member], whole[member], "{body}: {member}");
+        }
+        // The order depends on how rows vary over time, which is cut otherwise.
+        let (first, wanted) = (&rows(&fleet)[0], &rows(&whole)[0]["where"]);
+        let together = first["companions"].as_array().expect("companions");
+        assert!(first["where"] == *wanted || together.contains(wanted), "{body}: {first} {wanted}");
+        for finding in rows(&fleet) {
+            let lines = |select: &Value| {
+                let conditions = [finding, select, &body].map(|of| of["where"].as_str().unwrap_or_default());
+                let conditions: Vec<String> =
+                    conditions.iter().filter(|text| !text.is_empty()).map(|text| format!("({text})")).collect();
+                let of = |name: &str| if select[name].is_null() { body[name].clone() } else { select[name].clone() };
+                let asked = json!({"where": conditions.join(" and "), "from": of("from"), "to": of("to"), "top": 0});
+                servers.both("view", &asked)[1]["lines"]["matching"].as_u64().unwrap_or_else(|| panic!("{asked}"))
+            };
+            let (inside, all) = (lines(&body["select"]), lines(&json!({})));
+            let told = (finding["inside"].as_u64(), finding["outside"].as_u64());
+            assert_eq!(told, (Some(inside), Some(all - inside)), "{body}: {finding}");
+        }
+        assert!(rows(&fleet).len() as u64 <= body["limit"].as_u64().unwrap_or(20), "{body}");
+    }
+    // One that is missing is in no number, and named.
+    let before = servers.fleet("explain", &json!({"select": hour}));
+    drop(servers.peers.remove(1));
+    let after = servers.fleet("explain", &json!({"select": hour}));
+    assert_eq!((&after["exact"], &after["fleet"]["complete"]), (&json!(false), &json!(false)));
+    let all =
+        |answer: &Value| answer["inside"].as_u64().zip(answer["outside"].as_u64()).map(|(inside, outside)| inside + outside);
+    assert_eq!(all(&before).zip(all(&after)).map(|(before, after)| before - after), after["fleet"]["rows_missing"].as_u64());
+}
+
+#[test]
+fn parts_of_explanations_that_lie_are_those_of_a_missing_peer() {
+    let [honest, lying] = [0, 1].map(|_| Running::of(config(Duration::from_secs(60))));
+    let parts = outage(20_000, 2);
+    upload(&honest.url, &parts[0]);
+    upload(&lying.url, &parts[1]);
+    fn step(question: &[u8], name: &str) -> bool {
+        let wanted = format!("\"step\":{{\"{name}\"");
+        asks(question, "explain") && question.windows(wanted.len()).any(|part| part == wanted.as_bytes())
+    }
+    let steps: [(&str, Change); 5] = [
+        ("values", |question, answer| if step(question, "values") { b"{}".to_vec() } else { answer }),
+        ("hits", |question, answer| if step(question, "hits") { b"x".to_vec() } else { answer }),
+        ("pairs", |question, answer| if step(question, "pairs") { vec![9; answer.len()] } else { answer }),
+        ("cells", |question, answer| if step(question, "cells") { vec![0xff; 9] } else { answer }),
+        ("visits", |question, answer| if step(question, "visits") { Vec::new() } else { answer }),
+    ];
+    let inside = parts[0].lines().filter(|line| line.contains("[02/Jan/2025:09:")).count();
+    for (name, change) in steps {
+        let (fleet, id) = shows(fleet_of(&[honest.url.clone(), changed(&lying.url, change)]));
+        let found = answer(&fleet.url, &format!("POST /api/sessions/{id}/explain\n{}", json!({"select": hour_of_outage()})));
+        assert_eq!(found["fleet"]["complete"], false, "{name}: {found}");
+        let error = found["fleet"]["peers"][1]["error"].as_str().unwrap_or_else(|| panic!("{name}: {found}"));
+        assert!(error.contains("not part of a view"), "{name}: {error}");
+        assert_eq!((&found["inside"], &found["exact"]), (&json!(inside), &json!(false)), "{name}");
+        assert!(found.to_string().contains("path = /pay"), "{name}: {found}");
+    }
+}
+
+fn hour_of_outage() -> Value {
+    json!({"from": 1_735_808_400, "to": 1_735_812_000})
+}
+
 #[test]
 fn columns_that_only_some_peers_have_are_absent_at_the_others() {
     let line = |n: u64, own: &str| {
@@ -554,6 +654,11 @@ fn columns_whose_names_differ_in_case_are_not_mixed_up() {
     }
 }
 
+/// A filter of about so many bytes, in which each character takes two as JSON.
+fn long_list(bytes: usize) -> String {
+    format!("path = \"{}\"", "\\\"".repeat(bytes / 2))
+}
+
 #[test]
 fn a_wrong_question_and_one_that_peers_can_not_answer_are_refused() {
     let servers = FleetAndWhole::new(&parts(300, 2, 5));
@@ -564,12 +669,15 @@ fn a_wrong_question_and_one_that_peers_can_not_answer_are_refused() {
         ("panel", json!({"field": "nothing"}), "bad_request"),
         ("panel", json!({"field": "url"}), "bad_request"),
         ("panel", json!({"field": "path", "offset": 1_000}), "bad_request"),
-        ("explain", json!({"select": {}}), "fleet_cannot"),
+        ("explain", json!({"select": {"where": "nothing = 1"}}), "bad_filter"),
+        ("explain", json!({"select": {}, "except": ["nothing"]}), "bad_request"),
+        ("explain", json!({"select": {"where": long_list(30_000)}, "where": long_list(30_000)}), "filter_too_large"),
+        ("timeseries", json!({}), "fleet_cannot"),
         ("findings", json!({}), "fleet_cannot"),
         ("part", json!({}), "fleet_cannot"),
     ] {
         let said = servers.fleet(verb, &body);
-        assert_eq!(said["error"]["code"], code, "{verb} {body}: {said}");
+        assert_eq!(said["error"]["code"], code, "{verb} {:.200}: {:.500}", body.to_string(), said.to_string());
     }
     let wrong = servers.both("view", &json!({"where": "status > 1 and nothing = 1"}));
     assert_eq!(wrong[0], wrong[1]);
@@ -674,8 +782,11 @@ fn a_wrong_token_a_silence_and_foreign_answers_are_named_and_nothing_else_breaks
     assert!(!view.to_string().contains("token="));
 }
 
+/// Change of an answer, by its question.
+type Change = fn(&[u8], Vec<u8>) -> Vec<u8>;
+
 /// The address of something that changes each answer of a peer, as it says of the question.
-fn changed(peer_url: &str, change: fn(&[u8], Vec<u8>) -> Vec<u8>) -> String {
+fn changed(peer_url: &str, change: Change) -> String {
     let (_, token) = peer_url.trim_start_matches("http://").split_once('/').expect("an address");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/{token}", listener.local_addr().expect("an address"));
@@ -712,13 +823,13 @@ fn suggestions_that_lie_are_those_of_a_missing_peer() {
     };
     upload(&honest.url, &(0..50).map(|n| line(n, "/only/here")).collect::<String>());
     upload(&lying.url, &(0..30).map(|n| line(n, "/other")).collect::<String>());
-    let all_rows: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+    let all_rows: Change = |question, answer| {
         let row = "{\"label\":\"x\",\"where\":\"status = 200\",\"from\":null,\"to\":null,\"hits\":9000000000000000,\"exact\":true,\"meant\":null,\"typed\":true}";
         if asks(question, "suggest") { format!("{{\"rows\":[{row}],\"complete\":true}}").into_bytes() } else { answer }
     };
     let no_count: fn(&[u8], Vec<u8>) -> Vec<u8> =
         |question, answer| if asks(question, "hits") { b"{\"hits\":[],\"complete\":true}".to_vec() } else { answer };
-    let wild_count: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+    let wild_count: Change = |question, answer| {
         if !asks(question, "hits") {
             return answer;
         }
@@ -736,7 +847,7 @@ fn suggestions_that_lie_are_those_of_a_missing_peer() {
         assert!(error.contains("not part of a view"), "{what}: {error}");
     }
     // Texts that are no filters by the columns of all, and a label of control characters.
-    let nonsense: fn(&[u8], Vec<u8>) -> Vec<u8> = |question, answer| {
+    let nonsense: Change = |question, answer| {
         let row = |filter: &str| json!({"label": "\u{1b}[2J", "where": filter, "from": null, "to": null, "hits": 3, "exact": true, "meant": null, "typed": true});
         let rows = [row("nothing = 1"), row("status >"), row(&"x".repeat(100_000)), row("status = 200")];
         if asks(question, "suggest") { json!({"rows": rows, "complete": true}).to_string().into_bytes() } else { answer }
