@@ -76,6 +76,12 @@ pub(crate) enum CandidateTest {
         code: u32,
         classes: Option<Arc<Vec<u32>>>,
     },
+    /// Rows with this text, which has no code, by its hash; of a column that is not derived.
+    Uncoded {
+        column: TextColumn,
+        hash: u64,
+        text: Box<[u8]>,
+    },
     Status(u32),
     /// Rows with at least this status: errors may be of several.
     StatusFrom(u32),
@@ -432,7 +438,9 @@ fn beginning(text: &[u8]) -> String {
 impl Tested for CandidateTest {
     fn tested(&self) -> TestedField {
         match self {
-            Self::Code { column, .. } => TestedField { source: source(*column).0, column: Some(*column) },
+            Self::Code { column, .. } | Self::Uncoded { column, .. } => {
+                TestedField { source: source(*column).0, column: Some(*column) }
+            }
             Self::Status(_) | Self::StatusFrom(_) => TestedField { source: STATUS, column: None },
             Self::AtLeast(column, _) => number_field(*column),
         }
@@ -448,7 +456,7 @@ impl CandidateTest {
     /// Name of the field that it tests, for programs.
     pub(crate) fn field(&self, schema: &Schema) -> String {
         match self {
-            Self::Code { column, .. } => field_name(Some(*column), schema),
+            Self::Code { column, .. } | Self::Uncoded { column, .. } => field_name(Some(*column), schema),
             Self::Status(_) | Self::StatusFrom(_) => field_name(None, schema),
             Self::AtLeast(column, _) => schema.number_name(*column).into_owned(),
         }
@@ -496,6 +504,16 @@ impl CandidateTest {
                     )
                 }));
             }
+            Self::Uncoded { column, hash, .. } => {
+                let coded = store.coded(segment, source(*column).0)?;
+                if coded.uncoded == 0 {
+                    return Ok(None);
+                }
+                let hashes = segment.uncoded_hashes(source(*column).0, spill)?;
+                let Some(text) = hashes.iter().position(|own| own == hash) else { return Ok(None) };
+                let local = (coded.known().len() + text) as u64;
+                return Ok(Some(coded.codes.select(local, local, segment.rows)));
+            }
             Self::StatusFrom(least) => {
                 let coded = store.coded(segment, STATUS)?;
                 let first = coded.globals.partition_point(|status| status < least);
@@ -521,6 +539,7 @@ impl CandidateTest {
                 let (index, derived) = source(*column);
                 text_filter(*column, store.dictionaries[index].lock().text_of(derived, *code))
             }
+            Self::Uncoded { column, text, .. } => text_filter(*column, text),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::candidates::CandidateTest;
 use crate::columns::TIME;
 use crate::question::{SegmentRows, ViewQuestion};
 use crate::segment::{InputRun, Segment, biased, unbiased};
+use crate::spill::Spill;
 use crate::store::Snapshot;
 use crate::view::ViewError;
 use std::borrow::Cow;
@@ -187,20 +188,21 @@ fn cut_by_time(segment: &Segment, ends: &[u64]) -> io::Result<Vec<RowRun>> {
 }
 
 impl Snapshot {
-    /// Times that cut the log into about equal parts, at most so many, in Unix microseconds; as
-    /// rows were evenly spread over the time of a segment.
-    pub(crate) fn time_quantiles(&self, most: usize) -> Vec<i64> {
-        let timed = || self.segments.iter().filter_map(|segment| Some((segment.times?, segment.rows as u64)));
-        let rows: u64 = timed().map(|(_, rows)| rows).sum();
-        let points_of = |((first, last), rows_of): ((u64, u64), u64)| {
-            let points = (rows_of * POINTS_MAX).div_ceil(rows.max(1));
-            let at = move |point: u64| {
-                let part = u128::from(last - first) * u128::from(2 * point + 1) / u128::from(2 * points);
-                (unbiased(first + part as u64), rows_of as f64 / points as f64)
-            };
-            (0..points).map(at)
-        };
-        equal_parts(timed().flat_map(points_of).collect(), most)
+    /// Times that cut the log into at most so many parts with about equal numbers of rows, in Unix
+    /// microseconds.
+    pub(crate) fn time_quantiles(&self, most: usize, spill: Option<&Spill>) -> io::Result<Vec<i64>> {
+        let step = usize::try_from(self.rows() / POINTS_MAX).unwrap_or(usize::MAX).max(1);
+        let (mut times, mut next) = (Vec::new(), 0);
+        for segment in &self.segments {
+            if next < segment.rows {
+                let of_segment = segment.numbers(TIME, spill)?;
+                let rows = (next..segment.rows).step_by(step);
+                times.extend(rows.clone().filter_map(|row| of_segment.get(row)).map(|time| (unbiased(time), 1.0)));
+                next += rows.len() * step;
+            }
+            next -= segment.rows;
+        }
+        Ok(equal_parts(times, most))
     }
 }
 
@@ -208,15 +210,16 @@ impl Snapshot {
 pub(crate) fn equal_parts(mut weighted: Vec<(i64, f64)>, most: usize) -> Vec<i64> {
     weighted.sort_by_key(|(time, _)| *time);
     let all: f64 = weighted.iter().map(|(_, weight)| weight).sum();
-    let (mut ends, mut before) = (Vec::new(), 0.0);
+    let (mut ends, mut before, mut last) = (Vec::new(), 0.0, 0);
     for (time, weight) in weighted {
-        if before >= all * (ends.len() + 1) as f64 / most as f64 {
+        // Many rows may have one time: the parts after it begin at the next one.
+        let part = ((before / all * most as f64) as usize).min(most.saturating_sub(1));
+        if part > last && ends.last() != Some(&time) {
             ends.push(time);
+            last = part;
         }
         before += weight;
     }
-    // Many rows may have one time.
-    ends.dedup();
     ends
 }
 
@@ -253,11 +256,20 @@ impl DispersionCells {
     }
 
     pub(crate) fn of(&self, set: usize) -> TimeRuns {
+        let pair = |cell: &[u32]| (f64::from(cell[0]), f64::from(cell[set + 1]));
+        TimeRuns(self.large().map(pair).collect())
+    }
+
+    /// Number of stretches that are not left out.
+    pub(crate) fn usable(&self) -> usize {
+        self.large().count()
+    }
+
+    fn large(&self) -> impl Iterator<Item = &[u32]> {
         let cells = || self.counts.chunks_exact(self.sets + 1);
         let rows: u64 = cells().map(|cell| u64::from(cell[0])).sum();
         let rows_min = rows as f64 / (cells().len().max(1) * PART_MIN) as f64;
-        let pair = |cell: &[u32]| (f64::from(cell[0]), f64::from(cell[set + 1]));
-        TimeRuns(cells().map(pair).filter(|(rows, _)| *rows > 0.0 && *rows >= rows_min).collect())
+        cells().filter(move |cell| cell[0] > 0 && f64::from(cell[0]) >= rows_min)
     }
 }
 
@@ -308,6 +320,21 @@ pub(crate) fn upper_quartile(mut numbers: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_cut_weights_into_equal_parts() {
+        let of = |times: &[(i64, f64)], most| equal_parts(times.to_vec(), most);
+        let even: Vec<(i64, f64)> = (0..100).map(|time| (time, 1.0)).collect();
+        assert_eq!(of(&even, 4), [25, 50, 75]);
+        assert!(of(&even, 1).is_empty());
+        // A time that half of all rows have, and one that nearly all have.
+        let heavy: Vec<(i64, f64)> = even.iter().map(|(time, _)| (*time, if *time == 10 { 99.0 } else { 1.0 })).collect();
+        assert_eq!(of(&heavy, 4), [11, 51]);
+        let single: Vec<(i64, f64)> = (0..50).map(|time| (time, if time == 0 { 1e6 } else { 1.0 })).collect();
+        assert_eq!(of(&single, 500), [1]);
+        assert!(of(&[], 4).is_empty());
+        assert!(of(&[(1, 0.0), (2, 0.0)], 4).is_empty());
+    }
 
     #[test]
     fn pearson_by_hand() {

@@ -4,12 +4,10 @@
 //! rows have. These get a code in their dictionary, and the question is asked once more: then they
 //! are counted, ranked and shown as other texts are.
 
-use crate::columns::source;
 use crate::dictionary::NamedHashes;
 use crate::store::{RowStore, lock};
 use crate::uncoded_counts::UncodedTallies;
 use crate::view::ViewError;
-use rorqual_accesslog::schema::TextColumn;
 use std::io;
 use std::sync::PoisonError;
 
@@ -42,15 +40,6 @@ impl RowStore {
             let named = self.dictionaries[index].named();
             let most = tally.most(NAMES_MAX).into_iter().map(|(hash, _)| hash).filter(|hash| !named.contains_key(hash));
             lock(&self.naming.wanted).extend(most.map(|hash| (index, hash)));
-        }
-    }
-
-    /// Notes texts of a column that are asked about and have no code. What follows from a text has
-    /// none of its own to be given.
-    pub(crate) fn want_texts(&self, column: TextColumn, texts: &[&[u8]]) {
-        let (index, derived) = source(column);
-        if derived.is_none() {
-            lock(&self.naming.wanted).extend(texts.iter().map(|text| (index, self.hasher.hash(text))));
         }
     }
 

@@ -119,9 +119,10 @@ impl TestCounts {
         };
         let alone = |test: usize| more[test * tests + test];
         let are_sound = rows_in <= rows_all
+            && (0..tests).all(|test| is_within(alone(test), (rows_in, rows_all)))
             && places.iter().all(|place| {
                 let (a, b) = (place / tests, place % tests);
-                is_within(more[*place], alone(a)) && is_within(more[*place], alone(b)) && is_within(alone(a), (rows_in, rows_all))
+                is_within(more[*place], alone(a)) && is_within(more[*place], alone(b))
             });
         if are_sound {
             (self.rows_in, self.rows_all) = (self.rows_in + rows_in, self.rows_all + rows_all);

@@ -112,6 +112,8 @@ pub struct ExplainCells {
     /// values; and its answers.
     asked: Option<(ExplainStep, Vec<Option<TextColumn>>, DispersionCells)>,
     of_offers: Option<DispersionCells>,
+    /// The first question, where it may be asked anew without times.
+    by_order: Option<ExplainStep>,
     /// Dispersions of usual values of fields.
     floors: Vec<(Option<TextColumn>, Vec<f64>)>,
 }
@@ -167,7 +169,7 @@ impl ExplainMerge {
         let least = |test: &CandidateTest| match test {
             CandidateTest::AtLeast(column, least) => Some(SharedTest::Least(schema.number_name(*column).into_owned(), *least)),
             CandidateTest::StatusFrom(least) => Some(SharedTest::From(*least)),
-            CandidateTest::Code { .. } | CandidateTest::Status(_) => None,
+            CandidateTest::Code { .. } | CandidateTest::Uncoded { .. } | CandidateTest::Status(_) => None,
         };
         // They come first, and are counted whatever the stores tell.
         for shared in thresholds().iter().filter_map(least) {
@@ -212,7 +214,7 @@ impl ExplainMerge {
         own
     }
 
-    /// Leaves the first values, those that one store would tell of, and at most so many of them.
+    /// Keeps the first values, and those that one store would tell of, as many as are counted.
     fn leave_listed(&mut self, always: usize) {
         let mut singles: Vec<(usize, CandidateValue<MergedTest>)> =
             (0..self.values.len()).map(|place| (place, self.single(place))).collect();
@@ -311,6 +313,7 @@ impl ExplainMerge {
             let (value, single) = (&self.values[place], self.single(place));
             if value.is_unknown() || (0..self.stores).any(|store| !value.is_told_by(store)) {
                 self.merged.whole = false;
+                self.merged.exact = false;
             } else if single.evidence.hits_in < SMALL_EXCESS_MIN as u64 {
                 continue;
             } else if !single.test.is_least() {
@@ -389,7 +392,9 @@ impl ExplainPairs {
                 rounds.push_back((of_sets(tests, sets), fields));
             }
         }
-        ExplainCells { merged, tests, offers, rounds, asked: None, of_offers: None, floors: Vec::new() }
+        let is_timed = |step: &ExplainStep| matches!(step, ExplainStep::Cells { ends, cells, .. } if !ends.is_empty() && *cells >= CELLS_MIN);
+        let by_order = rounds.front().map(|(step, _)| step.clone()).filter(is_timed);
+        ExplainCells { merged, tests, offers, rounds, asked: None, of_offers: None, by_order, floors: Vec::new() }
     }
 }
 
@@ -398,10 +403,25 @@ impl ExplainCells {
     /// last.
     pub fn step(&mut self) -> Option<ExplainStep> {
         self.end_round();
+        if self.of_offers.as_ref().is_some_and(|cells| cells.usable() < CELLS_MIN) {
+            self.cut_by_order();
+        }
         let (step, fields) = self.rounds.pop_front()?;
-        let cells = DispersionCells::empty(step.asked().1.len(), step.cells());
+        let cells = DispersionCells::empty(step.tests_and_sets().1.len(), step.cells());
         self.asked = Some((step.clone(), fields, cells));
         Some(step)
+    }
+
+    /// Asks anew, where most rows have a few times only, or none: by the order of the rows.
+    fn cut_by_order(&mut self) {
+        let Some(first) = self.by_order.take() else { return };
+        self.of_offers = None;
+        self.rounds.push_front((first, Vec::new()));
+        for (step, _) in &mut self.rounds {
+            if let ExplainStep::Cells { ends, .. } = step {
+                ends.clear();
+            }
+        }
     }
 
     /// Of usual values only the dispersions are kept.
@@ -423,7 +443,7 @@ impl ExplainCells {
     /// Adds the answer of a store; `false` where that is none.
     pub fn take(&mut self, answer: &[u8]) -> bool {
         let Some((step, _, all)) = &mut self.asked else { return false };
-        let (sets, cells) = (step.asked().1.len(), step.cells());
+        let (sets, cells) = (step.tests_and_sets().1.len(), step.cells());
         let numbers = ExplainNumbers::read(answer).filter(|numbers| numbers.len() == cells * (sets + 1));
         let small = |numbers: Vec<u64>| numbers.into_iter().map(|rows| u32::try_from(rows).ok()).collect::<Option<Vec<u32>>>();
         let cells = numbers.and_then(small).and_then(|counts| DispersionCells::new(sets, counts));

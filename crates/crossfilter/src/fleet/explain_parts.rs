@@ -2,7 +2,8 @@
 
 use super::values::{read_number, write_number};
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue};
-use crate::columns::{STATUS, number_source, source};
+use crate::columns::{STATUS, STATUSES, number_source, source};
+use crate::dictionary::OTHERS;
 use crate::explain::{Candidates, of_places};
 use crate::explain_offers::DRILLED_MAX;
 use crate::limits::{
@@ -102,7 +103,7 @@ pub struct ExplainValues {
     pub rows_in: u64,
     /// With the rest.
     pub rows_all: u64,
-    /// Times that cut these into equal parts, in Unix microseconds.
+    /// Times that cut all rows of the log into about equal parts, in Unix microseconds.
     pub times_us: Vec<i64>,
     /// Values that were looked at.
     pub tried: u64,
@@ -180,6 +181,8 @@ impl ExplainValues {
         let tests = || self.values.iter().map(|(test, ..)| test);
         self.values.len() <= EXPLAIN_VALUES_MAX
             && tests().chain(self.usual.iter().map(|(test, _)| test)).all(is_short)
+            && tests().all(|test| !matches!(test, SharedTest::Status(status) if !(1..STATUSES as u32).contains(status)))
+            && (self.rows > 0 || self.times_us.is_empty())
             && tests().collect::<HashSet<_>>().len() == self.values.len()
             && self.times_us.len() < TIMES_MAX
             && are_rows(self.rows_in, self.rows)
@@ -197,7 +200,7 @@ impl ExplainValues {
 impl ExplainStep {
     /// The tests and sets that it asks for.
     #[must_use]
-    pub fn asked(&self) -> (&[SharedTest], &[Vec<usize>]) {
+    pub fn tests_and_sets(&self) -> (&[SharedTest], &[Vec<usize>]) {
         match self {
             Self::Values { .. } => (&[], &[]),
             Self::Hits { tests } | Self::Pairs { tests } => (tests, &[]),
@@ -208,7 +211,7 @@ impl ExplainStep {
     /// True if there are not too many tests and sets, and the sets are of one test or two of these.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let (tests, sets) = self.asked();
+        let (tests, sets) = self.tests_and_sets();
         let sets_max = if matches!(self, Self::Visits { .. }) { EXPLAIN_VISITS_MAX } else { EXPLAIN_SETS_MAX };
         let tests_max = if matches!(self, Self::Pairs { .. }) { EXPLAIN_PAIRED_MAX } else { EXPLAIN_SETS_MAX };
         tests.len() <= tests_max
@@ -285,7 +288,8 @@ impl RowStore {
         })
     }
 
-    /// The tests here; of a value that no row has, one that none passes.
+    /// The tests here; of a value that no row has, or that is derived and has no room, one that
+    /// none passes.
     fn tests(&self, tests: &[SharedTest]) -> Vec<CandidateTest> {
         let schema = self.schema();
         let mut fields: HashMap<TextColumn, CandidateField> = HashMap::new();
@@ -293,8 +297,10 @@ impl RowStore {
             SharedTest::Text(name, text) => {
                 let column = text_named(&schema, name)?;
                 let field = fields.entry(column).or_insert_with(|| self.field(Some(column)));
-                let code = self.code_of(&self.dictionaries[field.index].lock(), column, text.as_bytes())?;
-                Some(field.test(code))
+                let text = text.as_bytes();
+                let code = self.code_of(&self.dictionaries[field.index].lock(), column, text);
+                let uncoded = || CandidateTest::Uncoded { column, hash: self.hasher.hash(text), text: text.into() };
+                code.map(|code| field.test(code)).or_else(|| source(column).1.is_none().then(uncoded))
             }
             SharedTest::Status(status) => Some(CandidateTest::Status(*status)),
             SharedTest::From(least) => Some(CandidateTest::StatusFrom(*least)),
@@ -310,6 +316,7 @@ impl RowStore {
             CandidateTest::Status(status) => SharedTest::Status(*status),
             CandidateTest::StatusFrom(least) => SharedTest::From(*least),
             CandidateTest::AtLeast(column, least) => SharedTest::Least(schema.number_name(*column).into_owned(), *least),
+            CandidateTest::Uncoded { .. } => return None,
             CandidateTest::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
                 let tables = self.dictionaries[index].lock();
@@ -359,7 +366,7 @@ impl ViewQuestion<'_> {
         };
         Ok(ExplainValues {
             rows: snapshot.rows(),
-            times_us: snapshot.time_quantiles(TIMES_MAX),
+            times_us: snapshot.time_quantiles(TIMES_MAX, store.spill.as_ref()).map_err(ViewError::spilled)?,
             rows_in: inside.sums.all.hits.min(all.sums.all.hits),
             rows_all: all.sums.all.hits,
             tried: tried as u64,
@@ -372,35 +379,33 @@ impl ViewQuestion<'_> {
         })
     }
 
-    /// Rows of tests: of those asked about, and of all; [`UNKNOWN`] of a text that may be among
-    /// those without a code.
+    /// Rows of tests: of those asked about, and of all; [`UNKNOWN`] of a text that rows may have
+    /// whose text had no room.
     fn hits(
         &self,
         snapshot: &Snapshot,
         [inside, all]: [&CountedViews; 2],
         tests: &[SharedTest],
     ) -> Result<ExplainNumbers, ViewError> {
-        let mut hits = vec![(0, 0); tests.len()];
-        let (numbers, values): (Vec<usize>, Vec<usize>) =
-            (0..tests.len()).partition(|place| matches!(tests[*place], SharedTest::Least(..)));
-        let of = |places: &[usize]| places.iter().map(|place| tests[*place].clone()).collect::<Vec<_>>();
-        let counts = self.count(snapshot, &self.store.tests(&of(&numbers)), false)?;
-        for (test, place) in numbers.into_iter().enumerate() {
+        let asked: Vec<&SharedTest> = tests.iter().collect();
+        let (hits_in, hits_all) = (self.store.hits_of(inside, &asked), self.store.hits_of(all, &asked));
+        let pair = |(hits_in, hits_all): (Option<u64>, Option<u64>)| hits_all.map_or(UNKNOWN, |all| (hits_in.unwrap_or(0), all));
+        let mut hits: Vec<(u64, u64)> = hits_in.into_iter().zip(hits_all).map(pair).collect();
+        let by_row = |test: &CandidateTest| matches!(test, CandidateTest::AtLeast(..) | CandidateTest::Uncoded { .. });
+        let (places, tests): (Vec<usize>, Vec<CandidateTest>) =
+            (0..).zip(self.store.tests(tests)).filter(|(place, test)| by_row(test) && hits[*place] != UNKNOWN).unzip();
+        let counts = self.count(snapshot, &tests, false)?;
+        for (test, place) in places.into_iter().enumerate() {
             let evidence = counts.evidence(test, test);
             hits[place] = (evidence.hits_in, evidence.hits_in + evidence.hits_out);
-        }
-        let asked: Vec<&SharedTest> = values.iter().map(|place| &tests[*place]).collect();
-        let (hits_in, hits_all) = (self.store.hits_of(inside, &asked), self.store.hits_of(all, &asked));
-        for (place, (hits_in, hits_all)) in values.into_iter().zip(hits_in.into_iter().zip(hits_all)) {
-            hits[place] = hits_in.zip(hits_all).unwrap_or(UNKNOWN);
         }
         Ok(hits.into_iter().flat_map(|(hits_in, hits_all)| [hits_in, hits_all]).collect())
     }
 }
 
 impl RowStore {
-    /// Rows of texts and statuses in a view that was counted; none of other tests. `None` of a text
-    /// without a code where rows are without one: it is named, and the question asked once more.
+    /// Rows of texts with a code and of statuses, in a view that was counted; none of other tests.
+    /// `None` of a text without a code that rows may have whose text had no room.
     fn hits_of(&self, counted: &CountedViews, tests: &[&SharedTest]) -> Vec<Option<u64>> {
         let schema = self.schema();
         let mut hits = vec![Some(0); tests.len()];
@@ -422,16 +427,14 @@ impl RowStore {
             }
         }
         for (column, texts) in of_columns {
-            let mut unknown = Vec::new();
             self.amounts(counted, column, |amounts, tables| {
-                let has_unknown = tables.hits_without_code(amounts, column) > 0;
+                // A text of its own is kept with its rows, unless it was cut.
+                let has_unknown = if source(column).1.is_some() { amounts.get(OTHERS).hits > 0 } else { tables.has_cut() };
                 for (place, text) in texts {
                     let code = self.code_of(tables, column, text);
                     hits[place] = code.map(|code| amounts.get(code).hits).or(Some(0).filter(|_| !has_unknown));
-                    unknown.extend(hits[place].is_none().then_some(text));
                 }
             });
-            self.want_texts(column, &unknown);
         }
         hits
     }
