@@ -3,7 +3,7 @@
 
 use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
 use crate::dispersion::{cell_rows, upper_quartile};
-use crate::explain_offers::{DRILLED_MAX, LEAST, Offers, SMALL_EXCESS_MIN, paired};
+use crate::explain_offers::{DRILLED_MAX, Finding, LEAST, Offers, SMALL_EXCESS_MIN, paired};
 use crate::question::ViewQuestion;
 use crate::store::{RowStore, Snapshot};
 use crate::view::{View, ViewError};
@@ -47,36 +47,6 @@ pub struct UnknownField {
     pub hits_in: u64,
     /// Of the rest.
     pub hits_out: u64,
-}
-
-/// A value, or two together, that more of the rows asked about have than of the rest.
-#[derive(Debug, Clone, Serialize, PartialEq)]
-pub struct Finding {
-    /// One condition or two, as filters are written.
-    pub conditions: Vec<String>,
-    /// All of them as one filter.
-    pub filter: String,
-    /// Of the rows asked about.
-    pub hits_in: u64,
-    /// Of the rest.
-    pub hits_out: u64,
-    /// Of the rows asked about, 0 to 1.
-    pub share_in: f64,
-    /// Of the rest, 0 to 1.
-    pub share_out: f64,
-    /// The quotient of the shares, with half a row more on both sides: it is finite where the rest
-    /// has none.
-    pub ratio: f64,
-    /// The G statistic divided by the overdispersion, which the order is by.
-    pub g: f64,
-    /// Factor by which the rows of the finding vary more than by chance between time runs of the
-    /// rest; of a small share the mean number of rows by the same client, where that is larger. At
-    /// least 1.
-    pub dispersion: f64,
-    /// Share of false findings among all that say as much (Benjamini and Hochberg).
-    pub q: f64,
-    /// Filters that most of its rows match too, or only they do.
-    pub companions: Vec<String>,
 }
 
 pub(crate) const STATISTIC: &str = "G-test of independence, one degree of freedom, G divided by overdispersion in the rest; q by Benjamini and Hochberg over everything tried";

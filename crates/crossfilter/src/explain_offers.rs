@@ -5,10 +5,10 @@ use crate::candidates::{CandidateValue, Tested, TestedField};
 use crate::columns::{PATH, STATUS};
 use crate::dispersion::TimeRuns;
 use crate::evidence::{Evidence, p_value, q_values};
-use crate::explain::Finding;
 use crate::test_counts::TestCounts;
 use rorqual_accesslog::filter::Filter;
 use rorqual_accesslog::schema::{Schema, TextColumn};
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// Least values of a finding among the rows asked about: so many, such a share more than would be
@@ -55,6 +55,36 @@ const WITHIN_MIN: f64 = 0.8;
 
 /// Findings at most.
 const FINDINGS_MAX: usize = 20;
+
+/// A value, or two together, that more of the rows asked about have than of the rest.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Finding {
+    /// One condition or two, as filters are written.
+    pub conditions: Vec<String>,
+    /// All of them as one filter.
+    pub filter: String,
+    /// Of the rows asked about.
+    pub hits_in: u64,
+    /// Of the rest.
+    pub hits_out: u64,
+    /// Of the rows asked about, 0 to 1.
+    pub share_in: f64,
+    /// Of the rest, 0 to 1.
+    pub share_out: f64,
+    /// The quotient of the shares, with half a row more on both sides: it is finite where the rest
+    /// has none.
+    pub ratio: f64,
+    /// The G statistic divided by the overdispersion, which the order is by.
+    pub g: f64,
+    /// Factor by which the rows of the finding vary more than by chance between time runs of the
+    /// rest; of a small share the mean number of rows by the same client, where that is larger. At
+    /// least 1.
+    pub dispersion: f64,
+    /// Share of false findings among all that say as much (Benjamini and Hochberg).
+    pub q: f64,
+    /// Filters that most of its rows match too, or only they do.
+    pub companions: Vec<String>,
+}
 
 /// The places of the values whose pairs are counted; `singles` come with the strongest evidence
 /// first, and `besides` are the places of common values of the rows of the first of these.

@@ -87,7 +87,8 @@ pub use breakdown::{
     OverTimeWanted,
 };
 pub use compare::{Compared, ComparedPanel, ComparedRow, ComparedRows, ComparisonBase};
-pub use explain::{Explained, Finding, UnknownField};
+pub use explain::{Explained, UnknownField};
+pub use explain_offers::Finding;
 pub use facet_counts::FacetField;
 pub use facets::FacetQuestion;
 pub use find::{FindTarget, FindWanted};

@@ -8,11 +8,12 @@
 //! store, is not tried; [`ExplainVisits::is_whole`] tells that there may be one.
 
 use super::explain_parts::{
-    ExplainNumbers, ExplainStep, ExplainValues, LISTED_OF_FIELD, SharedTest, TIMES_MAX, UNKNOWN, number_named, text_named,
+    ExplainNumbers, ExplainStep, ExplainValues, LISTED_OF_FIELD, SharedTest, TIMES_MAX, UNKNOWN, listed_of_fields, number_named,
+    text_named,
 };
 use crate::candidates::{
-    CandidateTest, CandidateValue, Tested, TestedField, USUAL_MAX, at_least_filter, digits, draw_key, field_columns, field_name,
-    number_field, roundest_of_best, status_filter, text_filter, text_key, thresholds,
+    CandidateValue, Tested, TestedField, USUAL_MAX, at_least_filter, digits, draw_key, field_columns, field_name, number_field,
+    roundest_of_best, status_filter, text_filter, text_key, thresholds,
 };
 use crate::columns::{STATUS, source};
 use crate::dispersion::{CELLS_MIN, DispersionCells, cell_count, equal_parts, upper_quartile};
@@ -166,13 +167,8 @@ impl ExplainMerge {
                 values.len() - 1
             }))
         };
-        let least = |test: &CandidateTest| match test {
-            CandidateTest::AtLeast(column, least) => Some(SharedTest::Least(schema.number_name(*column).into_owned(), *least)),
-            CandidateTest::StatusFrom(least) => Some(SharedTest::From(*least)),
-            CandidateTest::Code { .. } | CandidateTest::Uncoded { .. } | CandidateTest::Status(_) => None,
-        };
         // They come first, and are counted whatever the stores tell.
-        for shared in thresholds().iter().filter_map(least) {
+        for shared in thresholds().iter().filter_map(|test| SharedTest::of_number(test, schema)) {
             place_of(&mut values, shared);
         }
         let always = values.len();
@@ -210,12 +206,12 @@ impl ExplainMerge {
         usual.sort_by_key(|(test, _)| test.key());
         let merged = Merged { schema: schema.clone(), room, times_us, tried, exact, whole, unknown, usual };
         let mut own = Self { merged, stores, rows_in, rows_all, values, besides };
-        own.leave_listed(always);
+        own.keep_listed(always);
         own
     }
 
     /// Keeps the first values, and those that one store would tell of, as many as are counted.
-    fn leave_listed(&mut self, always: usize) {
+    fn keep_listed(&mut self, always: usize) {
         let mut singles: Vec<(usize, CandidateValue<MergedTest>)> =
             (0..self.values.len()).map(|place| (place, self.single(place))).collect();
         singles.sort_by(|(_, a), (_, b)| CandidateValue::by_g(a, b));
@@ -592,25 +588,6 @@ impl MergedTest {
             }
         }
     }
-}
-
-/// Of each field, the places of the first values, and of those with most of the rows asked about;
-/// `singles` come with the strongest evidence first.
-pub(super) fn listed_of_fields<T: Tested>(singles: &[CandidateValue<T>], most: usize) -> Vec<usize> {
-    let mut by_hits: Vec<usize> = (0..singles.len()).collect();
-    by_hits.sort_by(|a, b| CandidateValue::by_hits(&singles[*a], &singles[*b]));
-    let mut listed = Vec::new();
-    for order in [(0..singles.len()).collect(), by_hits] {
-        let mut of_field: HashMap<TestedField, usize> = HashMap::new();
-        for place in order {
-            let count = of_field.entry(singles[place].test.tested()).or_default();
-            *count += 1;
-            if *count <= most {
-                listed.push(place);
-            }
-        }
-    }
-    listed
 }
 
 /// True if a test has room as JSON, which it then takes.

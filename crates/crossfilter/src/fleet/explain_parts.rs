@@ -1,7 +1,7 @@
 //! Parts of an explanation over several stores, as one of them counts them.
 
 use super::values::{read_number, write_number};
-use crate::candidates::{CandidateField, CandidateTest, CandidateValue};
+use crate::candidates::{CandidateField, CandidateTest, CandidateValue, Tested, TestedField};
 use crate::columns::{STATUS, STATUSES, number_source, source};
 use crate::dictionary::OTHERS;
 use crate::explain::{Candidates, of_places};
@@ -44,6 +44,23 @@ pub enum SharedTest {
     From(u32),
     /// Rows with at least this number, of the column with this name.
     Least(String, u64),
+}
+
+impl SharedTest {
+    /// A test of a status or of a number as all stores know it; `None` of a text.
+    pub(super) fn of_number(test: &CandidateTest, schema: &Schema) -> Option<Self> {
+        match test {
+            CandidateTest::Status(status) => Some(Self::Status(*status)),
+            CandidateTest::StatusFrom(least) => Some(Self::From(*least)),
+            CandidateTest::AtLeast(column, least) => Some(Self::Least(schema.number_name(*column).into_owned(), *least)),
+            CandidateTest::Code { .. } | CandidateTest::Uncoded { .. } => None,
+        }
+    }
+
+    /// Bytes of its text.
+    fn text_bytes(&self) -> usize {
+        if let Self::Text(_, text) = self { text.as_bytes().len() } else { 0 }
+    }
 }
 
 /// A part of an explanation.
@@ -177,7 +194,7 @@ impl ExplainValues {
     pub fn is_sound(&self) -> bool {
         let are_rows = |hits_in: u64, hits_all: u64| hits_in <= STORE_ROWS_MAX && hits_all <= STORE_ROWS_MAX;
         let is_place = |place: &usize| *place < self.values.len();
-        let is_short = |test: &SharedTest| !matches!(test, SharedTest::Text(_, text) if text.as_bytes().len() > NAMED_BYTES_MAX);
+        let is_short = |test: &SharedTest| test.text_bytes() <= NAMED_BYTES_MAX;
         let tests = || self.values.iter().map(|(test, ..)| test);
         self.values.len() <= EXPLAIN_VALUES_MAX
             && tests().chain(self.usual.iter().map(|(test, _)| test)).all(is_short)
@@ -312,18 +329,11 @@ impl RowStore {
     /// A test as all stores know it; `None` of a text that is longer than one that is named.
     fn shared(&self, test: &CandidateTest) -> Option<SharedTest> {
         let schema = self.schema();
-        Some(match test {
-            CandidateTest::Status(status) => SharedTest::Status(*status),
-            CandidateTest::StatusFrom(least) => SharedTest::From(*least),
-            CandidateTest::AtLeast(column, least) => SharedTest::Least(schema.number_name(*column).into_owned(), *least),
-            CandidateTest::Uncoded { .. } => return None,
-            CandidateTest::Code { column, code, .. } => {
-                let (index, derived) = source(*column);
-                let tables = self.dictionaries[index].lock();
-                let text = Some(tables.text_of(derived, *code)).filter(|text| text.len() <= NAMED_BYTES_MAX)?;
-                SharedTest::Text(schema.text_name(*column).into_owned(), ValueBytes::new(text))
-            }
-        })
+        let CandidateTest::Code { column, code, .. } = test else { return SharedTest::of_number(test, &schema) };
+        let (index, derived) = source(*column);
+        let tables = self.dictionaries[index].lock();
+        let text = Some(tables.text_of(derived, *code)).filter(|text| text.len() <= NAMED_BYTES_MAX)?;
+        Some(SharedTest::Text(schema.text_name(*column).into_owned(), ValueBytes::new(text)))
     }
 }
 
@@ -359,10 +369,8 @@ impl ViewQuestion<'_> {
             let shared = |test: &CandidateTest| store.shared(test);
             let tests: Vec<SharedTest> = store.usual(field, all).iter().filter_map(shared).collect();
             let hits = store.hits_of(all, &tests.iter().collect::<Vec<_>>());
-            let is_short =
-                |test: &SharedTest| !matches!(test, SharedTest::Text(_, text) if text.as_bytes().len() > USUAL_BYTES_MAX);
             let known = tests.into_iter().zip(hits).filter_map(|(test, hits)| Some((test, hits?)));
-            known.filter(|(test, _)| is_short(test)).collect()
+            known.filter(|(test, _)| test.text_bytes() <= USUAL_BYTES_MAX).collect()
         };
         Ok(ExplainValues {
             rows: snapshot.rows(),
@@ -446,6 +454,25 @@ fn listed_places(singles: &[CandidateValue], besides: &[Vec<usize>]) -> Vec<bool
     let mut is_listed = vec![false; singles.len()];
     besides.iter().flatten().for_each(|place| is_listed[*place] = true);
     (0..besides.len()).for_each(|leader| is_listed[leader] = true);
-    super::explain::listed_of_fields(singles, LISTED_OF_FIELD).into_iter().for_each(|place| is_listed[place] = true);
+    listed_of_fields(singles, LISTED_OF_FIELD).into_iter().for_each(|place| is_listed[place] = true);
     is_listed
+}
+
+/// Of each field, the places of the first values, and of those with most of the rows asked about;
+/// `singles` come with the strongest evidence first.
+pub(super) fn listed_of_fields<T: Tested>(singles: &[CandidateValue<T>], most: usize) -> Vec<usize> {
+    let mut by_hits: Vec<usize> = (0..singles.len()).collect();
+    by_hits.sort_by(|a, b| CandidateValue::by_hits(&singles[*a], &singles[*b]));
+    let mut listed = Vec::new();
+    for order in [(0..singles.len()).collect(), by_hits] {
+        let mut of_field: HashMap<TestedField, usize> = HashMap::new();
+        for place in order {
+            let count = of_field.entry(singles[place].test.tested()).or_default();
+            *count += 1;
+            if *count <= most {
+                listed.push(place);
+            }
+        }
+    }
+    listed
 }

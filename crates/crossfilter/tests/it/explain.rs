@@ -346,6 +346,13 @@ fn findings_are_the_same_whichever_thread_took_which_rows() {
     }
 }
 
+/// Has the first 53 requests of the span fail: 36 with one status and 17 with another.
+pub(crate) fn fail_for_a_minute(rows: &mut [Plain]) {
+    for (place, row) in rows.iter_mut().filter(|row| row.time >= FROM).take(53).enumerate() {
+        row.status = if place < 36 { 502 } else { 504 };
+    }
+}
+
 /// A minute in which a few requests fail, of a log in which nothing else does: 53 rows of the span,
 /// and below 1 % of it.
 #[test]
@@ -357,10 +364,7 @@ fn a_small_outage_is_found() {
         }
         // A span with more than a hundred times as many rows.
         let (span_from, end) = (FROM - 86_400 / 2, FROM + 86_400 / 2);
-        let in_minute = |row: &&mut Plain| row.time >= FROM;
-        for (place, row) in rows.iter_mut().filter(in_minute).take(53).enumerate() {
-            row.status = if place < 36 { 502 } else { 504 };
-        }
+        fail_for_a_minute(&mut rows);
         let rows_in = rows.iter().filter(|row| (span_from..end).contains(&row.time)).count();
         assert!(rows_in > 5_300, "{rows_in}");
         let found = findings(&recorded(&rows), span_from, end);

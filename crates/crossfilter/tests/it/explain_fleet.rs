@@ -1,7 +1,7 @@
 //! Explanations over several stores find what one with all rows finds, and nothing where nothing
 //! is.
 
-use crate::explain::{FROM, PLANTED, ROWS, TO, log, ordinary, span, visits};
+use crate::explain::{FROM, PLANTED, ROWS, TO, fail_for_a_minute, log, ordinary, span, visits};
 use crate::log::{Plain, Random, Setup, text_of};
 use rorqual_accesslog::filter::Filter;
 use rorqual_crossfilter::fleet::{ExplainMerge, ExplainPart, ExplainStep, ExplainValues, SharedTest, ValueBytes};
@@ -31,7 +31,7 @@ fn stores(rows: &[Plain], of: Split) -> Vec<Arc<RowStore>> {
 }
 
 /// Stores that are explained together, and how they answer.
-struct Fleet<'a> {
+struct ExplainedStores<'a> {
     stores: &'a [Arc<RowStore>],
     views: [&'a View; 2],
     except: Vec<String>,
@@ -39,7 +39,7 @@ struct Fleet<'a> {
     lies: bool,
 }
 
-impl Fleet<'_> {
+impl ExplainedStores<'_> {
     /// Answer of a store to a step.
     fn part(&self, store: &RowStore, step: &ExplainStep) -> ExplainPart {
         assert!(step.is_sound());
@@ -95,7 +95,7 @@ impl Fleet<'_> {
 }
 
 fn explained(stores: &[Arc<RowStore>], views: [&View; 2]) -> Explained {
-    Fleet { stores, views, except: Vec::new(), lies: false }.explained().0
+    ExplainedStores { stores, views, except: Vec::new(), lies: false }.explained().0
 }
 
 fn findings(rows: &[Plain], of: Split, from: i64, to: i64) -> Vec<Finding> {
@@ -173,9 +173,7 @@ fn a_small_outage_is_found() {
     for seed in 0..3 {
         let mut rows = visits(700 + seed);
         let (from, to) = (FROM - 86_400 / 2, FROM + 86_400 / 2);
-        for (place, row) in rows.iter_mut().filter(|row| row.time >= FROM).take(53).enumerate() {
-            row.status = if place < 36 { 502 } else { 504 };
-        }
+        fail_for_a_minute(&mut rows);
         for (split, of) in SPLITS {
             let found = findings(&rows, of, from, to);
             let hits =
@@ -216,12 +214,10 @@ fn views_that_are_wider_than_what_they_are_set_against_or_apart() {
 fn answers_that_lie_are_refused_and_change_nothing() {
     // Statuses come in bursts, so that the order of the stretches matters.
     let mut rows = visits(1_003);
-    for (place, row) in rows.iter_mut().filter(|row| row.time >= FROM).take(53).enumerate() {
-        row.status = if place < 36 { 502 } else { 504 };
-    }
+    fail_for_a_minute(&mut rows);
     let stores = stores(&rows, SPLITS[0].1);
     let views = [&span(FROM - 86_400 / 2, FROM + 86_400 / 2), &View::default()];
-    let explain = |lies| Fleet { stores: &stores, views, except: Vec::new(), lies }.explained();
+    let explain = |lies| ExplainedStores { stores: &stores, views, except: Vec::new(), lies }.explained();
     let ((honest, _), (lied, _)) = (explain(false), explain(true));
     assert!(honest.findings.len() > 1 && honest.findings.iter().any(|finding| finding.dispersion > 1.0), "{honest:?}");
     assert_eq!(lied.findings, honest.findings);
@@ -284,7 +280,7 @@ fn one_store_and_fields_that_are_left_out() {
     for except in [vec![], vec!["net".to_owned(), "agent".to_owned()]] {
         let one = whole[0].explain_except(views[0], views[1], &except, &Control::default()).expect("nobody cancels");
         for stores in [&whole[..], &three[..]] {
-            let (found, _) = Fleet { stores, views, except: except.clone(), lies: false }.explained();
+            let (found, _) = ExplainedStores { stores, views, except: except.clone(), lies: false }.explained();
             assert!(has_first_of(&found, &one), "{} {except:?}: {found:#?}", stores.len());
             let said = format!("{:?}", found.findings);
             assert!(except.is_empty() || !(said.contains("net = ") || said.contains("agent = ")), "{said}");
@@ -295,7 +291,7 @@ fn one_store_and_fields_that_are_left_out() {
     let texts = schema.texts().map(|column| schema.text_name(column).into_owned());
     let all: Vec<String> = texts.chain(schema.numbers().map(|column| schema.number_name(column).into_owned())).collect();
     assert!(whole[0].explain_except(views[0], views[1], &all, &Control::default()).expect("nobody cancels").findings.is_empty());
-    let (found, _) = Fleet { stores: &three, views, except: all, lies: false }.explained();
+    let (found, _) = ExplainedStores { stores: &three, views, except: all, lies: false }.explained();
     assert!(found.findings.is_empty() && found.rows_in > 0);
 }
 
@@ -303,7 +299,7 @@ fn one_store_and_fields_that_are_left_out() {
 #[test]
 fn values_that_lie_are_refused() {
     let store = Setup::default().record(text_of(&log(6, None)));
-    let fleet = Fleet { stores: &[store], views: [&span(FROM, TO), &View::default()], except: Vec::new(), lies: false };
+    let fleet = ExplainedStores { stores: &[store], views: [&span(FROM, TO), &View::default()], except: Vec::new(), lies: false };
     let honest = fleet.values(&fleet.stores[0]);
     let spoil: [fn(&mut ExplainValues); 10] = [
         |values| values.rows = u64::MAX,
